@@ -1,0 +1,119 @@
+//! The shape that every backend has: connections in numbered slots, bytes out, events in.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use crate::tcp_info::TcpInfo;
+
+/// The place of one connection in a backend, chosen by the caller, from 0, dense. A slot is free
+/// until `open` or `accept`, and free again after `close`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+/// Where to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// The path of a Unix stream socket.
+    Unix(PathBuf),
+}
+
+/// Bytes that the backend holds for its whole life, so that they can be sent without a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadId(pub u32);
+
+/// What to send.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A part of a payload given to [`Backend::add_payload`].
+    Shared {
+        /// The payload.
+        payload: PayloadId,
+        /// First byte.
+        start: u32,
+        /// First byte after the part; `start < end`.
+        end: u32,
+    },
+    /// Bytes of this connection alone; handed back empty by [`Backend::take_buffer`] for reuse.
+    Owned(Vec<u8>),
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection attempt succeeded; the backend receives from now on.
+    Connected(Slot),
+    /// The connection attempt failed with this errno. The caller must still `close` the slot.
+    ConnectFailed(Slot, i32),
+    /// A connection was accepted into the slot; the backend receives from now on.
+    Accepted(Slot),
+    /// The offer to accept into the slot failed with this errno (the slot is free again).
+    AcceptFailed(Slot, i32),
+    /// Bytes came: [`Backend::received`] shows them until the next call of
+    /// [`Backend::next_event`] or [`Backend::wait`].
+    Received(Slot),
+    /// Everything given to `send` was taken by the kernel. Exactly one `Sent` or `SendFailed`
+    /// follows each `send`, unless the slot is closed first.
+    Sent(Slot),
+    /// Sending failed with this errno; how much was taken is unknown.
+    SendFailed(Slot, i32),
+    /// The peer closed its side: no more bytes will come.
+    Ended(Slot),
+    /// Receiving failed with this errno: no more bytes will come.
+    ReceiveFailed(Slot, i32),
+}
+
+/// One worker's hold on the kernel (or on the simulated network).
+///
+/// The order of calls in one turn: `open`, `send`, `close`, `accept` as needed, then `wait`, then
+/// `next_event` until it gives `None`. What was asked for may be put off until `wait`. No event of
+/// a connection is given after its slot was closed, even if the slot is in use again.
+pub trait Backend {
+    /// Nanoseconds on the run's one monotonic clock (virtual in simulation).
+    fn now_ns(&self) -> u64;
+
+    /// Hands over bytes that later `send`s refer to.
+    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId;
+
+    /// Starts a connection attempt in a free slot, from `source` (its port is left to the kernel)
+    /// where given. An error is a limit of this machine (no descriptor, no port, no memory) or a
+    /// refusal that the kernel gave at once; the slot stays free.
+    fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()>;
+
+    /// Sets the listening socket that `accept` takes from. It must be non-blocking and outlive
+    /// the backend.
+    fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()>;
+
+    /// Offers a free slot for the next incoming connection.
+    fn accept(&mut self, slot: Slot);
+
+    /// Sends. At most one send may be under way on a slot: wait for `Sent`.
+    fn send(&mut self, slot: Slot, outgoing: Outgoing);
+
+    /// An empty buffer with capacity, from earlier `Outgoing::Owned` sends, or a new one.
+    fn take_buffer(&mut self) -> Vec<u8>;
+
+    /// Ends whatever is in the slot and frees it.
+    fn close(&mut self, slot: Slot);
+
+    /// Hands everything asked for to the kernel and waits until there is an event or until
+    /// `until_ns` (forever when absent; not at all when it has passed).
+    ///
+    /// # Errors
+    ///
+    /// Only what leaves the backend unusable.
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()>;
+
+    /// The next event, if there is one without waiting.
+    fn next_event(&mut self) -> Option<Event>;
+
+    /// The bytes of the latest `Received` event.
+    fn received(&self) -> &[u8];
+
+    /// The kernel's own account of an open connection. Absent where this connection is not in the
+    /// backend's sample, or is not TCP.
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
+}

@@ -1,0 +1,158 @@
+//! The kinds of failure: what went wrong with a connection or a request, as data to be counted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a failure happened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureScope {
+    /// An attempt to open a connection; no request was involved.
+    Connect,
+    /// An open connection with no request under way.
+    Connection,
+    /// One request that was sent.
+    Request,
+}
+
+macro_rules! failure_kinds {
+    ($($(#[doc = $doc:literal])+ $variant:ident, $scope:ident, $label:literal;)+) => {
+        /// Why a connection attempt, a connection or a request failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "snake_case")]
+        pub enum FailureKind { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl FailureKind {
+            /// Every kind, in declaration order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// What the failure happened to.
+            pub fn scope(self) -> FailureScope {
+                match self { $(Self::$variant => FailureScope::$scope,)+ }
+            }
+
+            /// Words for people, lower case.
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$variant => $label,)+ }
+            }
+        }
+    };
+}
+
+failure_kinds! {
+    /// The target answered the connection attempt with a reset (ECONNREFUSED).
+    ConnectRefused, Connect, "connection refused";
+    /// No answer to the connection attempt within `--connect-timeout`.
+    ConnectTimedOut, Connect, "connect timed out";
+    /// The kernel found no route (EHOSTUNREACH, ENETUNREACH).
+    ConnectUnreachable, Connect, "target unreachable";
+    /// No free local port (EADDRNOTAVAIL): a limit of this machine, not of the server.
+    ConnectNoPort, Connect, "no free local port";
+    /// No descriptor or memory for a socket (EMFILE, ENFILE, ENOBUFS): a limit of this machine.
+    ConnectNoDescriptor, Connect, "no free descriptor";
+    /// Any other error of the connection attempt.
+    ConnectOther, Connect, "connect failed otherwise";
+    /// Bytes came that no request had asked for.
+    UnexpectedBytes, Connection, "unasked bytes";
+    /// An idle connection was reset.
+    IdleReset, Connection, "idle connection reset";
+    /// No complete reply within `--timeout`.
+    TimedOut, Request, "timed out";
+    /// The connection was reset while the request was under way (ECONNRESET, EPIPE).
+    Reset, Request, "connection reset";
+    /// The connection was closed before the first byte of the reply.
+    ClosedBeforeReply, Request, "closed before reply";
+    /// The connection was closed inside the reply's head.
+    TruncatedHead, Request, "head cut short";
+    /// The connection was closed inside the reply's body.
+    TruncatedBody, Request, "body cut short";
+    /// The reply's head is not HTTP.
+    MalformedHead, Request, "malformed head";
+    /// The reply's head is over the size limit.
+    HeadTooLarge, Request, "head too large";
+    /// The reply has more header fields than the limit.
+    TooManyHeaders, Request, "too many header fields";
+    /// The reply's version is neither HTTP/1.0 nor HTTP/1.1.
+    UnsupportedVersion, Request, "unsupported version";
+    /// Content-Length is malformed, out of range or contradicts itself.
+    BadContentLength, Request, "bad Content-Length";
+    /// Transfer-Encoding is not one that can be framed.
+    BadTransferEncoding, Request, "bad Transfer-Encoding";
+    /// The chunked framing is malformed.
+    BadChunk, Request, "bad chunk";
+    /// The trailers are over the size limit.
+    TrailersTooLarge, Request, "trailers too large";
+    /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
+    BadInterim, Request, "bad interim reply";
+    /// The connection ended after an earlier pipelined reply; this request was not answered.
+    Unanswered, Request, "pipelined, not answered";
+    /// Any other error of the socket while the request was under way.
+    SocketError, Request, "socket error";
+}
+
+/// Failures counted by kind. Serialises as a map that holds the kinds that occurred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureCounts([u64; FailureKind::ALL.len()]);
+
+impl Default for FailureCounts {
+    fn default() -> Self {
+        Self([0; FailureKind::ALL.len()])
+    }
+}
+
+impl FailureCounts {
+    /// Counts one failure.
+    pub fn add(&mut self, kind: FailureKind) {
+        self.0[kind as usize] += 1;
+    }
+
+    /// How often `kind` occurred.
+    pub fn get(&self, kind: FailureKind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// How many failures happened to things of `scope`.
+    pub fn total(&self, scope: FailureScope) -> u64 {
+        self.iter().filter(|(kind, _)| kind.scope() == scope).map(|(_, count)| count).sum()
+    }
+
+    /// The kinds that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
+        FailureKind::ALL.iter().map(|&kind| (kind, self.get(kind))).filter(|&(_, count)| count > 0)
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
+            *own += theirs;
+        }
+    }
+}
+
+impl Serialize for FailureCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for FailureCounts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (kind, count) in BTreeMap::<FailureKind, u64>::deserialize(deserializer)? {
+            counts.0[kind as usize] = count;
+        }
+        Ok(counts)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for FailureCounts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FailureCounts".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<BTreeMap<FailureKind, u64>>()
+    }
+}

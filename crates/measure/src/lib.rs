@@ -1,0 +1,32 @@
+//! What happened in a run: the recorder, histograms, the window, the stored run and the
+//! invariants that decide whether its figures may be printed.
+//!
+//! Pure: no clock, no socket, no thread. Times are `u64` nanoseconds on the one monotonic clock of
+//! the run (its origin is the start of the process), so a field such as `start_ns` is an instant
+//! and `duration_ns` a length.
+
+mod failure;
+mod histogram;
+mod invariants;
+mod once;
+mod quantile;
+mod record;
+mod recorder;
+mod run;
+mod series;
+mod status;
+mod summary;
+mod tally;
+
+pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use histogram::{Histogram, HistogramError};
+pub use invariants::{Finding, INVARIANTS, Invariant, Standing, check, is_valid};
+pub use once::Once;
+pub use quantile::{Quantile, samples_needed};
+pub use record::{KernelSample, LiveConnections, Population, WorkerEdges, WorkerRecord};
+pub use recorder::{Recorder, Recording};
+pub use run::{Backend, HostUse, LimitsChecked, LoadDescription, Run, RunEdges, Wall, Window};
+pub use series::{Series, SeriesPoint};
+pub use status::StatusCounts;
+pub use summary::{Figure, Summary};
+pub use tally::{Phase, PhaseTallies, Tally};

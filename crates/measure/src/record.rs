@@ -1,0 +1,119 @@
+//! What one worker reports at its end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Once, PhaseTallies, Series};
+
+/// The instants of one worker, each written once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerEdges {
+    /// Its thread began.
+    pub started: Once,
+    /// It stood at the barrier, its connections open or given up for now.
+    pub ready: Once,
+    /// Start of the window as this worker lived it: the first turn of its loop at or after the
+    /// common start.
+    pub window_start: Once,
+    /// End of the window as this worker lived it: the common end, or the instant it left early.
+    pub window_end: Once,
+    /// Its last request was answered, failed or given up.
+    pub drained: Once,
+}
+
+/// What became of the requests that were sent in the window.
+/// `issued = recorded + failed + censored`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Population {
+    /// Sent in the window.
+    pub issued: u64,
+    /// Of these, answered (whatever the status) by the end of drain: they have a latency.
+    pub recorded: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Of these, neither answered nor failed when drain ended.
+    pub censored: u64,
+}
+
+impl Population {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.issued += other.issued;
+        self.recorded += other.recorded;
+        self.failed += other.failed;
+        self.censored += other.censored;
+    }
+}
+
+/// Open connections over the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveConnections {
+    /// How many this worker was to hold.
+    pub asked: u32,
+    /// Fewest at any instant of the window.
+    pub min: u32,
+    /// Most at any instant of the window.
+    pub max: u32,
+    /// Connections times nanoseconds: divided by the window's length it is the mean.
+    pub connection_ns: u64,
+}
+
+/// The kernel's own account of a sample of connections, to set beside ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KernelSample {
+    /// Connections in the sample.
+    pub connections: u32,
+    /// `tcpi_bytes_received` summed over them.
+    pub kernel_bytes_received: u64,
+    /// Bytes read from them, plus bytes still waiting in their receive queues.
+    pub own_bytes_received: u64,
+    /// Smallest `tcpi_min_rtt` seen, nanoseconds. Absent where the kernel gave none.
+    pub min_rtt_ns: Option<u64>,
+}
+
+impl KernelSample {
+    /// Adds the sample of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.kernel_bytes_received += other.kernel_bytes_received;
+        self.own_bytes_received += other.own_bytes_received;
+        self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
+    }
+}
+
+/// Everything that one worker reports, but for its histograms, which are merged at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerRecord {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// Its instants.
+    pub edges: WorkerEdges,
+    /// First request of all phases handed to the kernel.
+    pub first_send: Once,
+    /// Counters by phase.
+    pub tallies: PhaseTallies,
+    /// What became of the requests sent in the window.
+    pub population: Population,
+    /// Requests of any phase still under way when drain ended.
+    pub under_way_at_end: u64,
+    /// Requests of `--requests` that were never sent, because no connection could be had.
+    pub unsent: u64,
+    /// Open connections.
+    pub live: LiveConnections,
+    /// Latencies that it recorded: must equal `population.recorded`.
+    pub latencies_recorded: u64,
+    /// Smallest complete reply, head and body, bytes. Absent without a reply.
+    pub reply_bytes_min: Option<u64>,
+    /// The kernel's view of a sample of its connections.
+    pub kernel: KernelSample,
+    /// CPU of its thread in user space, nanoseconds, whole life.
+    pub cpu_user_ns: u64,
+    /// CPU of its thread in the kernel, nanoseconds, whole life.
+    pub cpu_system_ns: u64,
+    /// Figures over time.
+    pub series: Series,
+}

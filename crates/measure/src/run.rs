@@ -1,0 +1,202 @@
+//! One whole run, as stored: every report can be printed from it again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Histogram, Once, WorkerRecord};
+
+/// The kernel interface under a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+    /// A simulated network in virtual time.
+    Sim,
+}
+
+impl Backend {
+    /// Its name as typed and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// What was asked for, in the words of the report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadDescription {
+    /// The URL.
+    pub target: String,
+    /// Path of the Unix socket, where one is used in place of the URL's host.
+    pub unix_socket: Option<String>,
+    /// The socket address that was connected to, or the socket's path.
+    pub address: String,
+    /// Protocol spoken, such as `HTTP/1.1`.
+    pub protocol: String,
+    /// Request method.
+    pub method: String,
+    /// Bytes of one request, head and body.
+    pub request_bytes: u64,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Worker threads.
+    pub workers: u32,
+    /// Requests under way per connection.
+    pub pipeline: u32,
+    /// Whether connections are used for more than one request.
+    pub keepalive: bool,
+    /// Requests after which a connection is replaced; null for no limit.
+    pub requests_per_connection: Option<u64>,
+    /// Length of the measure phase asked for, nanoseconds; null when only a count was given.
+    pub duration_ns: Option<u64>,
+    /// Number of measured requests asked for; null when only a duration was given.
+    pub requests: Option<u64>,
+    /// Length of the warm-up asked for, nanoseconds.
+    pub warmup_ns: u64,
+    /// Limit of one request, nanoseconds.
+    pub timeout_ns: u64,
+    /// Limit of one connection attempt, nanoseconds.
+    pub connect_timeout_ns: u64,
+    /// Limit of the drain phase, nanoseconds.
+    pub drain_limit_ns: u64,
+    /// The backend that ran.
+    pub backend: Backend,
+    /// Why it is not the one that was asked for or preferred.
+    pub backend_note: Option<String>,
+    /// Local addresses that connections were made from; empty when the kernel chose.
+    pub source_addresses: Vec<String>,
+    /// Whether more workers than usable CPUs were asked for on purpose.
+    pub oversubscribed: bool,
+    /// Whether the target was the reference server inside this process.
+    pub own_server: bool,
+}
+
+/// The interval that every rate is counted in and divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Window {
+    /// Its first instant.
+    pub start_ns: u64,
+    /// The first instant after it.
+    pub end_ns: u64,
+}
+
+impl Window {
+    /// Its length, nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// The edges of the phases, each written once; consecutive, so that no wall time is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunEdges {
+    /// Arguments are read, limits checked; workers are about to start. Start-up ends here.
+    pub setup_start: Once,
+    /// All workers left the barrier. Set-up ends here.
+    pub warmup_start: Once,
+    /// The window begins. Warm-up ends here.
+    pub measure_start: Once,
+    /// The window ends.
+    pub measure_end: Once,
+    /// The end that was planned, where the run was one by duration.
+    pub measure_end_planned: Once,
+    /// The last worker was done. Drain ends here.
+    pub drain_end: Once,
+    /// Results are merged. Only printing is left.
+    pub finished: Once,
+}
+
+/// Wall-clock labels and the process's own length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Wall {
+    /// Start of the process, milliseconds since 1970-01-01 UTC. A label: nothing is computed
+    /// from it.
+    pub started_unix_ms: u64,
+    /// How far the wall clock moved against the monotonic one over the run, nanoseconds. A label.
+    pub stepped_ns: i64,
+    /// Monotonic time from the start of the process until the results were merged.
+    pub process_ns: u64,
+}
+
+/// What the run used of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostUse {
+    /// CPUs that this process may use (affinity and cgroup quota, rounded down, at least 1).
+    pub usable_cpus: u32,
+    /// CPU of the process in user space over the window, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU of the process in the kernel over the window, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Time between the two readings behind the CPU figures, nanoseconds.
+    pub cpu_interval_ns: u64,
+    /// Most memory resident at any time, bytes.
+    pub peak_resident_bytes: u64,
+}
+
+/// The limits that were looked at before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitsChecked {
+    /// File descriptors that the run needs at once.
+    pub descriptors_needed: u64,
+    /// File descriptors that the process may have.
+    pub descriptors_limit: u64,
+    /// Local ports that the run needs at once; absent for a Unix socket.
+    pub ports_needed: Option<u64>,
+    /// Local ports that its source addresses offer; absent for a Unix socket.
+    pub ports_available: Option<u64>,
+    /// Memory that the run is expected to need, bytes.
+    pub memory_needed_bytes: u64,
+    /// Memory that was available, bytes; absent where the system does not say.
+    pub memory_available_bytes: Option<u64>,
+}
+
+/// One run: what was asked, what happened, and whether it may be believed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Run {
+    /// Version of this layout: 1.
+    pub format: u32,
+    /// Version of brunt that made the run.
+    pub brunt_version: String,
+    /// What was asked for.
+    pub load: LoadDescription,
+    /// Whether the run was cut short by a signal.
+    pub interrupted: bool,
+    /// The window, common to all workers.
+    pub window: Window,
+    /// The edges of the phases.
+    pub edges: RunEdges,
+    /// Labels and length of the process.
+    pub wall: Wall,
+    /// What was used of this machine.
+    pub host: HostUse,
+    /// The limits looked at before the run.
+    pub limits: LimitsChecked,
+    /// Response time of successful replies (status below 400) to requests sent in the window.
+    pub response: Histogram,
+    /// Response time of error replies (status 400 and above) to requests sent in the window.
+    pub response_error: Histogram,
+    /// Time to open a connection, over all phases.
+    pub connect: Histogram,
+    /// What each worker reported.
+    pub workers: Vec<WorkerRecord>,
+    /// The invariants, as found by [`crate::check`].
+    pub findings: Vec<Finding>,
+}
+
+impl Run {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 1;
+}

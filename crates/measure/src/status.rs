@@ -1,0 +1,93 @@
+//! Replies counted by status code.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+const FIRST: u16 = 100;
+const LAST: u16 = 999;
+
+/// Final replies counted by status code, 100 to 999. Serialises as a map of the codes that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusCounts(Box<[u64]>);
+
+impl Default for StatusCounts {
+    fn default() -> Self {
+        Self(vec![0; usize::from(LAST - FIRST) + 1].into())
+    }
+}
+
+impl StatusCounts {
+    /// Counts one reply. A code outside 100 to 999 is not HTTP and must have been refused before.
+    pub fn add(&mut self, status: u16) {
+        self.0[usize::from(status - FIRST)] += 1;
+    }
+
+    /// The codes that came, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        (FIRST..=LAST).zip(self.0.iter().copied()).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many replies came in all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Replies that report success: status below 400.
+    pub fn successes(&self) -> u64 {
+        self.iter().filter(|&(status, _)| is_success(status)).map(|(_, count)| count).sum()
+    }
+
+    /// Replies that report an error: status 400 and above.
+    pub fn errors(&self) -> u64 {
+        self.total() - self.successes()
+    }
+
+    /// Replies of the class `class` (2 for 200 to 299).
+    pub fn class(&self, class: u16) -> u64 {
+        self.iter().filter(|(status, _)| status / 100 == class).map(|(_, count)| count).sum()
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
+            *own += theirs;
+        }
+    }
+}
+
+/// Whether a final reply with this status counts as successful.
+pub(crate) fn is_success(status: u16) -> bool {
+    status < 400
+}
+
+impl Serialize for StatusCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for StatusCounts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (status, count) in BTreeMap::<u16, u64>::deserialize(deserializer)? {
+            let slot = status
+                .checked_sub(FIRST)
+                .and_then(|index| counts.0.get_mut(usize::from(index)))
+                .ok_or_else(|| serde::de::Error::custom(format!("no such status: {status}")))?;
+            *slot = count;
+        }
+        Ok(counts)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for StatusCounts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StatusCounts".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<BTreeMap<String, u64>>()
+    }
+}

@@ -1,0 +1,114 @@
+//! The figures of a run that reports print, each present or absent with a reason (invariant A1).
+
+use serde::Serialize;
+
+use crate::{LiveConnections, Population, Run, Series, Tally};
+
+/// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Its value.
+    Known(f64),
+    /// Why it is undefined.
+    Absent(String),
+}
+
+impl Figure {
+    /// `numerator / denominator`, or `reason` where that is undefined.
+    pub fn ratio(numerator: f64, denominator: f64, reason: &str) -> Self {
+        let value = numerator / denominator;
+        if value.is_finite() && denominator > 0.0 {
+            Self::Known(value)
+        } else {
+            Self::Absent(reason.to_owned())
+        }
+    }
+
+    /// The value, where there is one.
+    pub fn known(&self) -> Option<f64> {
+        match self {
+            Self::Known(value) => Some(*value),
+            Self::Absent(_) => None,
+        }
+    }
+}
+
+/// The figures derived from a run. Rates are counts in the window divided by its length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Successful replies (status below 400) per second: the headline.
+    pub successes_per_s: Figure,
+    /// Requests sent per second, whatever became of them.
+    pub attempts_per_s: Figure,
+    /// Bytes read from sockets per second.
+    pub bytes_received_per_s: Figure,
+    /// Mean of the open connections.
+    pub live_mean: Figure,
+    /// CPU of the process (user and system) per complete reply, nanoseconds. Absent when the
+    /// process also held the server.
+    pub cpu_ns_per_reply: Figure,
+    /// Counters of the window, all workers.
+    pub window: Tally,
+    /// Counters of all phases, all workers.
+    pub lifetime: Tally,
+    /// What became of the requests sent in the window, all workers.
+    pub population: Population,
+    /// Requests of any phase still under way at the end of drain, all workers.
+    pub under_way_at_end: u64,
+    /// Requests of `--requests` that were never sent.
+    pub unsent: u64,
+    /// Open connections over the window, all workers.
+    pub live: LiveConnections,
+    /// Figures over time, all workers.
+    pub series: Series,
+}
+
+impl Run {
+    /// Adds up the workers and derives the figures.
+    pub fn summary(&self) -> Summary {
+        const NO_WINDOW: &str = "the measure phase has no length";
+        let window_s = self.window.length_ns() as f64 / 1e9;
+        let (mut window, mut lifetime) = (Tally::default(), Tally::default());
+        let mut population = Population::default();
+        let mut live = LiveConnections::default();
+        let mut series = Series::default();
+        let (mut under_way_at_end, mut unsent) = (0, 0);
+        for worker in &self.workers {
+            window.merge(&worker.tallies.measure);
+            lifetime.merge(&worker.tallies.lifetime());
+            population.merge(&worker.population);
+            live.asked += worker.live.asked;
+            live.min += worker.live.min;
+            live.max += worker.live.max;
+            live.connection_ns += worker.live.connection_ns;
+            series.merge(&worker.series);
+            under_way_at_end += worker.under_way_at_end;
+            unsent += worker.unsent;
+        }
+        let cpu_ns = (self.host.cpu_user_ns + self.host.cpu_system_ns) as f64;
+        let cpu_ns_per_reply = if self.load.own_server {
+            Figure::Absent("the process also held the reference server".to_owned())
+        } else {
+            Figure::ratio(cpu_ns, window.replies.total() as f64, "no complete reply in the window")
+        };
+        Summary {
+            successes_per_s: Figure::ratio(window.replies.successes() as f64, window_s, NO_WINDOW),
+            attempts_per_s: Figure::ratio(window.requests_sent as f64, window_s, NO_WINDOW),
+            bytes_received_per_s: Figure::ratio(window.bytes_received as f64, window_s, NO_WINDOW),
+            live_mean: Figure::ratio(
+                live.connection_ns as f64,
+                self.window.length_ns() as f64,
+                NO_WINDOW,
+            ),
+            cpu_ns_per_reply,
+            window,
+            lifetime,
+            population,
+            under_way_at_end,
+            unsent,
+            live,
+            series,
+        }
+    }
+}

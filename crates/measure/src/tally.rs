@@ -1,0 +1,100 @@
+//! Counters of one phase of one worker.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FailureCounts, StatusCounts};
+
+/// The phase in which an event fell, by its time stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the window: set-up and warm-up.
+    Before = 0,
+    /// Inside the window.
+    Measure = 1,
+    /// After the window: drain.
+    After = 2,
+}
+
+/// What happened in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tally {
+    /// Requests handed to the kernel.
+    pub requests_sent: u64,
+    /// Complete final replies, by status.
+    pub replies: StatusCounts,
+    /// Interim (1xx) replies.
+    pub interim_replies: u64,
+    /// Failures by kind.
+    pub failures: FailureCounts,
+    /// Bytes of requests handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes read from sockets.
+    pub bytes_received: u64,
+    /// Bytes of heads of complete replies, interim ones included.
+    pub reply_head_bytes: u64,
+    /// Bytes of bodies of complete replies, framing included.
+    pub reply_body_bytes: u64,
+    /// Bytes received that belong to no complete reply.
+    pub discarded_bytes: u64,
+    /// Connections opened.
+    pub connections_opened: u64,
+    /// Connections that the server closed while no request was under way. Not a failure.
+    pub connections_closed_idle: u64,
+}
+
+impl Tally {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests_sent += other.requests_sent;
+        self.replies.merge(&other.replies);
+        self.interim_replies += other.interim_replies;
+        self.failures.merge(&other.failures);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.reply_head_bytes += other.reply_head_bytes;
+        self.reply_body_bytes += other.reply_body_bytes;
+        self.discarded_bytes += other.discarded_bytes;
+        self.connections_opened += other.connections_opened;
+        self.connections_closed_idle += other.connections_closed_idle;
+    }
+}
+
+/// The counters of the three phases. Their sum is everything that the process did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PhaseTallies {
+    /// Set-up and warm-up.
+    pub before: Tally,
+    /// The window: the only source of rates.
+    pub measure: Tally,
+    /// Drain.
+    pub after: Tally,
+}
+
+impl PhaseTallies {
+    /// The counters of one phase.
+    pub fn get_mut(&mut self, phase: Phase) -> &mut Tally {
+        match phase {
+            Phase::Before => &mut self.before,
+            Phase::Measure => &mut self.measure,
+            Phase::After => &mut self.after,
+        }
+    }
+
+    /// Everything, whatever the phase.
+    pub fn lifetime(&self) -> Tally {
+        let mut sum = self.before.clone();
+        sum.merge(&self.measure);
+        sum.merge(&self.after);
+        sum
+    }
+
+    /// Adds the counts of `other`, phase by phase.
+    pub fn merge(&mut self, other: &Self) {
+        self.before.merge(&other.before);
+        self.measure.merge(&other.measure);
+        self.after.merge(&other.after);
+    }
+}
