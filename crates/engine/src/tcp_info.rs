@@ -41,7 +41,10 @@ impl TcpInfo {
             return Err(io::Error::last_os_error());
         }
         if (length as usize) < MIN_RTT_OFFSET + 4 {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "TCP_INFO is too short"));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "TCP_INFO is too short",
+            ));
         }
         let unread = rustix::io::ioctl_fionread(socket)?;
         let mut wide = [0; 8];

@@ -1,5 +1,9 @@
 //! The shape that every backend has: connections in numbered slots, bytes out, events in.
 
+pub mod epoll;
+mod payloads;
+pub mod uring;
+
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -64,6 +68,23 @@ pub enum Event {
     Ended(Slot),
     /// Receiving failed with this errno: no more bytes will come.
     ReceiveFailed(Slot, i32),
+}
+
+impl Event {
+    /// The slot that it is about.
+    pub fn slot(self) -> Slot {
+        match self {
+            Self::Connected(slot)
+            | Self::ConnectFailed(slot, _)
+            | Self::Accepted(slot)
+            | Self::AcceptFailed(slot, _)
+            | Self::Received(slot)
+            | Self::Sent(slot)
+            | Self::SendFailed(slot, _)
+            | Self::Ended(slot)
+            | Self::ReceiveFailed(slot, _) => slot,
+        }
+    }
 }
 
 /// One worker's hold on the kernel (or on the simulated network).
