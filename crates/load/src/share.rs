@@ -1,0 +1,23 @@
+//! How a total is dealt out over workers.
+
+/// The share of part `index` (from 0) when `total` is dealt out over `parts`: shares add up to the
+/// total and differ by one at most.
+pub fn share(total: u32, parts: u32, index: u32) -> u32 {
+    total / parts + u32::from(index < total % parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_add_up_and_differ_by_one_at_most() {
+        for total in 0..200 {
+            for parts in 1..20 {
+                let shares: Vec<u32> = (0..parts).map(|index| share(total, parts, index)).collect();
+                assert_eq!(shares.iter().sum::<u32>(), total);
+                assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+}
