@@ -1,0 +1,37 @@
+//! The steps that only hand over to a tool of the Rust distribution.
+
+use anyhow::Result;
+
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// Refuses code that `cargo fmt` would change, in the workspace and in the libFuzzer package.
+pub(crate) fn fmt(workspace: &Workspace) -> Result<()> {
+    shell::run(
+        shell::cargo()
+            .current_dir(workspace.root())
+            .args(["fmt", "--all", "--check"]),
+    )?;
+    let libfuzzer = workspace.libfuzzer_manifest();
+    if libfuzzer.exists() {
+        shell::run(
+            shell::cargo()
+                .current_dir(workspace.root())
+                .args(["fmt", "--check", "--manifest-path"])
+                .arg(libfuzzer),
+        )?;
+    }
+    Ok(())
+}
+
+/// Refuses every warning of the compiler and of clippy, in all targets.
+pub(crate) fn clippy(workspace: &Workspace) -> Result<()> {
+    shell::run(shell::cargo().current_dir(workspace.root()).args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}

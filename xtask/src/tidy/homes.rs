@@ -1,0 +1,161 @@
+//! Things with one home: reading the clock, starting threads, and `unsafe`.
+
+use super::Finding;
+use super::source::Source;
+
+const CLOCK_HOME: &str = "crates/engine/src/clock.rs";
+const THREADS_HOME: &str = "crates/engine/src/threads.rs";
+
+/// The files that talk to the kernel below the safe libraries. A folder ends in `/`.
+const UNSAFE_HOMES: &[&str] = &[
+    "crates/engine/src/backend/uring.rs",
+    "crates/engine/src/backend/uring/",
+    "crates/engine/src/socket.rs",
+    "crates/engine/src/tcp_info.rs",
+];
+
+/// Programs beside the product: neither is part of a run.
+const OUTSIDE_THE_PRODUCT: &[&str] = &["xtask/", "bench/"];
+
+const CLOCK_READS: &[&[&str]] = &[
+    &["Instant", ":", ":", "now"],
+    &["SystemTime", ":", ":", "now"],
+];
+const THREAD_STARTERS: &[&str] = &["spawn", "Builder", "scope"];
+
+pub(super) fn check(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    check_unsafe(source, &mut findings);
+    if is_outside_the_product(&source.path) || is_black_box_test(&source.path) {
+        return findings;
+    }
+    if source.path != CLOCK_HOME {
+        for line in CLOCK_READS.iter().flat_map(|read| source.find(read)) {
+            findings.push(Finding::new(
+                &source.path,
+                line,
+                format!("the clock is read in {CLOCK_HOME} only: take the time as an argument"),
+            ));
+        }
+    }
+    if source.path != THREADS_HOME {
+        for line in thread_starts(source) {
+            // A test may need a peer that runs beside it.
+            if !source.is_test(line) {
+                findings.push(Finding::new(
+                    &source.path,
+                    line,
+                    format!("threads are started in {THREADS_HOME} only: call it"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn check_unsafe(source: &Source, findings: &mut Vec<Finding>) {
+    let at_home = UNSAFE_HOMES
+        .iter()
+        .any(|home| source.path == *home || (home.ends_with('/') && source.path.starts_with(home)));
+    if at_home {
+        return;
+    }
+    for line in source.find(&["unsafe"]) {
+        findings.push(Finding::new(
+            &source.path,
+            line,
+            format!(
+                "`unsafe` is for {} only: use a safe library, or move the call there",
+                UNSAFE_HOMES.join(", ")
+            ),
+        ));
+    }
+}
+
+/// Lines that name a way to start a thread, as a path or in a `use`.
+fn thread_starts(source: &Source) -> Vec<usize> {
+    let mut lines = Vec::new();
+    let prefix = ["thread", ":", ":"];
+    for at in source.positions(&prefix) {
+        let next = at + prefix.len();
+        match source.tokens.get(next).map(|token| token.text.as_str()) {
+            Some("{") => lines.extend(
+                source
+                    .group(next)
+                    .iter()
+                    .filter(|token| THREAD_STARTERS.contains(&token.text.as_str()))
+                    .map(|token| token.line),
+            ),
+            Some(name) if THREAD_STARTERS.contains(&name) => lines.push(source.tokens[next].line),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn is_outside_the_product(path: &str) -> bool {
+    OUTSIDE_THE_PRODUCT
+        .iter()
+        .any(|folder| path.starts_with(folder))
+}
+
+/// Whether a file belongs to the tests of a crate that see it from outside.
+fn is_black_box_test(path: &str) -> bool {
+    let mut parts = path.split('/');
+    parts.next() == Some("crates") && parts.nth(1) == Some("tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        let source = Source::parse(path, text).unwrap();
+        check(&source).iter().map(|finding| finding.line).collect()
+    }
+
+    const CLOCK: &str = "use std::time::Instant;\nfn f() -> Instant { Instant::now() }\n";
+    const WALL: &str = "fn f() { g!(std::time::SystemTime::now()); }\n";
+    const THREAD: &str = "fn f() { std::thread::spawn(|| ()); }\n";
+    const NAMED: &str = "fn f() { std::thread::Builder::new(); }\n";
+    const IMPORTED: &str = "use std::{thread::{self, spawn}, time::Duration};\n";
+    const UNSAFE: &str = "fn f() { unsafe { g() } }\nunsafe impl Send for A {}\n";
+
+    #[test]
+    fn the_clock_is_read_at_home_only() {
+        assert!(lines(CLOCK_HOME, CLOCK).is_empty());
+        assert_eq!(lines("crates/load/src/plan.rs", CLOCK), [2]);
+        assert_eq!(lines(THREADS_HOME, WALL), [1]);
+        assert!(lines("xtask/src/main.rs", CLOCK).is_empty());
+        assert!(lines("crates/cli/tests/black_box.rs", WALL).is_empty());
+        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{CLOCK}}}\n");
+        assert_eq!(lines("crates/load/src/plan.rs", &in_a_test), [4]);
+    }
+
+    #[test]
+    fn threads_are_started_at_home_only() {
+        assert!(lines(THREADS_HOME, THREAD).is_empty());
+        for text in [THREAD, NAMED, IMPORTED] {
+            assert_eq!(lines("crates/cli/src/main.rs", text), [1], "{text}");
+        }
+        assert!(lines("crates/cli/tests/server/nginx.rs", THREAD).is_empty());
+        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{THREAD}}}\n");
+        assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
+        assert!(lines("crates/cli/src/main.rs", "use crate::threads::spawn;\n").is_empty());
+    }
+
+    #[test]
+    fn unsafe_has_its_homes() {
+        for home in [
+            "crates/engine/src/backend/uring.rs",
+            "crates/engine/src/backend/uring/ring.rs",
+        ] {
+            assert!(lines(home, UNSAFE).is_empty());
+        }
+        for path in ["crates/engine/src/backend/epoll.rs", "xtask/src/main.rs"] {
+            assert_eq!(lines(path, UNSAFE), [1, 2]);
+        }
+        let words = "#![deny(unsafe_op_in_unsafe_fn)]\n// unsafe\nconst A: &str = \"unsafe\";\n";
+        assert!(lines("crates/load/src/lib.rs", words).is_empty());
+    }
+}

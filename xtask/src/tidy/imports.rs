@@ -1,0 +1,159 @@
+//! Who may use whom: the layers of the workspace, as one table.
+
+use super::Finding;
+
+/// Each crate and the crates of ours that it may depend on, in any kind of dependency. Downwards
+/// only: a crate that others use knows nothing of them.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("brunt-proto", &[]),
+    ("brunt-load", &[]),
+    ("brunt-measure", &[]),
+    (
+        "brunt-engine",
+        &["brunt-proto", "brunt-load", "brunt-measure"],
+    ),
+    ("brunt-server", &["brunt-engine"]),
+    ("brunt-report", &["brunt-measure"]),
+    (
+        "brunt",
+        &[
+            "brunt-proto",
+            "brunt-load",
+            "brunt-measure",
+            "brunt-engine",
+            "brunt-server",
+            "brunt-report",
+        ],
+    ),
+    (
+        "brunt-fuzz",
+        &[
+            "brunt-proto",
+            "brunt-load",
+            "brunt-measure",
+            "brunt-server",
+            "brunt-report",
+        ],
+    ),
+    ("xtask", &["brunt-report", "brunt-fuzz"]),
+];
+
+/// What the rule needs of one package of the workspace.
+pub(super) struct Manifest {
+    /// From the workspace's root.
+    pub(super) path: String,
+    pub(super) name: String,
+    pub(super) text: String,
+    /// The packages of the workspace that it depends on.
+    pub(super) uses: Vec<String>,
+}
+
+pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for manifest in manifests {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == manifest.name) else {
+            findings.push(Finding::new(
+                &manifest.path,
+                1,
+                format!(
+                    "`{}` has no place in the layers: add it to the table in \
+                     xtask/src/tidy/imports.rs",
+                    manifest.name
+                ),
+            ));
+            continue;
+        };
+        for used in &manifest.uses {
+            if !allowed.contains(&used.as_str()) {
+                findings.push(Finding::new(
+                    &manifest.path,
+                    line_of(&manifest.text, used),
+                    format!(
+                        "`{}` must not use `{used}`: move what both need into a crate below both \
+                         (ARCHITECTURE.md, layers)",
+                        manifest.name
+                    ),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// The line on which `dependency` is declared, or 1.
+fn line_of(manifest: &str, dependency: &str) -> usize {
+    manifest
+        .lines()
+        .position(|line| {
+            line.strip_prefix(dependency)
+                .is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+        })
+        .map_or(1, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, uses: &[&str]) -> Manifest {
+        let declared: String = uses
+            .iter()
+            .map(|used| format!("{used}.workspace = true\n"))
+            .collect();
+        Manifest {
+            path: format!("crates/{name}/Cargo.toml"),
+            name: name.to_owned(),
+            text: format!("[dependencies]\n{declared}"),
+            uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn downwards_is_allowed() {
+        let good = [
+            manifest("brunt-proto", &[]),
+            manifest("brunt-engine", &["brunt-proto", "brunt-measure"]),
+            manifest("brunt", &["brunt-report", "brunt-engine", "brunt-server"]),
+        ];
+        assert_eq!(check(&good), []);
+    }
+
+    #[test]
+    fn upwards_sideways_and_unknown_are_refused() {
+        let cases = [
+            (manifest("brunt-proto", &["brunt-load"]), 2, "`brunt-load`"),
+            (
+                manifest("brunt-engine", &["brunt-load", "brunt-server"]),
+                3,
+                "`brunt-server`",
+            ),
+            (
+                manifest("brunt-report", &["brunt-engine"]),
+                2,
+                "`brunt-engine`",
+            ),
+            (manifest("brunt-new", &[]), 1, "no place"),
+        ];
+        for (bad, line, part) in cases {
+            let findings = check(&[bad]);
+            assert_eq!(findings.len(), 1, "{findings:?}");
+            assert_eq!(findings[0].line, line, "{findings:?}");
+            assert!(findings[0].message.contains(part), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_no_cycle() {
+        // Kahn: take away whatever uses nothing that is left.
+        let mut left: Vec<_> = ALLOWED.to_vec();
+        loop {
+            let names: Vec<&str> = left.iter().map(|(name, _)| *name).collect();
+            let before = left.len();
+            left.retain(|(_, uses)| uses.iter().any(|used| names.contains(used)));
+            if left.len() == before {
+                break;
+            }
+        }
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

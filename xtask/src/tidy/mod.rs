@@ -1,0 +1,184 @@
+//! The step `tidy`: rules about the sources that the compiler does not know. Each rule is a file
+//! beside this one, with its table (who may use whom, where the clock is read, where `unsafe`
+//! lives) at the top.
+
+mod docs;
+mod homes;
+mod imports;
+mod leftovers;
+mod length;
+mod licences;
+mod lines;
+mod source;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::Metadata;
+
+use self::source::Source;
+use crate::workspace::Workspace;
+
+/// One thing that a rule refuses.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    /// From the workspace's root.
+    path: String,
+    /// From 1.
+    line: usize,
+    /// What is wrong, and what to do instead.
+    message: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// Applies every rule to the whole workspace.
+///
+/// # Errors
+///
+/// A rule refuses something (every finding has been printed), or the workspace cannot be read.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    println!("tidy: sources, import order, licences");
+    let metadata = workspace.metadata()?;
+    let mut findings = check_files(workspace.root())?;
+    findings.extend(imports::check(&manifests(workspace, &metadata)?));
+    findings.extend(licences::check(&metadata, &lock_file(workspace)?)?);
+    conclude("tidy", findings)
+}
+
+/// Applies the rule about licences alone.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn licences(workspace: &Workspace) -> Result<()> {
+    println!("licences: of the dependencies that are built into anything here");
+    let findings = licences::check(&workspace.metadata()?, &lock_file(workspace)?)?;
+    conclude("licences", findings)
+}
+
+fn conclude(step: &str, mut findings: Vec<Finding>) -> Result<()> {
+    findings.sort();
+    findings.dedup();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        1 => bail!("{step}: 1 finding"),
+        count => bail!("{step}: {count} findings"),
+    }
+}
+
+fn lock_file(workspace: &Workspace) -> Result<String> {
+    let path = workspace.root().join("Cargo.lock");
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn manifests(workspace: &Workspace, metadata: &Metadata) -> Result<Vec<imports::Manifest>> {
+    let packages = metadata.workspace_packages();
+    let ours = |name: &str| packages.iter().any(|package| *package.name == name);
+    let mut manifests = Vec::new();
+    for package in &packages {
+        let path = package.manifest_path.as_std_path();
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        manifests.push(imports::Manifest {
+            path: relative(workspace.root(), path),
+            name: package.name.to_string(),
+            text,
+            uses: package
+                .dependencies
+                .iter()
+                .filter(|dependency| ours(&dependency.name))
+                .map(|dependency| dependency.name.clone())
+                .collect(),
+        });
+    }
+    Ok(manifests)
+}
+
+/// Applies the rules about single files to everything under `root`.
+fn check_files(root: &Path) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut sources = Vec::new();
+    for path in source::files(root)? {
+        let relative = relative(root, &path);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue; // Not text: a fixture.
+        };
+        findings.extend(lines::check(&relative, &text));
+        if !relative.ends_with(".rs") {
+            findings.extend(leftovers::check_text(&relative, &text));
+            continue;
+        }
+        match Source::parse(&relative, &text) {
+            Ok(source) => sources.push(source),
+            Err(error) => findings.push(Finding::new(
+                &relative,
+                error.span().start().line,
+                format!("does not parse: {error}"),
+            )),
+        }
+    }
+    source::mark_outlined_tests(&mut sources);
+    for source in &sources {
+        findings.extend(homes::check(source));
+        findings.extend(length::check(source));
+        findings.extend(docs::check(source));
+        findings.extend(leftovers::check(source));
+    }
+    Ok(findings)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root)
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_come_from_every_rule_about_files() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("crates/load/src");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(
+            directory.join("lib.rs"),
+            "pub fn now() { let _ = std::time::Instant::now(); } \nfn later() { todo!() }\n",
+        )
+        .unwrap();
+        std::fs::write(directory.join("broken.rs"), "//! Broken.\nfn (\n").unwrap();
+        let findings = check_files(root.path()).unwrap();
+        for part in [
+            "broken.rs:2: does not parse",
+            "lib.rs:1: trailing whitespace",
+            "lib.rs:1: the clock",
+            "lib.rs:1: says nowhere",
+            "lib.rs:1: `now` is public",
+            "lib.rs:2: `todo!`",
+        ] {
+            let found = findings.iter().any(|f| f.to_string().contains(part));
+            assert!(found, "{part} is not in {findings:#?}");
+        }
+    }
+}
