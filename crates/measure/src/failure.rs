@@ -114,18 +114,23 @@ impl FailureCounts {
 
     /// How many failures happened to things of `scope`.
     pub fn total(&self, scope: FailureScope) -> u64 {
-        self.iter().filter(|(kind, _)| kind.scope() == scope).map(|(_, count)| count).sum()
+        self.iter()
+            .filter(|(kind, _)| kind.scope() == scope)
+            .fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// The kinds that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
-        FailureKind::ALL.iter().map(|&kind| (kind, self.get(kind))).filter(|&(_, count)| count > 0)
+        FailureKind::ALL
+            .iter()
+            .map(|&kind| (kind, self.get(kind)))
+            .filter(|&(_, count)| count > 0)
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own += theirs;
+            *own = own.saturating_add(*theirs);
         }
     }
 }

@@ -9,6 +9,8 @@ use thiserror::Error;
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Three significant digits: a value is known to 0.1 %.
 const DIGITS: u8 = 3;
+/// No run comes near this many values; a file that says so would overflow sums over the buckets.
+const COUNT_MAX: u64 = 1 << 62;
 
 /// Why a stored histogram cannot be read.
 #[derive(Debug, Error)]
@@ -31,6 +33,12 @@ pub enum HistogramError {
         /// The sum over its buckets.
         held: u64,
     },
+    /// Minimum and maximum are missing, out of order, or given for nothing.
+    #[error("the histogram of {count} values has no sensible minimum and maximum")]
+    Extremes {
+        /// The count beside the histogram.
+        count: u64,
+    },
 }
 
 /// Durations in nanoseconds, 1 ns to 1 h, three significant digits; minimum, maximum and sum are
@@ -47,7 +55,12 @@ impl Default for Histogram {
     fn default() -> Self {
         let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
             .expect("the bounds are constants that satisfy the library's rules");
-        Self { buckets, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
+        Self {
+            buckets,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            sum_ns: 0,
+        }
     }
 }
 
@@ -88,8 +101,11 @@ impl Histogram {
     /// The `q`-quantile (0 to 1) to 0.1 %, never outside the exact extremes. Absent when nothing
     /// was recorded. Whether there are samples enough to print it is `Quantile`'s question.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        (self.count() > 0)
-            .then(|| self.buckets.value_at_quantile(q).clamp(self.min_ns, self.max_ns))
+        (self.count() > 0).then(|| {
+            self.buckets
+                .value_at_quantile(q)
+                .clamp(self.min_ns, self.max_ns)
+        })
     }
 
     /// Adds the durations of `other`.
@@ -100,6 +116,23 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
+    /// Whether the exact figures kept beside the buckets fit them: minimum and maximum lie in the
+    /// outermost filled buckets, the sum between `count * min` and `count * max`.
+    pub(crate) fn extremes_agree(&self) -> bool {
+        if self.count() == 0 {
+            return self.sum_ns == 0;
+        }
+        let mut extremes = Self::default();
+        extremes.record(self.min_ns);
+        extremes.record(self.max_ns);
+        let count = u128::from(self.count());
+        let sum_least = (count * u128::from(self.min_ns)).min(u128::from(u64::MAX));
+        let sum_most = count * u128::from(self.max_ns);
+        extremes.buckets.min() == self.buckets.min()
+            && extremes.buckets.max() == self.buckets.max()
+            && (sum_least..=sum_most).contains(&u128::from(self.sum_ns))
+    }
+
     /// The buckets, for export in the HdrHistogram formats.
     pub fn buckets(&self) -> &hdrhistogram::Histogram<u64> {
         &self.buckets
@@ -108,7 +141,11 @@ impl Histogram {
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Histogram"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Histogram")
+)]
 struct Stored {
     /// How many durations were recorded.
     count: u64,
@@ -152,8 +189,21 @@ impl TryFrom<Stored> for Histogram {
             .buckets
             .add(&read)
             .map_err(|error| HistogramError::Bounds(error.to_string()))?;
-        if histogram.count() != stored.count {
-            return Err(HistogramError::Count { stated: stored.count, held: histogram.count() });
+        if histogram.count() != stored.count || stored.count > COUNT_MAX {
+            return Err(HistogramError::Count {
+                stated: stored.count,
+                held: histogram.count(),
+            });
+        }
+        let sensible = match (stored.min_ns, stored.max_ns) {
+            (Some(min_ns), Some(max_ns)) => stored.count > 0 && min_ns <= max_ns,
+            (None, None) => stored.count == 0,
+            _ => false,
+        };
+        if !sensible {
+            return Err(HistogramError::Extremes {
+                count: stored.count,
+            });
         }
         histogram.min_ns = stored.min_ns.unwrap_or(u64::MAX);
         histogram.max_ns = stored.max_ns.unwrap_or(0);

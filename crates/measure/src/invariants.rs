@@ -49,12 +49,18 @@ pub fn check(run: &Run) -> Vec<Finding> {
         .iter()
         .map(|invariant| {
             let (standing, detail) = (invariant.check)(run);
-            Finding { id: invariant.id.to_owned(), standing, detail }
+            Finding {
+                id: invariant.id.to_owned(),
+                standing,
+                detail,
+            }
         })
         .collect()
 }
 
 /// Whether the figures may be printed: no invariant is broken.
 pub fn is_valid(findings: &[Finding]) -> bool {
-    findings.iter().all(|finding| finding.standing != Standing::Broken)
+    findings
+        .iter()
+        .all(|finding| finding.standing != Standing::Broken)
 }

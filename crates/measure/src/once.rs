@@ -15,14 +15,17 @@ pub struct Once {
 impl Once {
     /// An edge that is already written.
     pub fn at(ns: u64) -> Self {
-        Self { ns: Some(ns), rewrites: 0 }
+        Self {
+            ns: Some(ns),
+            rewrites: 0,
+        }
     }
 
     /// Writes the instant, unless it was written before.
     pub fn set(&mut self, ns: u64) {
         match self.ns {
             None => self.ns = Some(ns),
-            Some(_) => self.rewrites += 1,
+            Some(_) => self.rewrites = self.rewrites.saturating_add(1),
         }
     }
 

@@ -18,7 +18,11 @@ pub enum Quantile {
 
 /// The fewest samples with which a two-sided 95 % interval of the `q`-quantile (0 < q < 1) lies
 /// within the samples on both sides: `max(q, 1-q)^n <= 0.025`, so 368 for p99 and 3,688 for p99.9.
+/// For any other `q` no number suffices (`u64::MAX`).
 pub fn samples_needed(q: f64) -> u64 {
+    if !(q > 0.0 && q < 1.0) {
+        return u64::MAX;
+    }
     (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil() as u64
 }
 

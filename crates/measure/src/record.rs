@@ -39,14 +39,15 @@ pub struct Population {
 impl Population {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.issued += other.issued;
-        self.recorded += other.recorded;
-        self.failed += other.failed;
-        self.censored += other.censored;
+        self.issued = self.issued.saturating_add(other.issued);
+        self.recorded = self.recorded.saturating_add(other.recorded);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.censored = self.censored.saturating_add(other.censored);
     }
 }
 
-/// Open connections over the window.
+/// Open connections over the window. Summed over workers, the extremes are bounds: the workers
+/// need not have reached theirs at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveConnections {
@@ -66,7 +67,7 @@ pub struct LiveConnections {
 pub struct KernelSample {
     /// Connections in the sample.
     pub connections: u32,
-    /// `tcpi_bytes_received` summed over them.
+    /// `tcpi_bytes_received` summed over them. The kernel counts a peer's FIN as one byte.
     pub kernel_bytes_received: u64,
     /// Bytes read from them, plus bytes still waiting in their receive queues.
     pub own_bytes_received: u64,
@@ -77,9 +78,13 @@ pub struct KernelSample {
 impl KernelSample {
     /// Adds the sample of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.connections += other.connections;
-        self.kernel_bytes_received += other.kernel_bytes_received;
-        self.own_bytes_received += other.own_bytes_received;
+        self.connections = self.connections.saturating_add(other.connections);
+        self.kernel_bytes_received = self
+            .kernel_bytes_received
+            .saturating_add(other.kernel_bytes_received);
+        self.own_bytes_received = self
+            .own_bytes_received
+            .saturating_add(other.own_bytes_received);
         self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
     }
 }
@@ -104,6 +109,9 @@ pub struct WorkerRecord {
     pub unsent: u64,
     /// Open connections.
     pub live: LiveConnections,
+    /// Requests under way times nanoseconds, over the window: divided by the window's length it
+    /// is the mean number of requests under way.
+    pub under_way_ns: u64,
     /// Latencies that it recorded: must equal `population.recorded`.
     pub latencies_recorded: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.

@@ -25,6 +25,7 @@ pub struct Recorder {
     recording: Recording,
     live: u32,
     live_since_ns: u64,
+    last_send_ns: u64,
 }
 
 impl Recorder {
@@ -33,9 +34,21 @@ impl Recorder {
     pub fn new(worker: u32, connections: u32) -> Self {
         let mut recording = Recording::default();
         recording.record.worker = worker;
-        recording.record.live = LiveConnections { asked: connections, ..Default::default() };
-        let window = Window { start_ns: u64::MAX, end_ns: u64::MAX };
-        Self { window, recording, live: 0, live_since_ns: 0 }
+        recording.record.live = LiveConnections {
+            asked: connections,
+            ..Default::default()
+        };
+        let window = Window {
+            start_ns: u64::MAX,
+            end_ns: u64::MAX,
+        };
+        Self {
+            window,
+            recording,
+            live: 0,
+            live_since_ns: 0,
+            last_send_ns: 0,
+        }
     }
 
     /// Fixes the window, before its start. The end of a run by count is not known beforehand and
@@ -46,9 +59,23 @@ impl Recorder {
         self.recording.record.live.max = self.live;
     }
 
-    /// Brings the end forward to an instant that is still to come.
+    /// Brings the end forward, to an instant that is still to come, or to that of the last reply
+    /// of a run by count. A window that would end before it starts is empty.
+    ///
+    /// A send that was already counted in the window stays in it, or the accounting of the window
+    /// would not add up: a worker that learns too late of an early end keeps a later end of its
+    /// own, and [`Recorder::window`] tells it.
     pub fn end_window_at(&mut self, end_ns: u64) {
-        self.window.end_ns = self.window.end_ns.min(end_ns);
+        let Window {
+            start_ns,
+            end_ns: end_before_ns,
+        } = self.window;
+        let counted_to_ns = if self.window.contains(self.last_send_ns) {
+            self.last_send_ns + 1
+        } else {
+            start_ns
+        };
+        self.window.end_ns = end_before_ns.min(end_ns.max(counted_to_ns));
     }
 
     /// The window as set.
@@ -66,8 +93,10 @@ impl Recorder {
         self.live
     }
 
-    /// `requests` requests of `bytes` bytes in all were handed to the kernel.
+    /// `requests` requests of `bytes` bytes in all were handed to the kernel. `at_ns` is what
+    /// later calls name as `sent_ns`.
     pub fn sent(&mut self, at_ns: u64, requests: u32, bytes: u64) {
+        self.last_send_ns = self.last_send_ns.max(at_ns);
         let record = &mut self.recording.record;
         if record.first_send.get().is_none() {
             record.first_send.set(at_ns);
@@ -84,7 +113,11 @@ impl Recorder {
     pub fn received(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).bytes_received += bytes;
         if let Some(offset) = self.window.offset(at_ns) {
-            self.recording.record.series.at(offset, self.live).bytes_received += bytes;
+            self.recording
+                .record
+                .series
+                .at(offset, self.live)
+                .bytes_received += bytes;
         }
     }
 
@@ -116,6 +149,7 @@ impl Recorder {
                 point.errors += 1;
             }
         }
+        record.under_way_ns += self.window.overlap_ns(sent_ns, done_ns);
         if self.window.contains(sent_ns) {
             record.population.recorded += 1;
             record.latencies_recorded += 1;
@@ -137,6 +171,7 @@ impl Recorder {
         discarded_bytes: u64,
     ) {
         self.failed(at_ns, kind, discarded_bytes);
+        self.recording.record.under_way_ns += self.window.overlap_ns(sent_ns, at_ns);
         if self.window.contains(sent_ns) {
             self.recording.record.population.failed += 1;
         }
@@ -155,6 +190,7 @@ impl Recorder {
     /// A request was still under way when drain ended.
     pub fn censored(&mut self, sent_ns: u64, at_ns: u64, discarded_bytes: u64) {
         self.recording.record.under_way_at_end += 1;
+        self.recording.record.under_way_ns += self.window.overlap_ns(sent_ns, at_ns);
         self.tally(at_ns).discarded_bytes += discarded_bytes;
         if self.window.contains(sent_ns) {
             self.recording.record.population.censored += 1;
@@ -178,22 +214,30 @@ impl Recorder {
         self.tally(at_ns).connections_closed_idle += 1;
     }
 
-    /// Ends the recording. `end_ns` is the window's end where it was not known before.
+    /// Ends the recording. `end_ns` is the window's end where it was not known before; it is
+    /// ignored where an earlier end was set.
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
         let (window, live) = (self.window, self.live);
         if window.start_ns < window.end_ns {
-            self.recording.record.series.at(window.end_ns - 1 - window.start_ns, live);
+            self.recording
+                .record
+                .series
+                .at(window.end_ns - 1 - window.start_ns, live);
         }
         self.recording
     }
 
     fn live_changed(&mut self, at_ns: u64, live: u32) {
-        let from = self.live_since_ns.clamp(self.window.start_ns, self.window.end_ns);
-        let to = at_ns.clamp(self.window.start_ns, self.window.end_ns);
+        // Time stamps of one batch may be out of order: an interval is never counted twice.
+        let at_ns = at_ns.max(self.live_since_ns);
+        let open_ns = self.window.overlap_ns(self.live_since_ns, at_ns);
         let record = &mut self.recording.record;
-        record.live.connection_ns += u64::from(self.live) * (to - from.min(to));
+        record.live.connection_ns = record
+            .live
+            .connection_ns
+            .saturating_add(u64::from(self.live).saturating_mul(open_ns));
         if let Some(offset) = self.window.offset(at_ns) {
             let point = record.series.at(offset, self.live);
             point.live_min = point.live_min.min(live);
@@ -221,6 +265,13 @@ impl Window {
 
     fn offset(&self, at_ns: u64) -> Option<u64> {
         self.contains(at_ns).then(|| at_ns - self.start_ns)
+    }
+
+    /// How much of `[from_ns, to_ns)` lies in the window.
+    fn overlap_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        to_ns
+            .min(self.end_ns)
+            .saturating_sub(from_ns.max(self.start_ns))
     }
 
     fn phase(&self, at_ns: u64) -> Phase {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 const FIRST: u16 = 100;
 const LAST: u16 = 999;
+/// RFC 9110 section 15: 4xx and 5xx report errors.
+const FIRST_ERROR: u16 = 400;
 
 /// Final replies counted by status code, 100 to 999. Serialises as a map of the codes that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,47 +20,62 @@ impl Default for StatusCounts {
 }
 
 impl StatusCounts {
-    /// Counts one reply. A code outside 100 to 999 is not HTTP and must have been refused before.
+    /// Counts one reply. A code outside 100 to 999 is not HTTP and must have been refused before:
+    /// it is not counted, so that the exact accounting (invariant W6) refuses the run.
     pub fn add(&mut self, status: u16) {
-        self.0[usize::from(status - FIRST)] += 1;
+        if let Some(slot) = self.0.get_mut(usize::from(status.wrapping_sub(FIRST))) {
+            *slot += 1;
+        }
     }
 
     /// The codes that came, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        (FIRST..=LAST).zip(self.0.iter().copied()).filter(|&(_, count)| count > 0)
+        (FIRST..=LAST)
+            .zip(self.0.iter().copied())
+            .filter(|&(_, count)| count > 0)
     }
 
     /// How many replies came in all.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// Replies that report success: status below 400.
     pub fn successes(&self) -> u64 {
-        self.iter().filter(|&(status, _)| is_success(status)).map(|(_, count)| count).sum()
+        let successes = usize::from(FIRST_ERROR - FIRST);
+        self.0[..successes]
+            .iter()
+            .copied()
+            .fold(0, u64::saturating_add)
     }
 
     /// Replies that report an error: status 400 and above.
     pub fn errors(&self) -> u64 {
-        self.total() - self.successes()
+        let successes = usize::from(FIRST_ERROR - FIRST);
+        self.0[successes..]
+            .iter()
+            .copied()
+            .fold(0, u64::saturating_add)
     }
 
     /// Replies of the class `class` (2 for 200 to 299).
     pub fn class(&self, class: u16) -> u64 {
-        self.iter().filter(|(status, _)| status / 100 == class).map(|(_, count)| count).sum()
+        self.iter()
+            .filter(|(status, _)| status / 100 == class)
+            .fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own += theirs;
+            *own = own.saturating_add(*theirs);
         }
     }
 }
 
 /// Whether a final reply with this status counts as successful.
 pub(crate) fn is_success(status: u16) -> bool {
-    status < 400
+    status < FIRST_ERROR
 }
 
 impl Serialize for StatusCounts {

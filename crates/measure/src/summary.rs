@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{LiveConnections, Population, Run, Series, Tally};
+use crate::{Backend, LiveConnections, Population, Run, Series, Tally};
 
 /// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,8 +45,10 @@ pub struct Summary {
     pub bytes_received_per_s: Figure,
     /// Mean of the open connections.
     pub live_mean: Figure,
+    /// Mean of the requests under way.
+    pub under_way_mean: Figure,
     /// CPU of the process (user and system) per complete reply, nanoseconds. Absent when the
-    /// process also held the server.
+    /// process also held the server, in simulation, and when no CPU time was read.
     pub cpu_ns_per_reply: Figure,
     /// Counters of the window, all workers.
     pub window: Tally,
@@ -73,24 +75,33 @@ impl Run {
         let mut population = Population::default();
         let mut live = LiveConnections::default();
         let mut series = Series::default();
-        let (mut under_way_at_end, mut unsent) = (0, 0);
+        let (mut under_way_at_end, mut unsent, mut under_way_ns) = (0_u64, 0_u64, 0_u64);
         for worker in &self.workers {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
-            live.asked += worker.live.asked;
-            live.min += worker.live.min;
-            live.max += worker.live.max;
-            live.connection_ns += worker.live.connection_ns;
+            live.asked = live.asked.saturating_add(worker.live.asked);
+            live.min = live.min.saturating_add(worker.live.min);
+            live.max = live.max.saturating_add(worker.live.max);
+            live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
             series.merge(&worker.series);
-            under_way_at_end += worker.under_way_at_end;
-            unsent += worker.unsent;
+            under_way_ns = under_way_ns.saturating_add(worker.under_way_ns);
+            under_way_at_end = under_way_at_end.saturating_add(worker.under_way_at_end);
+            unsent = unsent.saturating_add(worker.unsent);
         }
-        let cpu_ns = (self.host.cpu_user_ns + self.host.cpu_system_ns) as f64;
+        let cpu_ns = self.host.cpu_user_ns as f64 + self.host.cpu_system_ns as f64;
         let cpu_ns_per_reply = if self.load.own_server {
             Figure::Absent("the process also held the reference server".to_owned())
+        } else if self.load.backend == Backend::Sim {
+            Figure::Absent("the network was simulated".to_owned())
+        } else if cpu_ns == 0.0 || self.host.cpu_interval_ns == 0 {
+            Figure::Absent("no CPU time was read".to_owned())
         } else {
-            Figure::ratio(cpu_ns, window.replies.total() as f64, "no complete reply in the window")
+            Figure::ratio(
+                cpu_ns,
+                window.replies.total() as f64,
+                "no complete reply in the window",
+            )
         };
         Summary {
             successes_per_s: Figure::ratio(window.replies.successes() as f64, window_s, NO_WINDOW),
@@ -98,6 +109,11 @@ impl Run {
             bytes_received_per_s: Figure::ratio(window.bytes_received as f64, window_s, NO_WINDOW),
             live_mean: Figure::ratio(
                 live.connection_ns as f64,
+                self.window.length_ns() as f64,
+                NO_WINDOW,
+            ),
+            under_way_mean: Figure::ratio(
+                under_way_ns as f64,
                 self.window.length_ns() as f64,
                 NO_WINDOW,
             ),

@@ -47,17 +47,21 @@ pub struct Tally {
 impl Tally {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.requests_sent += other.requests_sent;
+        self.requests_sent = self.requests_sent.saturating_add(other.requests_sent);
         self.replies.merge(&other.replies);
-        self.interim_replies += other.interim_replies;
+        self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
         self.failures.merge(&other.failures);
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.reply_head_bytes += other.reply_head_bytes;
-        self.reply_body_bytes += other.reply_body_bytes;
-        self.discarded_bytes += other.discarded_bytes;
-        self.connections_opened += other.connections_opened;
-        self.connections_closed_idle += other.connections_closed_idle;
+        self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
+        self.bytes_received = self.bytes_received.saturating_add(other.bytes_received);
+        self.reply_head_bytes = self.reply_head_bytes.saturating_add(other.reply_head_bytes);
+        self.reply_body_bytes = self.reply_body_bytes.saturating_add(other.reply_body_bytes);
+        self.discarded_bytes = self.discarded_bytes.saturating_add(other.discarded_bytes);
+        self.connections_opened = self
+            .connections_opened
+            .saturating_add(other.connections_opened);
+        self.connections_closed_idle = self
+            .connections_closed_idle
+            .saturating_add(other.connections_closed_idle);
     }
 }
 
