@@ -1,0 +1,313 @@
+//! The head of one reply: its lines gathered over several reads, and what it says about the body.
+
+use std::mem::MaybeUninit;
+
+use super::{Limits, ReplyError};
+
+/// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places
+/// are on the stack.
+pub const MAX_HEADER_FIELDS: u16 = 256;
+
+/// Bytes of `HTTP/1.1 200 `: the part of a head that is checked before its first line is complete.
+const START_BYTES: usize = 13;
+
+/// How the end of a body is found (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// This many bytes; 0 where there is no body.
+    Length(u64),
+    /// Chunks, then trailers.
+    Chunked,
+    /// The peer closes the connection.
+    UntilClose,
+}
+
+/// What a complete head says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Bytes of the head, with the empty line that ends it.
+    pub(super) len: usize,
+    /// Status code, 100 to 999.
+    pub(super) status: u16,
+    /// The connection may be used again after this reply.
+    pub(super) keep_alive: bool,
+    /// How the end of the body is found.
+    pub(super) framing: Framing,
+}
+
+/// Reads the head that `bytes` start with. `None` when it is not there as a whole, or not well
+/// formed: [`Gathered::add_head`] tells which.
+#[inline]
+pub(super) fn parse(
+    bytes: &[u8],
+    limits: &Limits,
+    head_request: bool,
+) -> Result<Option<Head>, ReplyError> {
+    // httparse would skip empty lines here.
+    if bytes.first() != Some(&b'H') {
+        return Ok(None);
+    }
+    let mut places = [const { MaybeUninit::uninit() }; MAX_HEADER_FIELDS as usize];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        bytes,
+        &mut places[..max_fields(limits).into()],
+    );
+    let Ok(httparse::Status::Complete(len)) = parsed else {
+        return Ok(None);
+    };
+    let (Some(minor_version), Some(status)) = (response.version, response.code) else {
+        return Ok(None);
+    };
+    if status < 100 {
+        return Err(ReplyError::MalformedHead);
+    }
+
+    let mut fields = FramingFields::default();
+    for field in &*response.headers {
+        fields.add(field.name, field.value);
+    }
+    let has_body = !head_request && status >= 200 && status != 204 && status != 304;
+    let framing = if has_body {
+        fields.framing(minor_version)?
+    } else {
+        Framing::Length(0)
+    };
+    let persistent = if minor_version == 0 {
+        fields.keep_alive
+    } else {
+        true
+    };
+    let keep_alive = persistent && !fields.close && framing != Framing::UntilClose;
+    Ok(Some(Head {
+        len,
+        status,
+        keep_alive,
+        framing,
+    }))
+}
+
+fn max_fields(limits: &Limits) -> u16 {
+    limits.header_fields.min(MAX_HEADER_FIELDS)
+}
+
+/// Whether one more header field is too many after `fields` of them.
+pub(super) fn is_full(fields: u16, limits: &Limits) -> bool {
+    fields >= max_fields(limits)
+}
+
+/// Whether `line`, with its line feed, ends a head or trailers.
+pub(super) fn is_empty_line(line: &[u8]) -> bool {
+    matches!(line, b"\n" | b"\r\n")
+}
+
+/// Whether `line`, with its line feed, is one well-formed header field.
+pub(super) fn is_field_line(line: &[u8]) -> bool {
+    // Partial: the field was read and the end of the head was not met.
+    let mut place = [httparse::EMPTY_HEADER];
+    matches!(
+        httparse::parse_headers(line, &mut place),
+        Ok(httparse::Status::Partial)
+    )
+}
+
+/// Checks the first line of a head, or the part of it that is there.
+fn check_status_line(line: &[u8]) -> Result<(), ReplyError> {
+    if matches!(line.first(), Some(b'\r' | b'\n')) {
+        return Err(ReplyError::MalformedHead);
+    }
+    match httparse::Response::new(&mut []).parse(line) {
+        Ok(_) => Ok(()),
+        Err(httparse::Error::Version)
+            if line.starts_with(b"HTTP/")
+                && !line.starts_with(b"HTTP/1.1")
+                && !line.starts_with(b"HTTP/1.0") =>
+        {
+            Err(ReplyError::UnsupportedVersion)
+        }
+        Err(_) => Err(ReplyError::MalformedHead),
+    }
+}
+
+/// What came of a head, or of a trailer line, in earlier reads. Each byte is looked at once,
+/// however small the reads are.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// The bytes so far.
+    pub(super) bytes: Vec<u8>,
+    /// Where the line that is not complete starts.
+    line_start: usize,
+    /// Complete header fields.
+    fields: u16,
+}
+
+impl Gathered {
+    /// Takes more of a head. `Some(n)`: the head is complete in `self.bytes`, with the first `n`
+    /// of `bytes`. A fault is reported as soon as its line is complete, and one in the version
+    /// or the status code at once, so the answer does not depend on how the head was cut.
+    pub(super) fn add_head(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<usize>, ReplyError> {
+        let before = self.bytes.len();
+        let room = (limits.head_bytes as usize).saturating_sub(before);
+        self.bytes
+            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if before < START_BYTES {
+            check_status_line(&self.bytes[..self.bytes.len().min(START_BYTES)])?;
+        }
+
+        let mut scanned = before;
+        while let Some(offset) = self.bytes[scanned..].iter().position(|&byte| byte == b'\n') {
+            scanned += offset + 1;
+            let line = &self.bytes[self.line_start..scanned];
+            if self.line_start == 0 {
+                check_status_line(line)?;
+            } else if is_empty_line(line) {
+                self.bytes.truncate(scanned);
+                return Ok(Some(scanned - before));
+            } else if is_full(self.fields, limits) {
+                return Err(ReplyError::TooManyHeaders);
+            } else if is_field_line(line) {
+                self.fields += 1;
+            } else {
+                return Err(ReplyError::MalformedHead);
+            }
+            self.line_start = scanned;
+        }
+        if bytes.len() >= room {
+            Err(ReplyError::HeadTooLarge)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+/// The header fields that decide where the body and the connection end.
+#[derive(Default)]
+struct FramingFields {
+    close: bool,
+    keep_alive: bool,
+    content_length: ContentLength,
+    transfer_encoding: TransferEncoding,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum ContentLength {
+    #[default]
+    Absent,
+    Bytes(u64),
+    Bad,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum TransferEncoding {
+    #[default]
+    Absent,
+    /// Chunked is the last coding.
+    Chunked,
+    /// Only codings other than chunked so far.
+    Other,
+    Bad,
+}
+
+impl FramingFields {
+    #[inline]
+    fn add(&mut self, name: &str, value: &[u8]) {
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => self.add_connection(value),
+            14 if name.eq_ignore_ascii_case("content-length") => self.add_content_length(value),
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                self.add_transfer_encoding(value);
+            }
+            _ => {}
+        }
+    }
+
+    /// RFC 9110 section 7.6.1.
+    fn add_connection(&mut self, value: &[u8]) {
+        for option in list(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// RFC 9110 section 8.6: a repeated value is allowed, a different one is not.
+    fn add_content_length(&mut self, value: &[u8]) {
+        for item in list(value) {
+            self.content_length = match (self.content_length, decimal(item)) {
+                (ContentLength::Absent, Some(bytes)) => ContentLength::Bytes(bytes),
+                (ContentLength::Bytes(known), Some(bytes)) if known == bytes => {
+                    ContentLength::Bytes(known)
+                }
+                _ => ContentLength::Bad,
+            };
+        }
+    }
+
+    /// RFC 9112 section 6.1: chunked comes once, last and without parameters.
+    fn add_transfer_encoding(&mut self, value: &[u8]) {
+        let mut codings = 0;
+        for coding in list(value).filter(|coding| !coding.is_empty()) {
+            codings += 1;
+            let name_end = coding.iter().position(|&byte| !is_token_byte(byte));
+            let (name, parameters) = coding.split_at(name_end.unwrap_or(coding.len()));
+            let is_chunked = name.eq_ignore_ascii_case(b"chunked");
+            let is_well_formed =
+                !name.is_empty() && matches!(parameters.first(), None | Some(b';' | b' ' | b'\t'));
+            self.transfer_encoding = match self.transfer_encoding {
+                TransferEncoding::Absent | TransferEncoding::Other if is_well_formed => {
+                    match (is_chunked, parameters.is_empty()) {
+                        (true, true) => TransferEncoding::Chunked,
+                        (true, false) => TransferEncoding::Bad,
+                        (false, _) => TransferEncoding::Other,
+                    }
+                }
+                _ => TransferEncoding::Bad,
+            };
+        }
+        if codings == 0 {
+            self.transfer_encoding = TransferEncoding::Bad;
+        }
+    }
+
+    /// RFC 9112 section 6.3, rules 3 to 8, for a reply that has a body. A reply with both fields,
+    /// or with codings in HTTP/1.0, is refused: its end is a matter of opinion.
+    fn framing(&self, minor_version: u8) -> Result<Framing, ReplyError> {
+        match (self.transfer_encoding, self.content_length) {
+            (TransferEncoding::Absent, ContentLength::Absent) => Ok(Framing::UntilClose),
+            (TransferEncoding::Absent, ContentLength::Bytes(bytes)) => Ok(Framing::Length(bytes)),
+            (TransferEncoding::Absent, ContentLength::Bad) => Err(ReplyError::BadContentLength),
+            (TransferEncoding::Chunked, ContentLength::Absent) if minor_version > 0 => {
+                Ok(Framing::Chunked)
+            }
+            (TransferEncoding::Other, ContentLength::Absent) if minor_version > 0 => {
+                Ok(Framing::UntilClose)
+            }
+            _ => Err(ReplyError::BadTransferEncoding),
+        }
+    }
+}
+
+/// The members of a comma-separated list (RFC 9110 section 5.6.1), empty ones included.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// A number of decimal digits only; `None` also where it is over `u64::MAX`.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}

@@ -1,0 +1,318 @@
+//! The parser of replies: bytes of one connection in, complete replies out.
+
+use thiserror::Error;
+
+use super::chunked::Chunked;
+use super::head::{self, Framing, Gathered, Head};
+
+/// Limits on what a reply may hold; one value per run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one head, its last empty line included, and likewise of the trailers of one body.
+    /// Default 64 KiB.
+    pub head_bytes: u32,
+    /// Header fields of one head, and likewise of the trailers of one body. Default 100; never
+    /// more than [`MAX_HEADER_FIELDS`](super::MAX_HEADER_FIELDS).
+    pub header_fields: u16,
+    /// Interim (1xx) replies before one final reply. Default 16.
+    pub interim_replies: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes: 64 * 1024,
+            header_fields: 100,
+            interim_replies: 16,
+        }
+    }
+}
+
+/// A complete final reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Status code, 200 to 999.
+    pub status: u16,
+    /// Bytes of its head and of the interim replies before it.
+    pub head_bytes: u64,
+    /// Bytes of its body on the wire, chunk framing and trailers included.
+    pub body_bytes: u64,
+    /// Interim (1xx) replies before it.
+    pub interim: u32,
+    /// The connection may be used for another request (RFC 9112 section 9.3).
+    pub keep_alive: bool,
+}
+
+/// What [`ReplyParser::receive`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Progress {
+    /// Bytes taken. Without a reply: all of them.
+    pub consumed: usize,
+    /// The reply that the last of these bytes completed.
+    pub reply: Option<Reply>,
+}
+
+/// Why a reply was refused. The connection cannot be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReplyError {
+    /// The head is not HTTP, or its status is under 100.
+    #[error("the head is malformed")]
+    MalformedHead,
+    /// A head is over [`Limits::head_bytes`].
+    #[error("the head is too large")]
+    HeadTooLarge,
+    /// A head, or the trailers, have more fields than [`Limits::header_fields`].
+    #[error("there are too many header fields")]
+    TooManyHeaders,
+    /// The version is neither HTTP/1.0 nor HTTP/1.1.
+    #[error("the version is neither HTTP/1.0 nor HTTP/1.1")]
+    UnsupportedVersion,
+    /// Content-Length is not a number, over `u64::MAX`, or contradicts itself.
+    #[error("Content-Length is malformed or contradicts itself")]
+    BadContentLength,
+    /// Transfer-Encoding is malformed, has chunked anywhere but once at its end, comes with
+    /// Content-Length, or in HTTP/1.0.
+    #[error("Transfer-Encoding does not say where the body ends")]
+    BadTransferEncoding,
+    /// The chunked framing or a trailer line is malformed, or a size line is over 4 KiB.
+    #[error("the chunked framing is malformed")]
+    BadChunk,
+    /// The trailers are over [`Limits::head_bytes`].
+    #[error("the trailers are too large")]
+    TrailersTooLarge,
+    /// More interim replies than [`Limits::interim_replies`], or 101 (Switching Protocols), which
+    /// was not asked for.
+    #[error("there are too many interim replies, or one that was not asked for")]
+    BadInterim,
+    /// The peer closed inside a head, or after interim replies only.
+    #[error("the connection was closed inside the head")]
+    TruncatedHead,
+    /// The peer closed before the end that the body's framing tells.
+    #[error("the connection was closed inside the body")]
+    TruncatedBody,
+}
+
+/// The state of the reply that is being received on one connection.
+///
+/// Small, and without memory of its own unless a head or a trailer line is split over reads; that
+/// memory is bounded by [`Limits::head_bytes`] and freed when the head or line is complete.
+///
+/// The answers depend on the bytes alone, not on how they are cut: a fault in a line of a head or
+/// of trailers is reported when the line is complete (one in the version or in the status code
+/// already at its byte), a fault in chunked framing at its byte.
+///
+/// A bare line feed ends a line of a head or of trailers, as RFC 9112 section 2.2 allows; a bare
+/// carriage return, folded lines, and empty lines before a head do not pass, and lines of chunks
+/// must end with CRLF.
+///
+/// Every byte is accounted for: the bytes that were taken are those of the replies given out
+/// (`head_bytes + body_bytes`) and [`pending_bytes`](Self::pending_bytes), at any time.
+#[derive(Debug, Default)]
+pub struct ReplyParser {
+    stage: Stage,
+    /// A head or trailer line that is not complete.
+    gathered: Option<Box<Gathered>>,
+    head_bytes: u64,
+    body_bytes: u64,
+    status: u16,
+    interim: u16,
+    keep_alive: bool,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stage {
+    #[default]
+    Head,
+    /// A body of which this many bytes are to come.
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Failed(ReplyError),
+}
+
+impl ReplyParser {
+    /// Takes bytes up to the end of at most one final reply; the caller calls again with the rest,
+    /// which is the next (pipelined) reply. `head_request`: the reply being received answers HEAD,
+    /// so it has no body; the same for all calls of one reply.
+    ///
+    /// # Errors
+    ///
+    /// The reply is refused. All of `bytes` then count as taken: they are in
+    /// [`pending_bytes`](Self::pending_bytes), so a caller that counts these as discarded must
+    /// count nothing else of this buffer. Until [`reset`](Self::reset), calls with further bytes
+    /// give the same error and count these too.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        head_request: bool,
+    ) -> Result<Progress, ReplyError> {
+        let earlier = self.pending_bytes();
+        let received = self.receive_stages(bytes, limits, head_request);
+        if let Err(error) = received {
+            self.reset();
+            self.stage = Stage::Failed(error);
+            self.head_bytes = earlier + bytes.len() as u64;
+        }
+        received
+    }
+
+    fn receive_stages(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        head_request: bool,
+    ) -> Result<Progress, ReplyError> {
+        let mut consumed = 0;
+        loop {
+            let rest = &bytes[consumed..];
+            if rest.is_empty() {
+                return Ok(Progress {
+                    consumed,
+                    reply: None,
+                });
+            }
+            let is_complete = match &mut self.stage {
+                Stage::Head => {
+                    let (taken, head) = self.receive_head(rest, limits, head_request)?;
+                    consumed += taken;
+                    self.head_bytes += taken as u64;
+                    match head {
+                        Some(head) => self.start_body(head, limits)?,
+                        None => false,
+                    }
+                }
+                Stage::Length(left) => {
+                    let taken = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
+                    consumed += taken;
+                    self.body_bytes += taken as u64;
+                    *left -= taken as u64;
+                    *left == 0
+                }
+                Stage::Chunked(chunked) => {
+                    let end = chunked.receive(rest, limits, &mut self.gathered)?;
+                    let taken = end.unwrap_or(rest.len());
+                    consumed += taken;
+                    self.body_bytes += taken as u64;
+                    end.is_some()
+                }
+                Stage::UntilClose => {
+                    consumed += rest.len();
+                    self.body_bytes += rest.len() as u64;
+                    false
+                }
+                Stage::Failed(error) => return Err(*error),
+            };
+            if is_complete {
+                return Ok(Progress {
+                    consumed,
+                    reply: Some(self.complete()),
+                });
+            }
+        }
+    }
+
+    /// Takes bytes of a head: how many, and the head when they complete it.
+    #[inline]
+    fn receive_head(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        head_request: bool,
+    ) -> Result<(usize, Option<Head>), ReplyError> {
+        if self.gathered.is_none() {
+            let window = &bytes[..bytes.len().min(limits.head_bytes as usize)];
+            if let Some(head) = head::parse(window, limits, head_request)? {
+                return Ok((head.len, Some(head)));
+            }
+        }
+        let gathered = self.gathered.get_or_insert_default();
+        let Some(taken) = gathered.add_head(bytes, limits)? else {
+            return Ok((bytes.len(), None));
+        };
+        // Each line was found well formed, so the whole is.
+        let head =
+            head::parse(&gathered.bytes, limits, head_request)?.ok_or(ReplyError::MalformedHead)?;
+        self.gathered = None;
+        Ok((taken, Some(head)))
+    }
+
+    /// Notes what a complete head says. True when the reply ends with it.
+    #[inline]
+    fn start_body(&mut self, head: Head, limits: &Limits) -> Result<bool, ReplyError> {
+        if head.status < 200 {
+            if head.status == 101 || self.interim >= limits.interim_replies {
+                return Err(ReplyError::BadInterim);
+            }
+            self.interim += 1;
+            return Ok(false);
+        }
+        self.status = head.status;
+        self.keep_alive = head.keep_alive;
+        self.stage = match head.framing {
+            Framing::Length(0) => return Ok(true),
+            Framing::Length(left) => Stage::Length(left),
+            Framing::Chunked => Stage::Chunked(Chunked::default()),
+            Framing::UntilClose => Stage::UntilClose,
+        };
+        Ok(false)
+    }
+
+    /// Gives out the reply and starts afresh.
+    #[inline]
+    fn complete(&mut self) -> Reply {
+        let reply = Reply {
+            status: self.status,
+            head_bytes: self.head_bytes,
+            body_bytes: self.body_bytes,
+            interim: self.interim.into(),
+            keep_alive: self.keep_alive,
+        };
+        self.reset();
+        reply
+    }
+
+    /// The peer closed its side. A reply: its body was delimited by this. `None`: nothing of a
+    /// reply had come.
+    ///
+    /// # Errors
+    ///
+    /// The reply was cut short ([`ReplyError::TruncatedHead`], [`ReplyError::TruncatedBody`]), or
+    /// refused before. [`pending_bytes`](Self::pending_bytes) stays as it was until
+    /// [`reset`](Self::reset).
+    pub fn end(&mut self) -> Result<Option<Reply>, ReplyError> {
+        let error = match self.stage {
+            Stage::Head if self.is_idle() => return Ok(None),
+            Stage::UntilClose => return Ok(Some(self.complete())),
+            Stage::Head => ReplyError::TruncatedHead,
+            Stage::Length(_) | Stage::Chunked(_) => ReplyError::TruncatedBody,
+            Stage::Failed(error) => error,
+        };
+        self.gathered = None;
+        self.stage = Stage::Failed(error);
+        Err(error)
+    }
+
+    /// Bytes taken that belong to no complete reply: those of the reply under way or, after an
+    /// error, of the refused reply, all bytes of the failing call included. 0 again after
+    /// [`reset`](Self::reset), so read it before.
+    #[inline]
+    pub fn pending_bytes(&self) -> u64 {
+        self.head_bytes + self.body_bytes
+    }
+
+    /// No byte of a next reply has come, and nothing failed.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Head) && self.head_bytes == 0
+    }
+
+    /// Forgets the current reply: the connection is replaced.
+    #[inline]
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+}

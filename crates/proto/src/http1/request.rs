@@ -1,0 +1,342 @@
+//! A request, encoded once before the run.
+
+use thiserror::Error;
+
+use super::head::is_token_byte;
+
+/// The value of `User-Agent` where the user gives none.
+const USER_AGENT: &str = concat!("brunt/", env!("CARGO_PKG_VERSION"));
+
+/// The parts of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Method token, case-sensitive (RFC 9110 section 9.1). Not `CONNECT`.
+    pub method: &'a str,
+    /// Path and query in origin form (RFC 9112 section 3.2.1), percent-encoded, without fragment;
+    /// or `*` with the method `OPTIONS`.
+    pub path: &'a str,
+    /// Host and, where it is not the scheme's default, port: the value of `Host` unless `headers`
+    /// hold one.
+    pub host: &'a str,
+    /// The user's header fields, names and values, sent as given and in this order.
+    pub headers: &'a [(String, String)],
+    /// The body, empty for none. Sent as it is, also where `headers` hold `Transfer-Encoding`:
+    /// then it must be encoded already.
+    pub body: &'a [u8],
+    /// Asks the server to close the connection after its reply: adds `Connection: close`.
+    pub close: bool,
+}
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// The method is not a token, or is `CONNECT`, which asks for a tunnel and not for a reply.
+    #[error("method {0:?} is not a token (RFC 9110 section 9.1) or is CONNECT")]
+    Method(String),
+    /// The path does not start with `/`, or holds a fragment or anything but visible ASCII.
+    #[error("path {0:?} must start with / and hold visible ASCII characters only, without #")]
+    Path(String),
+    /// The host is empty, or holds what ends an authority or anything but visible ASCII.
+    #[error("host {0:?} must hold visible ASCII characters only, without / ? # @")]
+    Host(String),
+    /// A header name is not a token.
+    #[error("header name {0:?} is not a token (RFC 9110 section 5.1)")]
+    HeaderName(String),
+    /// The value of the named header holds a line end or another control character.
+    #[error("the value of header {0:?} holds a control character")]
+    HeaderValue(String),
+    /// More than one `Host`.
+    #[error("more than one Host header")]
+    RepeatedHost,
+    /// A given `Content-Length` is not the body's.
+    #[error("Content-Length is given as {stated:?}, but the body has {actual} bytes")]
+    ContentLength {
+        /// The value given.
+        stated: String,
+        /// Bytes of the body.
+        actual: usize,
+    },
+    /// Both `Content-Length` and `Transfer-Encoding` are given (RFC 9112 section 6.2).
+    #[error("Content-Length and Transfer-Encoding exclude each other")]
+    TwoFramings,
+}
+
+impl Request<'_> {
+    /// The bytes of the request on the wire (RFC 9112 sections 3 and 5).
+    ///
+    /// Added where the user's headers hold none: `Host`, `User-Agent`, `Accept: */*`; and
+    /// `Content-Length` where there is a body or the method is `POST`, `PUT` or `PATCH`, unless
+    /// the user's headers hold it or `Transfer-Encoding`.
+    ///
+    /// # Errors
+    ///
+    /// A part that cannot be HTTP, or that would make the server see another request than this one
+    /// (line ends in a value, a length that is not the body's).
+    pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
+        self.check()?;
+        let mut wire = Vec::with_capacity(self.size_estimate());
+        for part in [self.method, " ", self.path, " HTTP/1.1\r\n"] {
+            wire.extend_from_slice(part.as_bytes());
+        }
+        for (name, value) in [
+            ("Host", self.host),
+            ("User-Agent", USER_AGENT),
+            ("Accept", "*/*"),
+        ] {
+            if !self.has(name) {
+                put_field(&mut wire, name, value);
+            }
+        }
+        for (name, value) in self.headers {
+            put_field(&mut wire, name, value);
+        }
+        let wants_length = !self.body.is_empty() || matches!(self.method, "POST" | "PUT" | "PATCH");
+        if wants_length && !self.has("Content-Length") && !self.has("Transfer-Encoding") {
+            put_field(&mut wire, "Content-Length", &self.body.len().to_string());
+        }
+        if self.close && !self.values("Connection").any(holds_close) {
+            put_field(&mut wire, "Connection", "close");
+        }
+        wire.extend_from_slice(b"\r\n");
+        wire.extend_from_slice(self.body);
+        Ok(wire)
+    }
+
+    fn check(&self) -> Result<(), RequestError> {
+        if !is_token(self.method) || self.method == "CONNECT" {
+            return Err(RequestError::Method(self.method.to_owned()));
+        }
+        let is_origin_form = self.path.starts_with('/') && is_visible_without(self.path, b"#");
+        if !is_origin_form && (self.method, self.path) != ("OPTIONS", "*") {
+            return Err(RequestError::Path(self.path.to_owned()));
+        }
+        for (name, value) in self.headers {
+            if !is_token(name) {
+                return Err(RequestError::HeaderName(name.clone()));
+            }
+            if value
+                .bytes()
+                .any(|byte| byte.is_ascii_control() && byte != b'\t')
+            {
+                return Err(RequestError::HeaderValue(name.clone()));
+            }
+        }
+        match self.values("Host").count() {
+            0 if self.host.is_empty() || !is_visible_without(self.host, b"/?#@") => {
+                return Err(RequestError::Host(self.host.to_owned()));
+            }
+            0 | 1 => {}
+            _ => return Err(RequestError::RepeatedHost),
+        }
+        self.check_framing()
+    }
+
+    fn check_framing(&self) -> Result<(), RequestError> {
+        if self.has("Content-Length") && self.has("Transfer-Encoding") {
+            return Err(RequestError::TwoFramings);
+        }
+        let actual = self.body.len();
+        for stated in self.values("Content-Length") {
+            let digits = stated.trim_matches([' ', '\t']);
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            if !is_number || digits.parse() != Ok(actual) {
+                return Err(RequestError::ContentLength {
+                    stated: stated.to_owned(),
+                    actual,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.values(name).next().is_some()
+    }
+
+    /// The values of the user's fields of this name.
+    fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let same_name = move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
+        self.headers
+            .iter()
+            .filter(same_name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn size_estimate(&self) -> usize {
+        /// Version, line ends and the fields that may be added, without the host.
+        const FIXED: usize = 160;
+        let fields: usize = self
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 4)
+            .sum();
+        FIXED + self.method.len() + self.path.len() + self.host.len() + fields + self.body.len()
+    }
+}
+
+fn put_field(wire: &mut Vec<u8>, name: &str, value: &str) {
+    for part in [name, ": ", value, "\r\n"] {
+        wire.extend_from_slice(part.as_bytes());
+    }
+}
+
+fn holds_close(value: &str) -> bool {
+    value
+        .split(',')
+        .any(|option| option.trim().eq_ignore_ascii_case("close"))
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+/// Whether `text` holds only visible ASCII characters, none of them in `excluded`.
+fn is_visible_without(text: &str, excluded: &[u8]) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_graphic() && !excluded.contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Request<'_> = Request {
+        method: "GET",
+        path: "/",
+        host: "example.org",
+        headers: &[],
+        body: b"",
+        close: false,
+    };
+
+    fn fields(fields: &[(&str, &str)]) -> Vec<(String, String)> {
+        fields
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// The lines of the head, without the version in User-Agent, and the body.
+    fn encoded(request: &Request<'_>) -> String {
+        let wire = String::from_utf8(request.encode().unwrap()).unwrap();
+        wire.replace(USER_AGENT, "brunt").replace("\r\n", "|")
+    }
+
+    macro_rules! encoding_cases {
+        ($($name:ident: { $($part:ident: $value:expr),* } $headers:expr => $wire:literal;)+) => {
+            $(#[test]
+            fn $name() {
+                let headers = fields(&$headers);
+                let request = Request { $($part: $value,)* headers: &headers, ..PLAIN };
+                assert_eq!(encoded(&request), $wire);
+            })+
+        };
+    }
+
+    encoding_cases! {
+        plain: {} []
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+        path_and_query: { path: "/a%20b?c=d&e={}|" } []
+            => "GET /a%20b?c=d&e={}| HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+        options_of_the_server: { method: "OPTIONS", path: "*" } []
+            => "OPTIONS * HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+        users_fields_in_order: {} [("B", "1"), ("A", "2"), ("B", "3"), ("Empty", "")]
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|B: 1|A: 2|B: 3|\
+                Empty: ||";
+        users_fields_replace: {} [("ACCEPT", "a"), ("host", "h"), ("user-agent", "u")]
+            => "GET / HTTP/1.1|ACCEPT: a|host: h|user-agent: u||";
+        own_host_field_needs_no_host: { host: "" } [("Host", "h")]
+            => "GET / HTTP/1.1|User-Agent: brunt|Accept: */*|Host: h||";
+        body_with_length: { method: "POST", body: b"hello" } []
+            => "POST / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Content-Length: 5||hello";
+        body_with_get: { body: b"hello" } []
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Content-Length: 5||hello";
+        put_without_body: { method: "PUT" } []
+            => "PUT / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Content-Length: 0||";
+        methods_are_case_sensitive: { method: "post" } []
+            => "post / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+        own_length: { method: "PATCH", body: b"hi" } [("content-length", "2")]
+            => "PATCH / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                content-length: 2||hi";
+        own_coding: { method: "POST", body: b"0\r\n\r\n" } [("Transfer-Encoding", "chunked")]
+            => "POST / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Transfer-Encoding: chunked||0||";
+        close: { close: true } []
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Connection: close||";
+        close_already_there: { close: true } [("connection", "TE, Close")]
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                connection: TE, Close||";
+        close_beside_keep_alive: { close: true } [("Connection", "keep-alive")]
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+                Connection: keep-alive|Connection: close||";
+        value_beyond_ascii: {} [("X", "a\tä")]
+            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|X: a\tä||";
+    }
+
+    macro_rules! refusal_cases {
+        ($($name:ident: { $($part:ident: $value:expr),* } $headers:expr => $error:expr;)+) => {
+            $(#[test]
+            fn $name() {
+                let headers = fields(&$headers);
+                let request = Request { $($part: $value,)* headers: &headers, ..PLAIN };
+                assert_eq!(request.encode(), Err($error));
+            })+
+        };
+    }
+
+    refusal_cases! {
+        method_empty: { method: "" } [] => RequestError::Method("".into());
+        method_with_space: { method: "GET /x" } [] => RequestError::Method("GET /x".into());
+        method_with_line_end: { method: "GET\r\n" } [] => RequestError::Method("GET\r\n".into());
+        method_connect: { method: "CONNECT" } [] => RequestError::Method("CONNECT".into());
+        path_empty: { path: "" } [] => RequestError::Path("".into());
+        path_relative: { path: "a" } [] => RequestError::Path("a".into());
+        path_absolute_form: { path: "http://h/" } [] => RequestError::Path("http://h/".into());
+        path_asterisk: { path: "*" } [] => RequestError::Path("*".into());
+        path_with_space: { path: "/ HTTP/1.1" } [] => RequestError::Path("/ HTTP/1.1".into());
+        path_with_line_end: { path: "/\r\nX: y" } [] => RequestError::Path("/\r\nX: y".into());
+        path_with_zero: { path: "/\0" } [] => RequestError::Path("/\0".into());
+        path_with_fragment: { path: "/a#b" } [] => RequestError::Path("/a#b".into());
+        path_beyond_ascii: { path: "/ä" } [] => RequestError::Path("/ä".into());
+        host_empty: { host: "" } [] => RequestError::Host("".into());
+        host_with_line_end: { host: "h\nX: y" } [] => RequestError::Host("h\nX: y".into());
+        host_with_user: { host: "u@h" } [] => RequestError::Host("u@h".into());
+        host_with_path: { host: "h/" } [] => RequestError::Host("h/".into());
+        host_twice: {} [("Host", "a"), ("host", "a")] => RequestError::RepeatedHost;
+        name_empty: {} [("", "x")] => RequestError::HeaderName("".into());
+        name_with_colon: {} [("A:", "x")] => RequestError::HeaderName("A:".into());
+        name_with_space: {} [("A ", "x")] => RequestError::HeaderName("A ".into());
+        name_with_line_end: {} [("A\r\nB", "x")] => RequestError::HeaderName("A\r\nB".into());
+        value_with_line_end: {} [("A", "x\r\nB: y")] => RequestError::HeaderValue("A".into());
+        value_with_line_feed: {} [("A", "x\n")] => RequestError::HeaderValue("A".into());
+        value_with_return: {} [("A", "x\r")] => RequestError::HeaderValue("A".into());
+        value_with_zero: {} [("A", "x\0")] => RequestError::HeaderValue("A".into());
+        value_with_delete: {} [("A", "x\x7f")] => RequestError::HeaderValue("A".into());
+        length_too_large: { body: b"hi" } [("Content-Length", "3")]
+            => RequestError::ContentLength { stated: "3".into(), actual: 2 };
+        length_signed: { body: b"hi" } [("Content-Length", "+2")]
+            => RequestError::ContentLength { stated: "+2".into(), actual: 2 };
+        length_of_nothing: {} [("Content-Length", "")]
+            => RequestError::ContentLength { stated: "".into(), actual: 0 };
+        length_and_coding: {} [("Content-Length", "0"), ("Transfer-Encoding", "chunked")]
+            => RequestError::TwoFramings;
+    }
+
+    #[test]
+    fn encoding_takes_one_allocation() {
+        let headers = fields(&[("A", "b"), ("Content-Type", "text/plain")]);
+        let request = Request {
+            method: "POST",
+            headers: &headers,
+            body: &[b'x'; 1000],
+            close: true,
+            ..PLAIN
+        };
+        let wire = request.encode().unwrap();
+        assert_eq!(wire.capacity(), request.size_estimate());
+    }
+}
