@@ -1,0 +1,152 @@
+//! W5 and W6: counts, bytes and requests add up.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, percent};
+use super::windows::WAKE_UP_NS;
+use crate::{FailureScope, WorkerRecord};
+
+/// How far the rate and the sum of the workers' rates may differ.
+const RATES_DIFFER: f64 = 0.01;
+
+/// W5. The series is counted on its own way through the recorder: its totals are the second book.
+pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let mut problems = Problems::default();
+    for worker in &run.workers {
+        let (points, tally) = (&worker.series.points, &worker.tallies.measure);
+        let failures = sum(tally.failures.iter().map(|(_, count)| count));
+        let books = [
+            (
+                "successes",
+                sum(points.iter().map(|p| p.successes)),
+                tally.replies.successes().into(),
+            ),
+            (
+                "error replies",
+                sum(points.iter().map(|p| p.errors)),
+                tally.replies.errors().into(),
+            ),
+            ("failures", sum(points.iter().map(|p| p.failures)), failures),
+            (
+                "bytes received",
+                sum(points.iter().map(|p| p.bytes_received)),
+                tally.bytes_received.into(),
+            ),
+        ];
+        for (words, series, counted) in books {
+            problems.expect(series == counted, || {
+                format!(
+                    "worker {}: {counted} {words}, over time {series}",
+                    worker.worker
+                )
+            });
+        }
+    }
+    if facts.no_window() {
+        return problems
+            .broken()
+            .unwrap_or_else(|| Outcome::not_applicable("there is no window"));
+    }
+    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.window_ns());
+    for worker in &run.workers {
+        // A worker without a window of its own is W4's finding.
+        if let (Some(start_ns), Some(end_ns)) = (
+            worker.edges.window_start.get(),
+            worker.edges.window_end.get(),
+        ) {
+            let own_ns = end_ns.saturating_sub(start_ns).max(1);
+            sum_of_rates += worker.tallies.measure.replies.total() as f64 * 1e9 / own_ns as f64;
+            shortest_ns = shortest_ns.min(own_ns);
+        }
+    }
+    let replies = facts.summary.window.replies.total();
+    let rate = replies as f64 * 1e9 / facts.window_ns() as f64;
+    let off = if replies == 0 {
+        0.0
+    } else {
+        (sum_of_rates / rate - 1.0).abs()
+    };
+    // A late wake-up shortens a worker's own window without taking a reply from it.
+    let tolerance = RATES_DIFFER.max(WAKE_UP_NS as f64 / shortest_ns as f64);
+    let words = format!(
+        "{replies} replies in the window: {rate:.1} per second; the workers' own rates make \
+         {sum_of_rates:.1} ({} off)",
+        percent(off)
+    );
+    problems.expect(off <= tolerance, || words.clone());
+    problems.or_held(words)
+}
+
+/// W6.
+pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let mut problems = Problems::default();
+    for worker in &run.workers {
+        account(worker, &mut problems);
+    }
+    let all = &facts.summary.population;
+    let ended = sum([all.recorded, all.failed, all.censored]);
+    problems.expect(ended == u128::from(all.issued), || {
+        format!("all workers: {} issued, {ended} accounted for", all.issued)
+    });
+    // Only a run that went on until its count was reached must have reached it.
+    if let Some(asked) = run.load.requests
+        && facts.ended_by_count()
+    {
+        let unsent = facts.summary.unsent;
+        problems.expect(sum([all.issued, unsent]) == u128::from(asked), || {
+            format!(
+                "{asked} requests asked for, {} issued and {unsent} unsent",
+                all.issued
+            )
+        });
+    }
+    problems.or_held(format!(
+        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases, {} under way \
+         at the end",
+        all.issued,
+        all.recorded,
+        all.failed,
+        all.censored,
+        facts.summary.lifetime.requests_sent,
+        facts.summary.under_way_at_end,
+    ))
+}
+
+fn account(worker: &WorkerRecord, problems: &mut Problems) {
+    let number = worker.worker;
+    let of_window = &worker.population;
+    let ended = sum([of_window.recorded, of_window.failed, of_window.censored]);
+    problems.expect(ended == u128::from(of_window.issued), || {
+        format!(
+            "worker {number}: {} issued in the window, but {} recorded, {} failed and {} censored",
+            of_window.issued, of_window.recorded, of_window.failed, of_window.censored
+        )
+    });
+    let lifetime = worker.tallies.lifetime();
+    let (replies, failed) = (
+        lifetime.replies.total(),
+        lifetime.failures.total(FailureScope::Request),
+    );
+    let ended = sum([replies, failed, worker.under_way_at_end]);
+    problems.expect(ended == u128::from(lifetime.requests_sent), || {
+        format!(
+            "worker {number}: {} sent, but {replies} answered, {failed} failed and {} under way",
+            lifetime.requests_sent, worker.under_way_at_end
+        )
+    });
+    problems.expect(worker.latencies_recorded == of_window.recorded, || {
+        format!(
+            "worker {number}: {} answered of those issued in the window, {} latencies",
+            of_window.recorded, worker.latencies_recorded
+        )
+    });
+    // `measure` and `issued` count the same sends.
+    let sent = worker.tallies.measure.requests_sent;
+    problems.expect(sent == of_window.issued, || {
+        format!(
+            "worker {number}: {sent} sent in the window, {} issued",
+            of_window.issued
+        )
+    });
+}

@@ -1,0 +1,169 @@
+//! A1 to A5: figures are defined, exact where they say so, and of one population each.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, time};
+use crate::{Figure, Quantile, samples_needed};
+
+/// A1.
+pub(super) fn no_undefined_figure(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    let mut absent = Vec::new();
+    for (words, figure) in facts.figures() {
+        match figure {
+            Figure::Known(value) => {
+                problems.expect(value.is_finite() && *value >= 0.0, || {
+                    format!("{words}: {value}")
+                });
+                problems.expect(!facts.no_window(), || {
+                    format!("{words}: {value}, though there is no window")
+                });
+            }
+            Figure::Absent(reason) => {
+                problems.expect(!reason.is_empty(), || {
+                    format!("{words}: absent without a reason")
+                });
+                absent.push(format!("{words} absent: {reason}"));
+            }
+        }
+    }
+    if absent.is_empty() {
+        absent.push("every figure is defined".to_owned());
+    }
+    problems.or_held(absent.join("; "))
+}
+
+/// A2.
+pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    let (mut given, mut withheld) = (0, 0);
+    for quantile in &facts.quantiles {
+        let needed = samples_needed(quantile.q);
+        let (of, p, samples) = (quantile.of, quantile.q * 100.0, quantile.samples);
+        match quantile.printed {
+            Quantile::Known(_) => {
+                given += 1;
+                problems.expect(samples >= needed, || {
+                    format!("p{p} of {of} given from {samples} samples, {needed} needed")
+                });
+            }
+            Quantile::TooFew { .. } => {
+                withheld += 1;
+                problems.expect(samples < needed, || {
+                    format!("p{p} of {of} withheld with {samples} samples, {needed} needed")
+                });
+            }
+        }
+    }
+    for pair in facts.quantiles.windows(2) {
+        if let (Quantile::Known(lower_ns), Quantile::Known(upper_ns)) =
+            (pair[0].printed, pair[1].printed)
+            && pair[0].of == pair[1].of
+        {
+            problems.expect(lower_ns <= upper_ns, || {
+                format!(
+                    "{}: p{} is {}, p{} is {}",
+                    pair[0].of,
+                    pair[0].q * 100.0,
+                    time(lower_ns),
+                    pair[1].q * 100.0,
+                    time(upper_ns)
+                )
+            });
+        }
+    }
+    problems.or_held(format!(
+        "{given} quantiles given, {withheld} withheld for too few samples"
+    ))
+}
+
+/// A3. The recorder keeps minimum, maximum and sum apart from the buckets: they must fit them.
+pub(super) fn extremes_exact(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    let mut words = Vec::new();
+    for (of, histogram) in facts.histograms() {
+        let (Some(min_ns), Some(max_ns)) = (histogram.min_ns(), histogram.max_ns()) else {
+            words.push(format!("{of}: none"));
+            continue;
+        };
+        words.push(format!("{of}: {} to {}", time(min_ns), time(max_ns)));
+        problems.expect(histogram.extremes_agree(), || {
+            let (lowest_ns, highest_ns) = (histogram.buckets().min(), histogram.buckets().max());
+            format!(
+                "{of}: {min_ns} to {max_ns} ns, sum {} ns; buckets {lowest_ns} to {highest_ns} ns",
+                histogram.sum_ns()
+            )
+        });
+    }
+    problems.or_held(words.join("; "))
+}
+
+/// A4.
+pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let mut problems = Problems::default();
+    let held = sum([run.response.count(), run.response_error.count()]);
+    let recorded = sum(run.workers.iter().map(|worker| worker.latencies_recorded));
+    problems.expect(held == recorded, || {
+        format!("{held} latencies in the histograms, {recorded} recorded by the workers")
+    });
+    let (connects, opened) = (
+        run.connect.count(),
+        facts.summary.lifetime.connections_opened,
+    );
+    problems.expect(connects == opened, || {
+        format!("{connects} times to connect in the histogram, {opened} connections opened")
+    });
+    problems.or_held(format!(
+        "{held} latencies and {connects} times to connect, of {} workers",
+        run.workers.len()
+    ))
+}
+
+/// A5. Each histogram holds replies of its own kind, from the start of the window on: all of
+/// them, but for those to requests that warm-up left under way.
+pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let mut problems = Problems::default();
+    let left_by_warmup = sum(run.workers.iter().map(Facts::under_way_at_start));
+    let kinds = [
+        (
+            "successes",
+            run.response.count(),
+            sum(run.workers.iter().flat_map(|worker| {
+                let tallies = &worker.tallies;
+                [
+                    tallies.measure.replies.successes(),
+                    tallies.after.replies.successes(),
+                ]
+            })),
+        ),
+        (
+            "error replies",
+            run.response_error.count(),
+            sum(run.workers.iter().flat_map(|worker| {
+                let tallies = &worker.tallies;
+                [
+                    tallies.measure.replies.errors(),
+                    tallies.after.replies.errors(),
+                ]
+            })),
+        ),
+    ];
+    for (words, latencies, replies) in kinds {
+        let latencies = u128::from(latencies);
+        problems.expect(latencies <= replies && replies - latencies <= left_by_warmup, || {
+            format!(
+                "{latencies} latencies of {words}, {replies} such replies since the window began, \
+                 {left_by_warmup} requests left by warm-up"
+            )
+        });
+    }
+    let window = &facts.summary.window;
+    problems.or_held(format!(
+        "in the window: {} successes (the headline), {} error replies, {} failures, {} attempts",
+        window.replies.successes(),
+        window.replies.errors(),
+        sum(window.failures.iter().map(|(_, count)| count)),
+        window.requests_sent,
+    ))
+}

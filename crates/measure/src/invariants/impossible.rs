@@ -1,0 +1,295 @@
+//! I1 to I5, I7: figures that no run can have.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, time};
+use crate::Backend;
+
+/// What rate times service time may exceed the connections by: rounding and clock readings.
+const LITTLE_OVER: f64 = 1.02;
+/// Share of the connections that must be busy in a closed loop where none is ever idle.
+const LITTLE_UNDER: f64 = 0.9;
+/// When the requests across the window's edges could account for more than this, the product of
+/// rate and service time says nothing.
+const LITTLE_EDGES: f64 = 0.1;
+/// Windows shorter than this start and stop too coarsely to tell whether connections idle.
+const BUSY_WINDOW_LEAST_NS: u64 = 500_000_000;
+/// Rounding of the kernel's round trip: whole microseconds.
+const RTT_ROUNDING_NS: u64 = 1_000;
+/// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
+const RTT_KEPT_NS: u64 = 300_000_000_000;
+/// The shortest head a lenient parser takes: `HTTP/1.1 200`, and two bare line feeds. (A full one
+/// is `HTTP/1.1 200 OK` and two CRLF, 19 bytes; RFC 9112 lets the reason be empty, section 4, and
+/// a recipient accept bare line feeds, section 2.2.)
+const REPLY_BYTES_LEAST: u64 = 14;
+/// Granularity of CPU readings.
+const CPU_READING_NS: u64 = 10_000_000;
+const CPU_READING_SHARE: f64 = 0.01;
+/// No kernel does what one request needs in less.
+const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
+/// Fewer replies than this do not weigh against the granularity of CPU readings.
+const CPU_REPLIES_LEAST: u64 = 100_000;
+
+/// I1. Upwards two things must hold: the product of the printed figures, with an allowance for
+/// requests that cross the window's edges (the rate counts completions, the service time is of
+/// sends), and the integral of requests under way, which has no edges. Downwards the integral
+/// alone: how long requests of warm-up took to end is in no histogram.
+pub(super) fn little(facts: &Facts<'_>) -> Outcome {
+    let (run, summary) = (facts.run, &facts.summary);
+    if facts.no_window() {
+        return Outcome::not_applicable("there is no window");
+    }
+    let window_ns = facts.window_ns() as f64;
+    let depth = f64::from(run.load.pipeline.max(1));
+    let room = summary.live.connection_ns as f64 / window_ns * depth;
+    let busy = summary.under_way_mean.known().unwrap_or(0.0);
+    let mut words = format!("connections times depth {room:.2}, mean under way {busy:.2}");
+    let mut problems = Problems::default();
+    // A run by count knows its end too late to cut the integral there.
+    let integral_ends = !facts.ended_by_count();
+    problems.expect(!integral_ends || busy <= room * LITTLE_OVER, || {
+        words.clone()
+    });
+
+    let latencies = summary.population.recorded as f64;
+    let service_sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns())) as f64;
+    let mut edges_weigh = true;
+    if latencies > 0.0 && room > 0.0 {
+        let service_ns = service_sum_ns / latencies;
+        let rate = summary.window.replies.total() as f64 / window_ns;
+        let product = rate * service_ns;
+        // Replies in the window to requests from before it, at most one per place under way.
+        let before = 1.0 + f64::from(summary.live.max) * depth / latencies;
+        // Time after the window of requests sent in it.
+        let drain_ns =
+            run.edges
+                .drain_end
+                .get()
+                .map_or(0, |end_ns| end_ns.saturating_sub(run.window.end_ns)) as f64;
+        let late = sum(run
+            .workers
+            .iter()
+            .map(|worker| worker.tallies.after.replies.total()));
+        let after = late as f64 * drain_ns / window_ns;
+        let most = before * (room * LITTLE_OVER + after);
+        words = format!(
+            "{:.1} replies per second times {} service time is {product:.2}; {words}",
+            rate * 1e9,
+            time(service_ns as u64)
+        );
+        problems.expect(product <= most, || {
+            format!("{words}; at most {most:.2} with the requests across the window's edges")
+        });
+        edges_weigh = most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
+    }
+    if let Some(broken) = problems.broken() {
+        return broken;
+    }
+    let window = &summary.window;
+    let never_idle = run.load.keepalive
+        && run.load.requests_per_connection.is_none()
+        && run.load.pipeline == 1
+        && integral_ends
+        && window.failures.iter().next().is_none()
+        && window.connections_opened == 0
+        && window.connections_closed_idle == 0
+        && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
+    if never_idle && busy < room * LITTLE_UNDER {
+        return Outcome::broken(format!("connections that never idle were idle: {words}"));
+    }
+    if latencies == 0.0 {
+        return Outcome::not_applicable(format!("there is no latency; {words}"));
+    }
+    if edges_weigh {
+        return Outcome::not_applicable(format!(
+            "the window is too short against the service time: {words}"
+        ));
+    }
+    Outcome::held(words)
+}
+
+/// I2.
+pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let first_send = run
+        .workers
+        .iter()
+        .filter_map(|worker| worker.first_send.get())
+        .min();
+    let (Some(first_ns), Some(end_ns)) = (first_send, run.edges.drain_end.get()) else {
+        return Outcome::not_applicable("nothing was sent, or the drain has no end");
+    };
+    let lasted_ns = end_ns.saturating_sub(first_ns);
+    let mut problems = Problems::default();
+    let mut longest_ns = 0;
+    for (words, histogram) in facts.latencies() {
+        let max_ns = histogram.max_ns().unwrap_or(0);
+        problems.expect(max_ns <= lasted_ns, || {
+            format!(
+                "{words}: {} recorded, first send to end of drain {}",
+                time(max_ns),
+                time(lasted_ns)
+            )
+        });
+        longest_ns = longest_ns.max(max_ns);
+    }
+    problems.or_held(format!(
+        "longest latency {}, first send to end of drain {}",
+        time(longest_ns),
+        time(lasted_ns)
+    ))
+}
+
+/// I3. The kernel's figure is of a sample of the connections, so one outside it may have had a
+/// somewhat shorter way: that is flagged, and only half the round trip, or less than the round
+/// trip with every connection in the sample, is impossible.
+pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let round_trip = run
+        .workers
+        .iter()
+        .filter_map(|worker| worker.kernel.min_rtt_ns)
+        .min();
+    let fastest = facts
+        .latencies()
+        .into_iter()
+        .filter_map(|(_, h)| h.min_ns())
+        .min();
+    let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {
+        return Outcome::not_applicable("the kernel gave no round trip, or there is no latency");
+    };
+    let lasted_ns = match (run.edges.setup_start.get(), run.edges.drain_end.get()) {
+        (Some(start_ns), Some(end_ns)) => end_ns.saturating_sub(start_ns),
+        _ => 0,
+    };
+    let sampled = sum(run
+        .workers
+        .iter()
+        .map(|worker| worker.kernel.connections.into()));
+    let words = format!(
+        "fastest reply {}, smallest round trip {} ({sampled} connections sampled)",
+        time(min_ns),
+        time(rtt_ns)
+    );
+    if min_ns.saturating_add(RTT_ROUNDING_NS) >= rtt_ns {
+        return Outcome::held(words);
+    }
+    if lasted_ns > RTT_KEPT_NS {
+        return Outcome::not_applicable(format!("the kernel forgets after 300 s; {words}"));
+    }
+    let all_sampled = sampled >= u128::from(facts.summary.lifetime.connections_opened);
+    if all_sampled || min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
+        Outcome::broken(words)
+    } else {
+        Outcome::flagged(words)
+    }
+}
+
+/// I4.
+pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    for worker in &facts.run.workers {
+        let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
+        let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);
+        let (received, discarded) = (lifetime.bytes_received, lifetime.discarded_bytes);
+        problems.expect(sum([head, body, discarded]) == u128::from(received), || {
+            format!(
+                "worker {number}: {received} bytes received, but heads {head}, bodies {body}, \
+                 discarded {discarded}"
+            )
+        });
+        let replies = lifetime.replies.total();
+        match worker.reply_bytes_min {
+            None => problems.expect(replies == 0, || {
+                format!("worker {number}: {replies} replies, none of them the smallest")
+            }),
+            Some(least) => {
+                problems.expect(least >= REPLY_BYTES_LEAST, || {
+                    format!("worker {number}: a reply of {least} bytes is no reply")
+                });
+                let at_least = u128::from(least) * u128::from(replies);
+                problems.expect(at_least <= sum([head, body]), || {
+                    format!(
+                        "worker {number}: {replies} replies of at least {least} bytes in {} bytes",
+                        sum([head, body])
+                    )
+                });
+            }
+        }
+    }
+    let lifetime = &facts.summary.lifetime;
+    problems.or_held(format!(
+        "{} bytes received = heads {} + bodies {} + discarded {}; {} replies",
+        lifetime.bytes_received,
+        lifetime.reply_head_bytes,
+        lifetime.reply_body_bytes,
+        lifetime.discarded_bytes,
+        lifetime.replies.total()
+    ))
+}
+
+/// I5. The kernel counts the FIN of a peer that has closed as one byte more.
+pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    let (mut connections, mut bytes) = (0, 0);
+    for worker in &facts.run.workers {
+        let sample = &worker.kernel;
+        let (kernel, own) = (sample.kernel_bytes_received, sample.own_bytes_received);
+        let ends = u64::from(sample.connections);
+        problems.expect(kernel >= own && kernel - own <= ends, || {
+            format!(
+                "worker {}: the kernel counted {kernel} bytes on {ends} connections, brunt {own}",
+                worker.worker
+            )
+        });
+        connections += u128::from(sample.connections);
+        bytes += u128::from(kernel);
+    }
+    if let Some(broken) = problems.broken() {
+        return broken;
+    }
+    if connections == 0 {
+        return Outcome::not_applicable("the kernel gave no account of any connection");
+    }
+    Outcome::held(format!(
+        "the kernel counted {bytes} bytes on {connections} connections, as did brunt"
+    ))
+}
+
+/// I7. A CPU quota is rounded down to whole CPUs, so up to one more may have been used: that is
+/// flagged.
+pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
+    let (load, host) = (&facts.run.load, &facts.run.host);
+    let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
+    let interval_ns = host.cpu_interval_ns as f64;
+    if load.backend == Backend::Sim {
+        return Outcome::not_applicable("simulated time has no CPU time");
+    }
+    if cpu_ns == 0.0 || interval_ns == 0.0 || host.usable_cpus == 0 || facts.no_window() {
+        return Outcome::not_applicable("no CPU time was read over a window");
+    }
+    let cpus = f64::from(host.usable_cpus);
+    let used = (cpu_ns - CPU_READING_NS as f64) / interval_ns / (1.0 + CPU_READING_SHARE);
+    let mut words = format!(
+        "{} of CPU in {} on {} usable CPUs",
+        time(cpu_ns as u64),
+        time(host.cpu_interval_ns),
+        host.usable_cpus
+    );
+    if used > cpus + 1.0 {
+        return Outcome::broken(words);
+    }
+    let replies = facts.summary.window.replies.total();
+    if load.pipeline == 1 && replies >= CPU_REPLIES_LEAST {
+        let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
+        let per_reply_ns = per_window_ns / replies as f64;
+        words = format!("{words}; {} per reply", time(per_reply_ns as u64));
+        if per_reply_ns < CPU_PER_REPLY_LEAST_NS {
+            return Outcome::broken(words);
+        }
+    }
+    if used > cpus {
+        Outcome::flagged(words)
+    } else {
+        Outcome::held(words)
+    }
+}

@@ -1,0 +1,134 @@
+//! L1 and L7: the load that was asked for was put on.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, percent, time};
+use crate::FailureKind;
+
+/// Share of the connections asked for that must be open on average.
+const LIVE_LEAST: f64 = 0.99;
+/// A connection that was replaced is missed for the time of the new attempt and of the turns of
+/// the worker's loop around it, which is at most about as long again.
+const CONNECT_TIMES_PER_REPLACEMENT: f64 = 2.0;
+/// How far a timer may be off, beside 1 % of its length.
+const TIMER_NS: u64 = 10_000_000;
+
+/// L1. Whoever replaces connections by plan has fewer of them open; so has a client whose server
+/// closes them (nginx: after `keepalive_requests`). The first is what was asked for; the second is
+/// excused, and flagged, for as long as opening new ones takes. Waiting to retry a failed attempt
+/// is not excused: that is the load missing.
+pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
+    let (run, live) = (facts.run, &facts.summary.live);
+    let asked = run.load.connections;
+    if facts.no_window() {
+        return Outcome::not_applicable("there is no window");
+    }
+    let mut problems = Problems::default();
+    let dealt = sum(run.workers.iter().map(|worker| worker.live.asked.into()));
+    problems.expect(dealt == u128::from(asked), || {
+        format!("{asked} connections asked for, {dealt} dealt out to the workers")
+    });
+    for worker in &run.workers {
+        let (of_worker, number) = (&worker.live, worker.worker);
+        problems.expect(of_worker.max <= of_worker.asked, || {
+            format!(
+                "worker {number}: {} open, {} asked for",
+                of_worker.max, of_worker.asked
+            )
+        });
+    }
+    if let Some(broken) = problems.broken() {
+        return broken;
+    }
+    let window_ns = facts.window_ns() as f64;
+    let needed = f64::from(asked) * LIVE_LEAST;
+    let mean = live.connection_ns as f64 / window_ns;
+    let words = format!(
+        "{asked} connections asked for; open: {mean:.2} on average ({}), {} at least, {} at most",
+        percent(mean / f64::from(asked.max(1))),
+        live.min,
+        live.max,
+    );
+    if !run.load.keepalive || run.load.requests_per_connection.is_some() {
+        return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
+    }
+    if mean >= needed {
+        return Outcome::held(words);
+    }
+    if facts.ended_by_count() {
+        // Connections idle or close as the count runs out: only never having had them counts.
+        return if f64::from(live.max) < needed {
+            Outcome::broken(words)
+        } else {
+            Outcome::not_applicable(format!("the count ran out; {words}"))
+        };
+    }
+    let opened = facts.summary.window.connections_opened;
+    let connect_ns = run.connect.mean_ns().unwrap_or(0.0);
+    let excused = opened as f64 * connect_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
+    let words = format!("{words}; {opened} were opened anew, {excused:.2} excused for it");
+    if mean + excused >= needed {
+        Outcome::flagged(words)
+    } else {
+        Outcome::broken(words)
+    }
+}
+
+/// L7. That a timed-out request is not also answered is W6's sum; here: not more often than
+/// requests went unanswered, not before its time, and no answer after it.
+pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let timeout_ns = run.load.timeout_ns;
+    let slack_ns = TIMER_NS.max(timeout_ns / 100);
+    let mut problems = Problems::default();
+    let drain_end = run.edges.drain_end.get();
+    for worker in &run.workers {
+        let lifetime = worker.tallies.lifetime();
+        let timed_out = lifetime.failures.get(FailureKind::TimedOut);
+        let unanswered = lifetime
+            .requests_sent
+            .saturating_sub(lifetime.replies.total());
+        problems.expect(timed_out <= unanswered, || {
+            format!(
+                "worker {}: {timed_out} time-outs, {unanswered} requests without an answer",
+                worker.worker
+            )
+        });
+        if let (Some(first_ns), Some(end_ns)) = (worker.first_send.get(), drain_end) {
+            let lasted_ns = end_ns.saturating_sub(first_ns);
+            problems.expect(
+                timed_out == 0 || lasted_ns >= timeout_ns.saturating_sub(slack_ns),
+                || {
+                    format!(
+                        "worker {}: {timed_out} time-outs of {} in {}",
+                        worker.worker,
+                        time(timeout_ns),
+                        time(lasted_ns)
+                    )
+                },
+            );
+        }
+    }
+    let mut longest_ns = 0;
+    for (words, histogram) in facts.latencies() {
+        let max_ns = histogram.max_ns().unwrap_or(0);
+        problems.expect(max_ns <= timeout_ns.saturating_add(slack_ns), || {
+            format!(
+                "{words}: {} recorded, the time-out is {}",
+                time(max_ns),
+                time(timeout_ns)
+            )
+        });
+        longest_ns = longest_ns.max(max_ns);
+    }
+    let words = format!(
+        "{} time-outs of {}; longest latency {}",
+        facts.summary.lifetime.failures.get(FailureKind::TimedOut),
+        time(timeout_ns),
+        time(longest_ns)
+    );
+    match problems.broken() {
+        Some(broken) => broken,
+        None if longest_ns > timeout_ns => Outcome::flagged(words),
+        None => Outcome::held(words),
+    }
+}

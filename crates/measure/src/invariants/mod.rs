@@ -1,0 +1,210 @@
+//! The invariants of a run: a table of checks, each with what must hold and what was found.
+//!
+//! A check never panics, whatever a stored run says, and never refuses a run whose figures are
+//! right: where the run cannot tell, it says `NotApplicable` and why.
+
+mod accounting;
+mod arithmetic;
+mod facts;
+mod impossible;
+mod load;
+mod outcome;
+mod resources;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Run;
+use facts::Facts;
+use outcome::Outcome;
+
+/// How an invariant stands in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It holds.
+    Held,
+    /// It holds within its refusal limit, but not well: worth a line in the report.
+    Flagged,
+    /// It is broken: the run is invalid.
+    Broken,
+    /// It says nothing about this run; the detail says why.
+    NotApplicable,
+}
+
+/// What was found of one invariant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// Its name, such as `W4`.
+    pub id: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// The inputs and what they gave, in words.
+    pub detail: String,
+}
+
+/// One invariant.
+pub struct Invariant {
+    /// Its name, such as `W4`.
+    pub id: &'static str,
+    /// What must hold, one line.
+    pub rule: &'static str,
+    check: fn(&Facts<'_>) -> Outcome,
+}
+
+/// All invariants that are checked on every run.
+pub const INVARIANTS: &[Invariant] = &[
+    Invariant {
+        id: "W1",
+        rule: "one monotonic clock orders every instant; the wall clock is only a label",
+        check: windows::one_clock,
+    },
+    Invariant {
+        id: "W2",
+        rule: "set-up, warm-up, measure and drain follow each other; rates count measure alone",
+        check: windows::phases_in_order,
+    },
+    Invariant {
+        id: "W3",
+        rule: "edges are written once",
+        check: windows::edges_written_once,
+    },
+    Invariant {
+        id: "W4",
+        rule: "the workers lived one common window, to 1 %",
+        check: windows::common_window,
+    },
+    Invariant {
+        id: "W5",
+        rule: "the rate is the sum of the workers' rates, to 1 %; counts and bytes exactly",
+        check: accounting::workers_add_up,
+    },
+    Invariant {
+        id: "W6",
+        rule: "every request issued was recorded, failed or censored, exactly",
+        check: accounting::every_request_accounted,
+    },
+    Invariant {
+        id: "W7",
+        rule: "the phases add up to the process's time, to 10 ms",
+        check: windows::all_time_reported,
+    },
+    Invariant {
+        id: "W8",
+        rule: "the window and the drain end on time",
+        check: windows::ends_on_time,
+    },
+    Invariant {
+        id: "L1",
+        rule: "at least 99 % of the connections asked for were open, on average",
+        check: load::connections_held,
+    },
+    Invariant {
+        id: "L7",
+        rule: "a time-out is one event of one request, never early, and no latency exceeds it",
+        check: load::timeouts_once,
+    },
+    Invariant {
+        id: "A1",
+        rule: "what is undefined is absent with a reason",
+        check: arithmetic::no_undefined_figure,
+    },
+    Invariant {
+        id: "A2",
+        rule: "a quantile is given only when there are samples enough",
+        check: arithmetic::quantiles_have_samples,
+    },
+    Invariant {
+        id: "A3",
+        rule: "minimum and maximum are exact values",
+        check: arithmetic::extremes_exact,
+    },
+    Invariant {
+        id: "A4",
+        rule: "the histograms hold what all workers recorded",
+        check: arithmetic::histograms_merged,
+    },
+    Invariant {
+        id: "A5",
+        rule: "successes, error replies and failures are counted apart",
+        check: arithmetic::populations_apart,
+    },
+    Invariant {
+        id: "I1",
+        rule: "rate times service time is the number of requests under way (Little)",
+        check: impossible::little,
+    },
+    Invariant {
+        id: "I2",
+        rule: "no latency exceeds the time from the first send to the end of drain",
+        check: impossible::latency_within_run,
+    },
+    Invariant {
+        id: "I3",
+        rule: "no reply is faster than the network's round trip",
+        check: impossible::latency_over_round_trip,
+    },
+    Invariant {
+        id: "I4",
+        rule: "bytes received are the sum of what the replies took",
+        check: impossible::bytes_explained,
+    },
+    Invariant {
+        id: "I5",
+        rule: "the kernel counted the same bytes",
+        check: impossible::kernel_agrees,
+    },
+    Invariant {
+        id: "I7",
+        rule: "CPU time is neither more than there was nor less than a reply needs",
+        check: impossible::cpu_possible,
+    },
+    Invariant {
+        id: "R1",
+        rule: "memory grows with connections plus workers, not with their product",
+        check: resources::memory_within_budget,
+    },
+    Invariant {
+        id: "R2",
+        rule: "no more workers than usable CPUs, unless forced",
+        check: resources::workers_fit,
+    },
+    Invariant {
+        id: "R3",
+        rule: "the limits checked before the run suffice",
+        check: resources::limits_suffice,
+    },
+];
+
+/// Checks every invariant, in the order of [`INVARIANTS`].
+pub fn check(run: &Run) -> Vec<Finding> {
+    let facts = Facts::of(run);
+    INVARIANTS
+        .iter()
+        .map(|invariant| invariant.finding(&facts))
+        .collect()
+}
+
+/// Whether the figures may be printed: no invariant is broken.
+pub fn is_valid(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .all(|finding| finding.standing != Standing::Broken)
+}
+
+impl Invariant {
+    fn finding(&self, facts: &Facts<'_>) -> Finding {
+        let Outcome { standing, detail } = (self.check)(facts);
+        Finding {
+            id: self.id.to_owned(),
+            standing,
+            detail,
+        }
+    }
+}

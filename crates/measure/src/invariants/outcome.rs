@@ -1,0 +1,140 @@
+//! What a check says: how the invariant stands, and the words for it.
+
+use std::fmt::Write as _;
+
+use super::Standing;
+
+/// Problems spelt out; of the rest only the number is given.
+const PROBLEMS_TOLD: usize = 3;
+
+/// How an invariant stands, with its inputs in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) standing: Standing,
+    pub(super) detail: String,
+}
+
+impl Outcome {
+    pub(super) fn held(detail: impl Into<String>) -> Self {
+        Self {
+            standing: Standing::Held,
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn flagged(detail: impl Into<String>) -> Self {
+        Self {
+            standing: Standing::Flagged,
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn broken(detail: impl Into<String>) -> Self {
+        Self {
+            standing: Standing::Broken,
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
+        Self {
+            standing: Standing::NotApplicable,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// The problems found by a check that looks at many things.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    told: Vec<String>,
+    count: usize,
+}
+
+impl Problems {
+    /// Notes the problem in `words` unless `holds`.
+    pub(super) fn expect(&mut self, holds: bool, words: impl FnOnce() -> String) {
+        if !holds {
+            self.count += 1;
+            if self.told.len() < PROBLEMS_TOLD {
+                self.told.push(words());
+            }
+        }
+    }
+
+    /// `Broken` with the problems, where there are any.
+    pub(super) fn broken(self) -> Option<Outcome> {
+        if self.count == 0 {
+            return None;
+        }
+        let mut detail = self.told.join("; ");
+        let untold = self.count - self.told.len();
+        if untold > 0 {
+            let _ = write!(detail, "; and {untold} more");
+        }
+        Some(Outcome::broken(detail))
+    }
+
+    /// `Broken` with the problems, or `Held` with `detail`.
+    pub(super) fn or_held(self, detail: impl Into<String>) -> Outcome {
+        self.broken().unwrap_or_else(|| Outcome::held(detail))
+    }
+}
+
+/// A length of time in words, four significant digits.
+pub(super) fn time(ns: u64) -> String {
+    let ns = ns as f64;
+    let (value, unit) = match ns {
+        ns if ns >= 1e9 => (ns / 1e9, "s"),
+        ns if ns >= 1e6 => (ns / 1e6, "ms"),
+        ns if ns >= 1e3 => (ns / 1e3, "µs"),
+        ns => return format!("{ns:.0} ns"),
+    };
+    let decimals = match value {
+        value if value >= 1_000.0 => 0,
+        value if value >= 100.0 => 1,
+        value if value >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A share in words.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_well() {
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_500, "1.500 µs"),
+            (12_345_678, "12.35 ms"),
+            (10_000_000_000, "10.00 s"),
+            (123_456_000_000, "123.5 s"),
+            (7_200_000_000_000, "7200 s"),
+        ];
+        for (ns, words) in cases {
+            assert_eq!(time(ns), words);
+        }
+    }
+
+    #[test]
+    fn many_problems_are_counted_not_listed() {
+        let mut problems = Problems::default();
+        for number in 0..10 {
+            problems.expect(number % 2 == 0, || format!("problem {number}"));
+        }
+        let outcome = problems.or_held("fine");
+        assert_eq!(
+            outcome,
+            Outcome::broken("problem 1; problem 3; problem 5; and 2 more")
+        );
+        assert_eq!(Problems::default().or_held("fine"), Outcome::held("fine"));
+    }
+}
