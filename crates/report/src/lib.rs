@@ -1,1 +1,149 @@
-//! placeholder
+//! Reports: a [`Run`] in, bytes out, as text for people, JSON for keeping and CSV for tables.
+//!
+//! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
+//! every report can be printed again later. A run with a broken invariant is printed and stored
+//! with its counts, but no rate is given for it.
+
+mod figures;
+mod progress;
+mod read;
+#[cfg(feature = "schema")]
+mod schema;
+mod stored;
+mod table;
+mod text;
+pub mod units;
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use brunt_measure::Run;
+use thiserror::Error;
+
+pub use figures::{AllPhases, Latency, LiveRange, Replies, Requests, StoredSummary};
+pub use progress::{Progress, progress_line};
+pub use read::{ReadError, STORED_BYTES_MAX, read};
+#[cfg(feature = "schema")]
+pub use schema::{schema, schema_text};
+pub use stored::StoredRun;
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Aligned lines for people.
+    #[default]
+    Text,
+    /// The whole run with its histograms, which [`read()`] takes back.
+    Json,
+    /// A header and one row.
+    Csv,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Csv];
+
+    /// Its name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A name that is no format's.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no such format: {0:?}; give text, json or csv")]
+pub struct UnknownFormat(pub String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+/// How the text report looks. The other formats have one look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape codes for colour may be used: only on a terminal.
+    pub colour: bool,
+    /// Columns of the terminal; lines are wrapped there, but never narrower than 60 nor wider
+    /// than 160.
+    pub width: u16,
+    /// Whether every invariant and every status code gets its line.
+    pub verbose: bool,
+}
+
+impl Default for Style {
+    /// The style of a report that is piped: 80 columns, no colour.
+    fn default() -> Self {
+        Self {
+            colour: false,
+            width: 80,
+            verbose: false,
+        }
+    }
+}
+
+/// Why a report could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The output refused the bytes; a closed pipe is `io::ErrorKind::BrokenPipe`.
+    #[error("cannot write the report: {0}")]
+    Output(#[from] io::Error),
+    /// A value has no JSON form.
+    #[error("cannot encode the run as JSON: {0}")]
+    Encode(serde_json::Error),
+}
+
+/// Prints `run` to `out` and flushes it. `style` matters to the text form only.
+///
+/// # Errors
+///
+/// When `out` refuses the bytes, or when a histogram cannot be encoded.
+pub fn write(
+    run: &Run,
+    format: Format,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> Result<(), ReportError> {
+    match format {
+        Format::Text => out.write_all(text::page(run, style).as_bytes())?,
+        Format::Json => stored::write(run, out)?,
+        Format::Csv => table::write(run, out)?,
+    }
+    Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name_and_no_other() {
+        for &format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(format.to_string(), format.name());
+        }
+        for wrong in ["", "TEXT", "html", "json "] {
+            let error = wrong.parse::<Format>().unwrap_err();
+            assert!(error.to_string().contains("text, json or csv"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The stored form: the whole run as JSON, with derived figures beside it.
+
+use std::io;
+
+use brunt_measure::Run;
+use serde::Serialize;
+
+use crate::{ReportError, StoredSummary};
+
+/// A run as it is stored: its own fields, and a `summary` that is derived from them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "StoredRun")
+)]
+pub struct StoredRun<'a> {
+    /// The run.
+    #[serde(flatten)]
+    pub run: &'a Run,
+    /// Derived figures; ignored when the run is read again.
+    pub summary: StoredSummary,
+}
+
+/// Writes `run` as indented JSON with a newline at the end.
+pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    let mut buffered = io::BufWriter::new(out);
+    let stored = StoredRun {
+        run,
+        summary: StoredSummary::new(run),
+    };
+    serde_json::to_writer_pretty(&mut buffered, &stored).map_err(|error| {
+        if error.is_io() {
+            ReportError::Output(error.into())
+        } else {
+            ReportError::Encode(error)
+        }
+    })?;
+    io::Write::write_all(&mut buffered, b"\n")?;
+    Ok(io::Write::flush(&mut buffered)?)
+}

@@ -1,0 +1,250 @@
+//! The words of the text report: each function gives the items of one row.
+
+use brunt_measure::{FailureCounts, Figure, LoadDescription, Once, Run, StatusCounts, Summary};
+
+use crate::units;
+
+/// Status codes named per class, the most frequent ones, unless all are asked for.
+const CODES_MAX: usize = 5;
+
+/// `count` and the word for it.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        units::count(count),
+        if count == 1 { one } else { many }
+    )
+}
+
+/// Where the requests go and how.
+pub(super) fn target(load: &LoadDescription) -> Vec<String> {
+    let mut items = vec![load.target.clone()];
+    if let Some(path) = &load.unix_socket {
+        items.push(format!("Unix socket {path}"));
+    } else if !load.target.contains(&load.address) {
+        items.push(format!("at {}", load.address));
+    }
+    if load.method != "GET" {
+        items.push(load.method.clone());
+    }
+    items.push(if load.keepalive {
+        format!("{} keep-alive", load.protocol)
+    } else {
+        format!("{}, a connection per request", load.protocol)
+    });
+    items
+}
+
+/// The load that was asked for.
+pub(super) fn load(load: &LoadDescription) -> Vec<String> {
+    let mut items = vec![
+        "closed loop".to_owned(),
+        counted(load.connections.into(), "connection", "connections"),
+        counted(load.workers.into(), "worker", "workers"),
+        load.backend.name().to_owned(),
+    ];
+    if load.pipeline > 1 {
+        items.push(format!(
+            "{} requests in a pipeline",
+            units::count(load.pipeline.into())
+        ));
+    }
+    if let Some(requests) = load.requests_per_connection {
+        items.push(format!(
+            "{} per connection",
+            counted(requests, "request", "requests")
+        ));
+    }
+    match load.source_addresses.as_slice() {
+        [] => {}
+        [one] => items.push(format!("from {one}")),
+        [first, .., last] => items.push(format!(
+            "from {} addresses, {first} to {last}",
+            units::count(load.source_addresses.len() as u64),
+        )),
+    }
+    items
+}
+
+/// How long each phase took.
+pub(super) fn phases(run: &Run) -> Vec<String> {
+    let edges = &run.edges;
+    let length = |from: Once, to: Once| {
+        from.get()
+            .zip(to.get())
+            .map(|(from, to)| units::duration(to.saturating_sub(from)))
+    };
+    let mut items = vec![format!(
+        "{} measured",
+        units::seconds(run.window.length_ns(), 3)
+    )];
+    for (name, from, to) in [
+        ("set-up", edges.setup_start, edges.warmup_start),
+        ("warm-up", edges.warmup_start, edges.measure_start),
+        ("drain", edges.measure_end, edges.drain_end),
+    ] {
+        items.extend(length(from, to).map(|length| format!("{name} {length}")));
+    }
+    items
+}
+
+/// What sets this run apart from what was asked for.
+pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
+    let mut notes = Vec::new();
+    if run.interrupted {
+        let measured = match (run.load.duration_ns, run.load.requests) {
+            (Some(asked_ns), _) => format!(
+                "{} of {}",
+                units::seconds(run.window.length_ns(), 3),
+                units::seconds(asked_ns, 3),
+            ),
+            (None, Some(asked)) => format!(
+                "{} of {}",
+                units::count(summary.population.issued),
+                counted(asked, "request", "requests"),
+            ),
+            (None, None) => units::seconds(run.window.length_ns(), 3),
+        };
+        notes.push(format!("interrupted: the figures describe {measured}"));
+    }
+    if let Some(reason) = &run.load.backend_note {
+        notes.push(format!("{}: {reason}", run.load.backend.name()));
+    }
+    if run.load.own_server {
+        notes.push("the target was brunt's reference server, in the same process".to_owned());
+    }
+    notes
+}
+
+/// The replies of the window by class and code. A class with one code is told by the code.
+pub(super) fn statuses(counts: &StatusCounts, verbose: bool) -> Vec<String> {
+    let mut items = Vec::new();
+    for class in 1..=9 {
+        let mut codes: Vec<(u16, u64)> = counts
+            .iter()
+            .filter(|(status, _)| status / 100 == class)
+            .collect();
+        match codes.as_slice() {
+            [] => continue,
+            [(status, count)] => items.push(format!("{status}: {}", units::count(*count))),
+            _ => {
+                let total = units::count(counts.class(class));
+                items.push(format!(
+                    "{class}xx: {total} ({})",
+                    code_list(&mut codes, verbose)
+                ));
+            }
+        }
+    }
+    if items.is_empty() {
+        items.push("no reply in the window".to_owned());
+    }
+    items
+}
+
+fn code_list(codes: &mut [(u16, u64)], verbose: bool) -> String {
+    let named = if verbose {
+        codes.len()
+    } else {
+        codes.len().min(CODES_MAX)
+    };
+    if named < codes.len() {
+        codes.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    }
+    let mut words: Vec<String> = codes[..named]
+        .iter()
+        .map(|(status, count)| format!("{status}: {}", units::count(*count)))
+        .collect();
+    if named < codes.len() {
+        words.push(counted(
+            (codes.len() - named) as u64,
+            "other code",
+            "other codes",
+        ));
+    }
+    words.join(", ")
+}
+
+/// The failures of all phases by kind; empty when there were none.
+pub(super) fn failures(counts: &FailureCounts) -> Vec<String> {
+    let mut items: Vec<String> = counts
+        .iter()
+        .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
+        .collect();
+    if !items.is_empty() {
+        items.push("in all phases".to_owned());
+    }
+    items
+}
+
+/// What brunt itself cost.
+pub(super) fn client(run: &Run, summary: &Summary) -> Vec<String> {
+    let host = &run.host;
+    let mut items = vec![match &summary.cpu_ns_per_reply {
+        Figure::Known(ns) => format!("{} CPU per reply", units::duration(ns.round() as u64)),
+        Figure::Absent(reason) => format!("CPU per reply not known: {reason}"),
+    }];
+    // The workers can use a CPU each; a server in the same process can use all that there are.
+    let cpus = if run.load.own_server {
+        host.usable_cpus
+    } else {
+        host.usable_cpus.min(run.load.workers)
+    };
+    let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns) as f64;
+    let share = Figure::ratio(used_ns, host.cpu_interval_ns as f64 * f64::from(cpus), "");
+    items.extend(share.known().map(|share| {
+        format!(
+            "{} of {}",
+            units::percent(share),
+            counted(cpus.into(), "CPU", "CPUs")
+        )
+    }));
+    if host.peak_resident_bytes > 0 {
+        items.push(format!(
+            "{} of memory",
+            units::bytes(host.peak_resident_bytes)
+        ));
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replies(codes: &[(u16, u64)]) -> StatusCounts {
+        let mut counts = StatusCounts::default();
+        for &(status, count) in codes {
+            for _ in 0..count {
+                counts.add(status);
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn statuses_are_told_by_class_unless_one_code_says_it_all() {
+        let many: Vec<(u16, u64)> = (400..407).map(|status| (status, 3)).collect();
+        type Case<'a> = (&'a [(u16, u64)], bool, &'a [&'a str]);
+        let cases: &[Case<'_>] = &[
+            (&[], false, &["no reply in the window"]),
+            (&[(200, 1_234)], false, &["200: 1,234"]),
+            (&[(200, 9), (404, 2)], false, &["200: 9", "404: 2"]),
+            (&[(200, 9), (204, 1)], false, &["2xx: 10 (200: 9, 204: 1)"]),
+            (
+                &many,
+                false,
+                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 2 other codes)"],
+            ),
+            (
+                &many,
+                true,
+                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 405: 3, 406: 3)"],
+            ),
+            (&[(999, 1)], false, &["999: 1"]),
+        ];
+        for (codes, verbose, items) in cases {
+            assert_eq!(statuses(&replies(codes), *verbose), *items, "{codes:?}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Lines of a text report: labels in one column, items beside them, wrapped at the page's width.
+
+use crate::Style;
+
+/// Columns of the label and the gap after it.
+const LABEL: usize = 12;
+/// Columns of one cell of a table.
+const CELL: usize = 9;
+/// Between the items of one line.
+const SEPARATOR: &str = " · ";
+
+/// How a line stands out, on a terminal with colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Not at all.
+    Plain,
+    /// The headline.
+    Strong,
+    /// Something to look at.
+    Warning,
+    /// Something went wrong.
+    Bad,
+    /// The figures are refused.
+    Refusal,
+}
+
+impl Tone {
+    fn escape_code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Strong => Some("\x1b[1m"),
+            Self::Warning => Some("\x1b[33m"),
+            Self::Bad => Some("\x1b[31m"),
+            Self::Refusal => Some("\x1b[1;31m"),
+        }
+    }
+}
+
+/// A page that grows line by line.
+#[derive(Debug)]
+pub(crate) struct Page {
+    width: usize,
+    colour: bool,
+    text: String,
+}
+
+impl Page {
+    /// An empty page.
+    pub(crate) fn new(style: &Style) -> Self {
+        let width = usize::from(style.width.clamp(60, 160));
+        Self {
+            width,
+            colour: style.colour,
+            text: String::new(),
+        }
+    }
+
+    /// What was laid out.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// An empty line.
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Text over the whole width.
+    pub(crate) fn line(&mut self, text: &str, tone: Tone) {
+        for line in wrapped(&[shown(text)], self.width) {
+            self.painted(&line, tone);
+            self.blank();
+        }
+    }
+
+    /// A label and its items, on as many lines as they need.
+    pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
+        let items: Vec<String> = items.iter().map(|item| shown(item)).collect();
+        let mut label = label;
+        for line in wrapped(&items, self.width - LABEL) {
+            self.label(label);
+            self.painted(&line, tone);
+            self.blank();
+            label = "";
+        }
+    }
+
+    /// A label and a row of right-aligned cells.
+    pub(crate) fn cells(&mut self, label: &str, cells: &[String], tone: Tone) {
+        let line: String = cells.iter().map(|cell| format!("{cell:>CELL$}")).collect();
+        self.label(label);
+        self.painted(&line, tone);
+        self.blank();
+    }
+
+    fn label(&mut self, label: &str) {
+        // A label that is too long keeps a gap: the row is then wider, but readable.
+        let label = shown(label);
+        self.text.push_str(&label);
+        let used = label.chars().count();
+        self.text
+            .extend(std::iter::repeat_n(' ', LABEL.saturating_sub(used).max(1)));
+    }
+
+    fn painted(&mut self, text: &str, tone: Tone) {
+        match tone.escape_code().filter(|_| self.colour) {
+            Some(code) => {
+                self.text.push_str(code);
+                self.text.push_str(text);
+                self.text.push_str("\x1b[0m");
+            }
+            None => self.text.push_str(text),
+        }
+    }
+}
+
+/// `text` with control characters spelt out: parts of it come from files and servers, and a
+/// terminal must not obey them.
+fn shown(text: &str) -> String {
+    // Marks and overrides of the direction of writing can make a line read as another.
+    let directs = |character: char| {
+        matches!(
+            character,
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+    };
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() || directs(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// The items on lines of at most `width` columns. A line breaks between items where it can, then
+/// between words, then inside a word.
+fn wrapped(items: &[String], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for item in items {
+        let gap = if line.is_empty() { "" } else { SEPARATOR };
+        if columns(&line) + columns(gap) + columns(item) <= width {
+            line.push_str(gap);
+            line.push_str(item);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for word in words(item) {
+            let gap = if line.is_empty() { "" } else { " " };
+            if columns(&line) + columns(gap) + columns(word) <= width {
+                line.push_str(gap);
+                line.push_str(word);
+                continue;
+            }
+            if !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            let mut rest = word;
+            while columns(rest) > width {
+                let (piece, after) = rest.split_at(break_in_word(rest, width));
+                lines.push(piece.to_owned());
+                rest = after;
+            }
+            line.push_str(rest);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+/// The words of `text`; a number and a short word after it, its unit, are one.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for (gap, _) in text.match_indices(' ') {
+        let next = text[gap + 1..].split(' ').next().unwrap_or_default();
+        if !text[..gap].ends_with(|last: char| last.is_ascii_digit()) || columns(next) > 5 {
+            words.push(&text[start..gap]);
+            start = gap + 1;
+        }
+    }
+    words.push(&text[start..]);
+    words
+}
+
+/// Where to break a word that is wider than `width`, in bytes: behind the last mark of a URL in
+/// the second half of the line, or at its end.
+fn break_in_word(word: &str, width: usize) -> usize {
+    let mut at_end = 0;
+    let mut at_mark = None;
+    for (column, (start, character)) in word.char_indices().take(width).enumerate() {
+        at_end = start + character.len_utf8();
+        if column >= width / 2 && matches!(character, '/' | '?' | '&' | '=' | '-' | ',' | ';') {
+            at_mark = Some(at_end);
+        }
+    }
+    at_mark.unwrap_or(at_end)
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_items_then_words_then_inside_words() {
+        let cases: &[(&[&str], usize, &[&str])] = &[
+            (&["a", "b"], 10, &["a · b"]),
+            (&["aaaa", "bbbb"], 11, &["aaaa · bbbb"]),
+            (&["aaaa", "bbbb"], 10, &["aaaa", "bbbb"]),
+            (&["one two three", "x"], 8, &["one two", "three", "x"]),
+            (&["one two three", "x"], 9, &["one two", "three · x"]),
+            (&["http://h/aa/bbbbbb"], 12, &["http://h/aa/", "bbbbbb"]),
+            (
+                &["it took 10.0 s; again"],
+                12,
+                &["it took", "10.0 s;", "again"],
+            ),
+            (&["µµµµµµµ"], 3, &["µµµ", "µµµ", "µ"]),
+            (&[], 10, &[""]),
+        ];
+        for (items, width, lines) in cases {
+            let items: Vec<String> = items.iter().map(|&item| item.to_owned()).collect();
+            let found = wrapped(&items, *width);
+            if *width != 8 {
+                assert_eq!(found, *lines, "{items:?} in {width}");
+            }
+            assert!(
+                found.iter().all(|line| columns(line) <= *width),
+                "{found:?} in {width}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_however_narrow() {
+        let items = [
+            "http://host/a?b=c&d".to_owned(),
+            "two words".to_owned(),
+            "ünïcödé".to_owned(),
+        ];
+        let letters = |text: &str| text.replace([' ', '·'], "");
+        for width in 1..60 {
+            let lines = wrapped(&items, width);
+            assert_eq!(
+                letters(&lines.concat()),
+                letters(&items.concat()),
+                "{width}"
+            );
+            assert!(lines.iter().all(|line| columns(line) <= width), "{width}");
+        }
+    }
+
+    #[test]
+    fn control_characters_are_spelt_out() {
+        for (text, safe) in [
+            ("plain · µ", "plain · µ"),
+            ("a\x1b[31mb", "a\\u{1b}[31mb"),
+            ("a\r\nb\u{202e}c", "a\\u{d}\\u{a}b\\u{202e}c"),
+        ] {
+            assert_eq!(shown(text), safe);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Numbers in words for people: durations, counts, bytes, rates and shares.
+//!
+//! Pure functions. Three significant digits where a value is measured, thousands separators where
+//! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes).
+
+/// Digits of a measured value.
+const DIGITS: usize = 3;
+/// What stands in place of a value that is not finite.
+const UNDEFINED: &str = "undefined";
+
+/// A duration with three significant digits in its natural unit: `612 µs`, `1.24 ms`, `1,240 s`.
+pub fn duration(ns: u64) -> String {
+    if ns < 1_000 {
+        return format!("{ns} ns");
+    }
+    scaled(ns as f64, &[(1e3, "µs"), (1e6, "ms"), (1e9, "s")])
+}
+
+/// A duration in seconds with a fixed number of decimals: `10.000 s`.
+pub fn seconds(ns: u64, decimals: usize) -> String {
+    format!(
+        "{} s",
+        grouped(&format!("{:.*}", decimals, ns as f64 / 1e9))
+    )
+}
+
+/// A count with thousands separators: `1,553,101`.
+pub fn count(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// An amount of memory or data: `12.1 MB`.
+pub fn bytes(bytes: u64) -> String {
+    if bytes < 1_000 {
+        return format!("{bytes} B");
+    }
+    scaled(
+        bytes as f64,
+        &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
+    )
+}
+
+/// A data rate: `50.1 MB/s`.
+pub fn bytes_per_s(rate: f64) -> String {
+    scaled(
+        rate,
+        &[
+            (1.0, "B/s"),
+            (1e3, "kB/s"),
+            (1e6, "MB/s"),
+            (1e9, "GB/s"),
+            (1e12, "TB/s"),
+        ],
+    )
+}
+
+/// Events per second without a unit: whole from 100 up (`155,310`), three significant digits below
+/// (`12.5`).
+pub fn rate(per_s: f64) -> String {
+    significant(per_s)
+}
+
+/// A share of 1 in percent: whole from 10 % up (`61 %`), one decimal below (`2.5 %`).
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if !value.is_finite() {
+        return UNDEFINED.to_owned();
+    }
+    let decimals = usize::from(value < 9.95);
+    format!("{} %", grouped(&format!("{value:.decimals$}")))
+}
+
+/// `value` in the first unit in which it prints below 1,000, or in the last.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let mut text = UNDEFINED.to_owned();
+    for &(scale, unit) in units {
+        let number = significant(value / scale);
+        text = format!("{number} {unit}");
+        // The comma tells values that reach 1,000 by rounding as well.
+        if !number.contains(',') {
+            break;
+        }
+    }
+    text
+}
+
+/// Three significant digits, more where the whole part has more.
+fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return UNDEFINED.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let leading_zeros = (-value.abs().log10()).floor().clamp(-1.0, 9.0);
+    let mut decimals = (DIGITS as f64 + leading_zeros) as usize;
+    loop {
+        let text = format!("{value:.decimals$}");
+        let digits = text.chars().filter(char::is_ascii_digit);
+        if decimals == 0 || digits.skip_while(|&digit| digit == '0').count() <= DIGITS {
+            return grouped(&text);
+        }
+        decimals -= 1;
+    }
+}
+
+/// `number` with commas between the thousands of its whole part.
+fn grouped(number: &str) -> String {
+    let whole_end = number.find('.').unwrap_or(number.len());
+    let (whole, decimals) = number.split_at(whole_end);
+    let mut text = String::with_capacity(number.len() + whole.len() / 3);
+    for (index, digit) in whole.chars().enumerate() {
+        let after = whole.len() - index;
+        if index > 0 && after % 3 == 0 && text != "-" {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + decimals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_in_their_unit() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (1, "1 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (5_930, "5.93 µs"),
+            (9_994, "9.99 µs"),
+            (9_996, "10.0 µs"),
+            (31_400, "31.4 µs"),
+            (612_000, "612 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (1_240_000, "1.24 ms"),
+            (123_456_789, "123 ms"),
+            (999_999_999, "1.00 s"),
+            (10_000_000_000, "10.0 s"),
+            (999_400_000_000, "999 s"),
+            (1_240_000_000_000, "1,240 s"),
+            (u64::MAX, "18,446,744,074 s"),
+        ] {
+            assert_eq!(duration(ns), text, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn seconds_keep_their_decimals() {
+        for (ns, decimals, text) in [
+            (10_000_000_000, 3, "10.000 s"),
+            (20_400_000, 2, "0.02 s"),
+            (999_999_999, 3, "1.000 s"),
+            (3_600_000_000_000, 3, "3,600.000 s"),
+            (0, 0, "0 s"),
+        ] {
+            assert_eq!(seconds(ns, decimals), text);
+        }
+    }
+
+    #[test]
+    fn counts_have_thousands_separators() {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (12_345, "12,345"),
+            (1_553_101, "1,553,101"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
+    fn data_has_decimal_prefixes() {
+        for (value, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.00 kB"),
+            (12_100_000, "12.1 MB"),
+            (999_999_999, "1.00 GB"),
+            (u64::MAX, "18,446,744 TB"),
+        ] {
+            assert_eq!(bytes(value), text);
+        }
+        for (value, text) in [
+            (0.0, "0 B/s"),
+            (0.5, "0.500 B/s"),
+            (512.0, "512 B/s"),
+            (999.7, "1.00 kB/s"),
+            (50_100_000.0, "50.1 MB/s"),
+            (f64::NAN, "undefined B/s"),
+        ] {
+            assert_eq!(bytes_per_s(value), text);
+        }
+    }
+
+    #[test]
+    fn rates_and_shares() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.004_17, "0.00417"),
+            (0.9999, "1.00"),
+            (1.0, "1.00"),
+            (12.46, "12.5"),
+            (99.96, "100"),
+            (155_310.1, "155,310"),
+            (1e12, "1,000,000,000,000"),
+            (-1_234.0, "-1,234"),
+            (-123.0, "-123"),
+            (f64::INFINITY, "undefined"),
+        ] {
+            assert_eq!(rate(value), text, "{value}");
+        }
+        for (value, text) in [
+            (0.0, "0.0 %"),
+            (0.025, "2.5 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (0.61, "61 %"),
+            (1.98, "198 %"),
+            (f64::NAN, "undefined"),
+        ] {
+            assert_eq!(percent(value), text, "{value}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Runs with known contents, made with the real recorder.
+
+use brunt_measure::{
+    Backend, FailureKind, Finding, Histogram, HostUse, KernelSample, LimitsChecked,
+    LoadDescription, Once, Recorder, Recording, Run, RunEdges, Standing, Wall, Window,
+};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+/// Bytes of the head and the body of every reply.
+const REPLY: (u64, u64) = (238, 100);
+const REQUEST_BYTES: u64 = 58;
+
+/// Every fixture by its name.
+pub(crate) fn all() -> Vec<(&'static str, Run)> {
+    vec![
+        ("normal", normal()),
+        ("failures", failures()),
+        ("interrupted", interrupted()),
+        ("few", few()),
+        ("invalid", invalid()),
+        ("silent", silent()),
+    ]
+}
+
+/// 100 connections, two workers, 20,000 replies of 300 µs to 9 ms in 10 s.
+pub(crate) fn normal() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: 11 * S,
+    };
+    let mut run = run(
+        window,
+        vec![steady(0, 50, window, 10_000), steady(1, 50, window, 10_000)],
+    );
+    run.findings = findings(27, &[]);
+    run
+}
+
+/// A server that refuses, resets, answers late and with errors; connections are replaced.
+pub(crate) fn failures() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: 6 * S,
+    };
+    let mut recorder = opened(0, 10, window);
+    let mut latency = Latencies::new(3);
+    for index in 0..5_000_u64 {
+        let sent_ns = window.start_ns + index * MS;
+        let done_ns = sent_ns + latency.next_ns();
+        recorder.sent(sent_ns, 1, REQUEST_BYTES);
+        if index % 100 == 50 {
+            recorder.received(done_ns, 57);
+            recorder.request_failed(sent_ns, done_ns, FailureKind::TruncatedBody, 57);
+            recorder.disconnected(done_ns);
+            recorder.failed(done_ns, FailureKind::ConnectRefused, 0);
+            recorder.connected(done_ns + MS / 2, MS / 4);
+        } else {
+            let status = match index % 40 {
+                3 => 503,
+                7 | 9 => 404,
+                11 => 429,
+                13 => 204,
+                _ => 200,
+            };
+            recorder.received(done_ns, REPLY.0 + REPLY.1);
+            recorder.reply(sent_ns, done_ns, status, 0, REPLY.0, REPLY.1);
+        }
+    }
+    for kind in [
+        FailureKind::TimedOut,
+        FailureKind::BadChunk,
+        FailureKind::BadContentLength,
+    ] {
+        recorder.sent(window.end_ns - 2 * MS, 1, REQUEST_BYTES);
+        recorder.request_failed(window.end_ns - 2 * MS, window.end_ns + 5 * MS, kind, 0);
+    }
+    recorder.closed_idle(window.end_ns - MS);
+    let mut run = run(window, vec![recorder.finish(window.end_ns)]);
+    run.load.target = "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/\
+                       it/wraps?and=a&query=string&of=some&length=too"
+        .to_owned();
+    run.load.address = "[2001:db8::17]:8080".to_owned();
+    run.load.method = "POST".to_owned();
+    run.load.backend = Backend::Epoll;
+    run.load.backend_note = Some(
+        "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
+            .to_owned(),
+    );
+    run.load.pipeline = 4;
+    run.load.requests_per_connection = Some(1_000);
+    run.load.source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
+    run.findings = findings(
+        27,
+        &[
+            (
+                "L1",
+                Standing::Flagged,
+                "9.9 of 10 connections were open on average (99.0 %)",
+            ),
+            (
+                "I3",
+                Standing::NotApplicable,
+                "the kernel gave no round-trip time",
+            ),
+        ],
+    );
+    run
+}
+
+/// Ctrl-C after 3.2 of 10 s.
+pub(crate) fn interrupted() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: S + 3_214_159_265,
+    };
+    let mut run = run(window, vec![steady(0, 64, window, 4_000)]);
+    run.interrupted = true;
+    run.load.unix_socket = Some("/run/app/http.sock".to_owned());
+    run.load.address = "/run/app/http.sock".to_owned();
+    run.load.keepalive = false;
+    run.edges.measure_end_planned = Once::at(11 * S);
+    run.limits.ports_needed = None;
+    run.limits.ports_available = None;
+    run.findings = findings(
+        27,
+        &[("W8", Standing::NotApplicable, "the run was interrupted")],
+    );
+    run
+}
+
+/// 100 requests were asked for, on brunt's own server.
+pub(crate) fn few() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: S + 51 * MS,
+    };
+    let mut run = run(window, vec![steady(0, 2, window, 100)]);
+    run.load.duration_ns = None;
+    run.load.requests = Some(100);
+    run.load.own_server = true;
+    run.edges.measure_end_planned = Once::default();
+    run.findings = findings(27, &[]);
+    run
+}
+
+/// Two workers whose windows do not agree.
+pub(crate) fn invalid() -> Run {
+    let mut run = normal();
+    run.findings = findings(
+        27,
+        &[
+            (
+                "W4",
+                Standing::Broken,
+                "the common window of 9.000 s is 0.900 of worker 1's 10.000 s; 0.99 is needed",
+            ),
+            (
+                "W5",
+                Standing::Broken,
+                "2,000/s in the window, 2,222/s as the sum of the workers",
+            ),
+            (
+                "W8",
+                Standing::Flagged,
+                "the window ended 12.4 ms after its planned end",
+            ),
+        ],
+    );
+    run
+}
+
+/// A server that takes connections and never answers.
+pub(crate) fn silent() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: 3 * S,
+    };
+    let mut recorder = opened(0, 8, window);
+    for _ in 0..8 {
+        recorder.sent(window.start_ns, 1, REQUEST_BYTES);
+        recorder.censored(window.start_ns, window.end_ns + 500 * MS, 0);
+    }
+    let mut run = run(window, vec![recorder.finish(window.end_ns)]);
+    run.load.target = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
+    run.findings = findings(27, &[("I1", Standing::NotApplicable, "no complete reply")]);
+    run
+}
+
+/// `total` invariants that hold, but for those that are listed.
+fn findings(total: usize, listed: &[(&str, Standing, &str)]) -> Vec<Finding> {
+    let names = (1..=8)
+        .map(|n| format!("W{n}"))
+        .chain((1..=19).map(|n| format!("I{n}")));
+    let mut findings: Vec<Finding> = names
+        .take(total)
+        .map(|id| Finding {
+            id,
+            standing: Standing::Held,
+            detail: "as it must be".to_owned(),
+        })
+        .collect();
+    for &(id, standing, detail) in listed {
+        let found = findings.iter().position(|finding| finding.id == id);
+        let slot = found.unwrap_or(total - 1);
+        findings[slot] = Finding {
+            id: id.to_owned(),
+            standing,
+            detail: detail.to_owned(),
+        };
+    }
+    findings
+}
+
+/// A recorder with `connections` connections open before the window.
+fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
+    let mut recorder = Recorder::new(worker, connections);
+    recorder.record().edges.started = Once::at(2 * MS);
+    recorder.record().edges.ready = Once::at(20 * MS);
+    for index in 0..u64::from(connections) {
+        recorder.connected(10 * MS + index, MS / 10 + index * 1_000);
+    }
+    recorder.set_window(window);
+    recorder.record().edges.window_start = Once::at(window.start_ns);
+    recorder.record().edges.window_end = Once::at(window.end_ns);
+    recorder.record().edges.drained = Once::at(window.end_ns + 8 * MS);
+    recorder.record().cpu_user_ns = 20 * MS;
+    recorder.record().cpu_system_ns = 60 * MS;
+    recorder.record().reply_bytes_min = Some(REPLY.0 + REPLY.1);
+    recorder.record().kernel = KernelSample {
+        connections: 1,
+        kernel_bytes_received: 33_800,
+        own_bytes_received: 33_800,
+        min_rtt_ns: Some(21_000),
+    };
+    recorder
+}
+
+/// A worker whose `requests` requests are spread evenly over the window, all answered with 200.
+fn steady(worker: u32, connections: u32, window: Window, requests: u64) -> Recording {
+    let mut recorder = opened(worker, connections, window);
+    let mut latency = Latencies::new(u64::from(worker) + 1);
+    for index in 0..requests {
+        let sent_ns = window.start_ns + index * window.length_ns() / requests;
+        let done_ns = sent_ns + latency.next_ns();
+        recorder.sent(sent_ns, 1, REQUEST_BYTES);
+        recorder.received(done_ns, REPLY.0 + REPLY.1);
+        recorder.reply(sent_ns, done_ns, 200, 0, REPLY.0, REPLY.1);
+    }
+    recorder.finish(window.end_ns)
+}
+
+/// A run of these recordings against a server on loopback.
+fn run(window: Window, recordings: Vec<Recording>) -> Run {
+    let (mut response, mut response_error) = (Histogram::default(), Histogram::default());
+    let mut connect = Histogram::default();
+    for recording in &recordings {
+        response.merge(&recording.response);
+        response_error.merge(&recording.response_error);
+        connect.merge(&recording.connect);
+    }
+    let workers: Vec<_> = recordings
+        .into_iter()
+        .map(|recording| recording.record)
+        .collect();
+    Run {
+        format: Run::FORMAT,
+        brunt_version: "0.1.0".to_owned(),
+        load: LoadDescription {
+            target: "http://127.0.0.1:8080/100.html".to_owned(),
+            unix_socket: None,
+            address: "127.0.0.1:8080".to_owned(),
+            protocol: "HTTP/1.1".to_owned(),
+            method: "GET".to_owned(),
+            request_bytes: REQUEST_BYTES,
+            connections: workers.iter().map(|worker| worker.live.asked).sum(),
+            workers: workers.len() as u32,
+            pipeline: 1,
+            keepalive: true,
+            requests_per_connection: None,
+            duration_ns: Some(10 * S),
+            requests: None,
+            warmup_ns: S,
+            timeout_ns: 10 * S,
+            connect_timeout_ns: 5 * S,
+            drain_limit_ns: S,
+            backend: Backend::Uring,
+            backend_note: None,
+            source_addresses: Vec::new(),
+            oversubscribed: false,
+            own_server: false,
+        },
+        interrupted: false,
+        window,
+        edges: RunEdges {
+            setup_start: Once::at(2 * MS),
+            warmup_start: Once::at(22 * MS + 310_000),
+            measure_start: Once::at(window.start_ns),
+            measure_end: Once::at(window.end_ns),
+            measure_end_planned: Once::at(window.end_ns),
+            drain_end: Once::at(window.end_ns + 8 * MS),
+            finished: Once::at(window.end_ns + 9 * MS),
+        },
+        wall: Wall {
+            started_unix_ms: 1_767_225_600_000,
+            stepped_ns: -120,
+            process_ns: window.end_ns + 9 * MS,
+        },
+        host: HostUse {
+            usable_cpus: 2,
+            cpu_user_ns: 30 * MS,
+            cpu_system_ns: 90 * MS,
+            cpu_interval_ns: window.length_ns(),
+            peak_resident_bytes: 12_100_000,
+        },
+        limits: LimitsChecked {
+            descriptors_needed: 120,
+            descriptors_limit: 20_000,
+            ports_needed: Some(100),
+            ports_available: Some(28_232),
+            memory_needed_bytes: 9_000_000,
+            memory_available_bytes: Some(8_000_000_000),
+        },
+        response,
+        response_error,
+        connect,
+        workers,
+        findings: Vec::new(),
+    }
+}
+
+/// Latencies from a fixed sequence: mostly 300 to 900 µs, one in 128 of several milliseconds.
+struct Latencies(u64);
+
+impl Latencies {
+    fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next_ns(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963);
+        let random = self.0 >> 33;
+        let usual_ns = 300_000 + random % 600_000;
+        if random.is_multiple_of(128) {
+            usual_ns * 10
+        } else {
+            usual_ns
+        }
+    }
+}

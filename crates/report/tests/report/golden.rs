@@ -1,0 +1,235 @@
+//! Every report of every fixture, compared byte for byte with `tests/golden/`. `BLESS=1` rewrites
+//! the files.
+
+use std::path::Path;
+
+use brunt_measure::Run;
+use brunt_report::{Format, Style, read, write};
+
+use crate::fixtures;
+
+const PIPED: Style = Style {
+    colour: false,
+    width: 80,
+    verbose: false,
+};
+
+fn report(run: &Run, format: Format, style: &Style) -> String {
+    let mut bytes = Vec::new();
+    write(run, format, style, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn compare(file: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(file);
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, found).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        golden == found,
+        "{file} differs; look at it and run the test with BLESS=1 if it is right.\n\
+         --- golden\n{golden}\n--- found\n{found}"
+    );
+}
+
+#[test]
+fn text_at_80_columns() {
+    for (name, run) in fixtures::all() {
+        compare(&format!("{name}.txt"), &report(&run, Format::Text, &PIPED));
+    }
+}
+
+#[test]
+fn text_at_100_columns() {
+    for (name, run) in fixtures::all() {
+        let style = Style {
+            width: 100,
+            ..PIPED
+        };
+        compare(
+            &format!("{name}.100.txt"),
+            &report(&run, Format::Text, &style),
+        );
+    }
+}
+
+#[test]
+fn text_with_colour() {
+    for (name, run) in [
+        ("failures", fixtures::failures()),
+        ("invalid", fixtures::invalid()),
+    ] {
+        let style = Style {
+            colour: true,
+            ..PIPED
+        };
+        compare(
+            &format!("{name}.colour.txt"),
+            &report(&run, Format::Text, &style),
+        );
+    }
+}
+
+#[test]
+fn text_in_full() {
+    let style = Style {
+        verbose: true,
+        ..PIPED
+    };
+    compare(
+        "failures.verbose.txt",
+        &report(&fixtures::failures(), Format::Text, &style),
+    );
+}
+
+#[test]
+fn csv() {
+    for (name, run) in fixtures::all() {
+        compare(&format!("{name}.csv"), &report(&run, Format::Csv, &PIPED));
+    }
+}
+
+#[test]
+fn json() {
+    for (name, run) in fixtures::all() {
+        compare(&format!("{name}.json"), &report(&run, Format::Json, &PIPED));
+    }
+}
+
+#[test]
+fn no_line_of_text_is_wider_than_the_page() {
+    for (name, run) in fixtures::all() {
+        for (width, verbose) in [
+            (60, true),
+            (80, false),
+            (80, true),
+            (100, false),
+            (160, true),
+        ] {
+            let style = Style {
+                colour: false,
+                width,
+                verbose,
+            };
+            for line in report(&run, Format::Text, &style).lines() {
+                assert!(
+                    line.chars().count() <= width.into(),
+                    "{name} at {width}: {line:?}"
+                );
+                assert!(!line.ends_with(' '), "{name} at {width}: {line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    for (name, run) in fixtures::all() {
+        let plain = report(&run, Format::Text, &PIPED);
+        let mut coloured = report(
+            &run,
+            Format::Text,
+            &Style {
+                colour: true,
+                ..PIPED
+            },
+        );
+        for code in ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"] {
+            coloured = coloured.replace(code, "");
+        }
+        assert!(!plain.contains('\x1b'), "{name}");
+        assert_eq!(plain, coloured, "{name}");
+    }
+}
+
+#[test]
+fn a_stored_run_is_read_back_whole() {
+    for (name, run) in fixtures::all() {
+        let json = report(&run, Format::Json, &PIPED);
+        let again = read(&mut json.as_bytes()).unwrap();
+        assert!(again == run, "{name}");
+        assert_eq!(report(&again, Format::Json, &PIPED), json, "{name}");
+        assert_eq!(
+            report(&again, Format::Text, &PIPED),
+            report(&run, Format::Text, &PIPED),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_invalid_run_prints_no_rate() {
+    let run = fixtures::invalid();
+    let text = report(&run, Format::Text, &PIPED);
+    assert!(text.starts_with("INVALID: "), "{text}");
+    assert!(!text.contains("req/s") && !text.contains("B/s"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&report(&run, Format::Json, &PIPED)).unwrap();
+    for rate in ["successes_per_s", "attempts_per_s", "bytes_received_per_s"] {
+        assert!(json["summary"][rate].is_null(), "{rate}");
+        assert_eq!(json["summary"]["absent"][rate], "withheld: W4, W5 broken");
+    }
+}
+
+#[test]
+fn every_null_of_the_summary_has_its_reason() {
+    fn nulls(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Null => found.push(path.to_owned()),
+            serde_json::Value::Object(fields) => {
+                for (name, field) in fields {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    nulls(field, &format!("{path}{dot}{name}"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    for (name, run) in fixtures::all() {
+        let json: serde_json::Value =
+            serde_json::from_str(&report(&run, Format::Json, &PIPED)).unwrap();
+        let mut found = Vec::new();
+        nulls(&json["summary"], "", &mut found);
+        found.sort();
+        let reasons: Vec<&String> = json["summary"]["absent"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), reasons, "{name}");
+    }
+}
+
+#[test]
+fn the_header_of_the_table_is_the_same_for_every_run() {
+    let headers = fixtures::all().into_iter().map(|(_, run)| {
+        let table = report(&run, Format::Csv, &PIPED);
+        assert_eq!(table.lines().count(), 2);
+        table.lines().next().unwrap().to_owned()
+    });
+    let headers: std::collections::BTreeSet<String> = headers.collect();
+    assert_eq!(headers.len(), 1);
+}
+
+#[test]
+fn a_closed_output_is_an_error_and_no_panic() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    for &format in Format::ALL {
+        let error = write(&fixtures::few(), format, &PIPED, &mut Closed).unwrap_err();
+        let brunt_report::ReportError::Output(error) = error else {
+            panic!("{format}: {error}");
+        };
+        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe, "{format}");
+    }
+}

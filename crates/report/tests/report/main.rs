@@ -1,0 +1,7 @@
+//! The reports of known runs, seen from outside.
+
+mod fixtures;
+mod golden;
+mod read;
+#[cfg(feature = "schema")]
+mod schema;
