@@ -239,6 +239,9 @@ fn check(finding: &Finding, page: &mut Page) {
         Standing::Broken => ("BROKEN", Tone::Bad),
         Standing::NotApplicable => ("does not apply", Tone::Plain),
     };
-    let line = format!("{word}: {}", finding.detail);
+    let line = match finding.detail.as_str() {
+        "" => word.to_owned(),
+        detail => format!("{word}: {detail}"),
+    };
     page.row(&format!("  {}", finding.id), &[line], tone);
 }
