@@ -1,1 +1,34 @@
-//! placeholder
+//! Fuzz targets: plain functions that take any bytes and panic when a rule is broken.
+//!
+//! The tests run every target on stable over its committed inputs in `corpus/TARGET/` and over
+//! mutations of them. Under libFuzzer, with what it finds kept out of the repository:
+//!
+//! ```text
+//! mkdir -p fuzz/libfuzzer/corpus/TARGET
+//! cargo +nightly fuzz run --fuzz-dir fuzz/libfuzzer TARGET \
+//!     fuzz/libfuzzer/corpus/TARGET fuzz/corpus/TARGET -- -max_total_time=60
+//! ```
+//!
+//! An input that broke a rule goes, made small, into `corpus/TARGET/` with its repair. A new
+//! target is:
+//!
+//! 1. a file here with one public function, named like the target, and its row in [`TARGETS`];
+//! 2. `libfuzzer/fuzz_targets/TARGET.rs`, one line, and its `[[bin]]` in `libfuzzer/Cargo.toml`;
+//! 3. a few small inputs in `corpus/TARGET/`, malformed ones too.
+//!
+//! The tests fail when one of the three is missing.
+
+mod http1_reply;
+mod http1_request;
+
+pub use http1_reply::http1_reply;
+pub use http1_request::http1_request;
+
+/// A fuzz target: returns, whatever the bytes, unless a rule is broken.
+pub type Target = fn(&[u8]);
+
+/// Every target with its name, which is that of its function, its corpus and its libFuzzer binary.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("http1_reply", http1_reply),
+    ("http1_request", http1_request),
+];

@@ -1,0 +1,134 @@
+//! Target: the parser of HTTP/1.1 replies, whole against cut.
+
+use brunt_proto::http1::{Limits, Reply, ReplyError, ReplyParser};
+
+/// How often an input is cut at random places.
+const RANDOM_CUTS: u64 = 2;
+
+/// Takes the input as the bytes of a connection. Whole, byte by byte and cut at places that follow
+/// from the input, it must give the same replies and the same end; and after every call the bytes
+/// handed over must be those of the replies given out and those pending.
+pub fn http1_reply(data: &[u8]) {
+    let tight = Limits {
+        head_bytes: 48,
+        header_fields: 2,
+        interim_replies: 1,
+    };
+    for limits in [Limits::default(), tight] {
+        for head_request in [false, true] {
+            let whole = run([data], &limits, head_request);
+            let bytewise = run(data.chunks(1), &limits, head_request);
+            assert_eq!(
+                bytewise, whole,
+                "byte by byte, {limits:?}, HEAD: {head_request}"
+            );
+            for round in 0..RANDOM_CUTS {
+                let pieces = Pieces {
+                    rest: data,
+                    state: hash(data) ^ round,
+                };
+                let cut = run(pieces, &limits, head_request);
+                assert_eq!(
+                    cut, whole,
+                    "round {round}, {limits:?}, HEAD: {head_request}"
+                );
+            }
+        }
+    }
+}
+
+/// The replies of a connection, and what came in place of a next one.
+fn run<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    limits: &Limits,
+    head_request: bool,
+) -> (Vec<Reply>, Result<(), ReplyError>) {
+    let mut parser = ReplyParser::default();
+    let mut replies = Vec::new();
+    let mut handed_over = 0;
+    let mut given_out = 0;
+    for piece in pieces {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let received = parser.receive(rest, limits, head_request);
+            let taken = received.map_or(rest.len(), |progress| progress.consumed);
+            handed_over += taken as u64;
+            if let Ok(Some(reply)) = received.map(|progress| progress.reply) {
+                check_reply(&reply, limits);
+                given_out += reply.head_bytes + reply.body_bytes;
+                replies.push(reply);
+                assert!(parser.is_idle());
+            } else {
+                assert_eq!(taken, rest.len(), "bytes left without a reply");
+                assert!(!parser.is_idle());
+            }
+            assert_eq!(
+                given_out + parser.pending_bytes(),
+                handed_over,
+                "bytes lost or made up"
+            );
+            if let Err(error) = received {
+                assert_eq!(parser.end(), Err(error));
+                return (replies, Err(error));
+            }
+            rest = &rest[taken..];
+        }
+    }
+    let was_idle = parser.is_idle();
+    let ended = parser.end();
+    if let Ok(reply) = ended {
+        assert_eq!(reply.is_none(), was_idle);
+        if let Some(reply) = reply {
+            assert!(!reply.keep_alive, "kept a connection that was closed");
+            check_reply(&reply, limits);
+            given_out += reply.head_bytes + reply.body_bytes;
+            replies.push(reply);
+        }
+        assert_eq!(parser.pending_bytes(), 0);
+    }
+    assert_eq!(
+        given_out + parser.pending_bytes(),
+        handed_over,
+        "bytes lost or made up"
+    );
+    (replies, ended.map(|_| ()))
+}
+
+fn check_reply(reply: &Reply, limits: &Limits) {
+    assert!((200..1000).contains(&reply.status));
+    assert!(reply.interim <= limits.interim_replies.into());
+    assert!(reply.head_bytes <= u64::from(limits.head_bytes) * u64::from(reply.interim + 1));
+}
+
+/// Cuts the input into pieces of 1 to 64 bytes, more often short ones.
+struct Pieces<'a> {
+    rest: &'a [u8],
+    state: u64,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        // The constants of Knuth's MMIX generator; its high bits are the good ones.
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let longest = 1 << (self.state >> 61).min(6);
+        let length = 1 + (self.state >> 33) as usize % longest;
+        let (piece, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.rest = rest;
+        Some(piece)
+    }
+}
+
+/// FNV-1a: the cuts change with every byte of the input.
+fn hash(data: &[u8]) -> u64 {
+    data.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,163 @@
+//! Runs every fuzz target over its committed inputs and over seeded mutations of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+
+use brunt_fuzz::{TARGETS, Target};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Mutations per target: about a second. A count and not a time, so that a failure comes again.
+const MUTATIONS: u64 = 150_000;
+
+/// A mutated input grows no longer than this.
+const MAX_INPUT_BYTES: usize = 4096;
+
+/// The seed of the mutations unless `BRUNT_FUZZ_SEED` gives another.
+const DEFAULT_SEED: u64 = 1;
+
+fn package_path(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
+}
+
+/// The file names in a directory, sorted.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", directory.display()));
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The committed inputs of a target, with their names.
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let directory = package_path("corpus").join(target);
+    names_in(&directory)
+        .into_iter()
+        .map(|name| {
+            let bytes = fs::read(directory.join(&name)).unwrap();
+            (name, bytes)
+        })
+        .collect()
+}
+
+/// Runs the target; when it panics, says on what.
+fn run(target: Target, input: &[u8], origin: &dyn Fn() -> String) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
+        eprintln!(
+            "failed on {}, input b\"{}\"",
+            origin(),
+            input.escape_ascii()
+        );
+        resume_unwind(panic);
+    }
+}
+
+/// Changes the input in one to four ways, perhaps with parts of `other`.
+fn mutate(input: &mut Vec<u8>, other: &[u8], rng: &mut Pcg64Mcg) {
+    /// Bytes and words that parsers decide by.
+    const TOKENS: [&str; 16] = [
+        "\r\n",
+        "\n",
+        "\r",
+        "\0",
+        " ",
+        "\t",
+        ":",
+        ",",
+        ";",
+        "0",
+        "-1",
+        "\u{80}",
+        "\r\n\r\n",
+        "HTTP/1.1 ",
+        "18446744073709551616",
+        "ffffffffffffffff",
+    ];
+    for _ in 0..rng.random_range(1..=4) {
+        let place = rng.random_range(0..=input.len());
+        let end = rng.random_range(place..=input.len());
+        match rng.random_range(0..8) {
+            0 if place < input.len() => input[place] ^= 1 << rng.random_range(0..8),
+            1 if place < input.len() => input[place] = rng.random(),
+            2 => input.truncate(place),
+            3 => drop(input.drain(place..end)),
+            4 => {
+                let range = input[place..end].to_vec();
+                input.splice(end..end, range);
+            }
+            5 => {
+                let token = TOKENS[rng.random_range(0..TOKENS.len())];
+                input.splice(place..place, token.bytes());
+            }
+            6 => {
+                let start = rng.random_range(0..=other.len());
+                let length = rng.random_range(0..=other.len() - start);
+                input.splice(place..end, other[start..start + length].iter().copied());
+            }
+            _ => {
+                input.truncate(place);
+                input.extend_from_slice(&other[rng.random_range(0..=other.len())..]);
+            }
+        }
+        input.truncate(MAX_INPUT_BYTES);
+    }
+}
+
+#[test]
+fn committed_inputs() {
+    for &(name, target) in TARGETS {
+        let inputs = corpus(name);
+        assert!(!inputs.is_empty(), "no input in corpus/{name}");
+        run(target, b"", &|| format!("{name}: nothing"));
+        for (file, input) in &inputs {
+            run(target, input, &|| format!("corpus/{name}/{file}"));
+        }
+    }
+}
+
+#[test]
+fn mutated_inputs() {
+    let seed = match std::env::var("BRUNT_FUZZ_SEED") {
+        Ok(text) => text.parse().expect("BRUNT_FUZZ_SEED is a number"),
+        Err(_) => DEFAULT_SEED,
+    };
+    for &(name, target) in TARGETS {
+        let inputs = corpus(name);
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        for round in 0..MUTATIONS {
+            let mut pick = || &inputs[rng.random_range(0..inputs.len())].1;
+            let (mut input, other) = (pick().clone(), pick());
+            mutate(&mut input, other, &mut rng);
+            run(target, &input, &|| {
+                format!("{name}: BRUNT_FUZZ_SEED={seed}, mutation {round}")
+            });
+        }
+    }
+}
+
+#[test]
+fn every_target_has_its_corpus_and_its_binary() {
+    let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let corpora: BTreeSet<String> = names_in(&package_path("corpus")).into_iter().collect();
+    assert_eq!(corpora, targets);
+
+    let sources: BTreeSet<String> = names_in(&package_path("libfuzzer/fuzz_targets"))
+        .into_iter()
+        .map(|file| file.trim_end_matches(".rs").to_owned())
+        .collect();
+    assert_eq!(sources, targets);
+
+    let manifest = fs::read_to_string(package_path("libfuzzer/Cargo.toml")).unwrap();
+    for (name, _) in TARGETS {
+        let source = format!("path = \"fuzz_targets/{name}.rs\"");
+        assert!(
+            manifest.contains(&source),
+            "no [[bin]] {name} in libfuzzer/Cargo.toml"
+        );
+    }
+}
