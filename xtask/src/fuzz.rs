@@ -75,7 +75,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         let inputs = format!("fuzz/corpus/{target}");
         if workspace.root().join(&inputs).is_dir() {
             // The first directory takes what libFuzzer finds; the committed inputs are only read.
-            let found = format!("fuzz/libfuzzer/corpus/{target}");
+            let found = format!("fuzz/libfuzzer/target/corpus/{target}");
             std::fs::create_dir_all(workspace.root().join(&found))
                 .with_context(|| format!("cannot create {found}"))?;
             command.args([found, inputs]);

@@ -24,12 +24,13 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Refuses every warning of the compiler and of clippy, in all targets.
+/// Refuses every warning of the compiler and of clippy, in all targets with all features.
 pub(crate) fn clippy(workspace: &Workspace) -> Result<()> {
     shell::run(shell::cargo().current_dir(workspace.root()).args([
         "clippy",
         "--workspace",
         "--all-targets",
+        "--all-features",
         "--",
         "-D",
         "warnings",

@@ -105,7 +105,7 @@ fn cargo_test(workspace: &Workspace, tally: &mut Tally) -> Result<()> {
     let mut command = shell::cargo();
     command
         .current_dir(workspace.root())
-        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
         .stdout(Stdio::piped());
     shell::announce(&command);
     let mut child = command.spawn().context("cannot start cargo")?;
