@@ -30,65 +30,38 @@ const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 const CPU_REPLIES_LEAST: u64 = 100_000;
 
 /// I1. Upwards two things must hold: the product of the printed figures, with an allowance for
-/// requests that cross the window's edges (the rate counts completions, the service time is of
-/// sends), and the integral of requests under way, which has no edges. Downwards the integral
-/// alone: how long requests of warm-up took to end is in no histogram.
+/// requests that cross the window's edges, and the integral of requests under way, which has no
+/// edges. Downwards the integral alone: how long the requests of warm-up took to end is in no
+/// histogram.
 pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     let (run, summary) = (facts.run, &facts.summary);
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
     }
-    let window_ns = facts.window_ns() as f64;
     let depth = f64::from(run.load.pipeline.max(1));
-    let room = summary.live.connection_ns as f64 / window_ns * depth;
+    let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
     let busy = summary.under_way_mean.known().unwrap_or(0.0);
-    let mut words = format!("connections times depth {room:.2}, mean under way {busy:.2}");
-    let mut problems = Problems::default();
+    let mut words = format!("mean under way {busy:.2}, connections times depth {room:.2}");
+    let Some(product) = LittleProduct::of(facts, room, depth) else {
+        return Outcome::not_applicable(format!("there is no latency; {words}"));
+    };
+    words = format!("{}; {words}", product.words);
     // A run by count knows its end too late to cut the integral there.
-    let integral_ends = !facts.ended_by_count();
-    problems.expect(!integral_ends || busy <= room * LITTLE_OVER, || {
-        words.clone()
-    });
-
-    let latencies = summary.population.recorded as f64;
-    let service_sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns())) as f64;
-    let mut edges_weigh = true;
-    if latencies > 0.0 && room > 0.0 {
-        let service_ns = service_sum_ns / latencies;
-        let rate = summary.window.replies.total() as f64 / window_ns;
-        let product = rate * service_ns;
-        // Replies in the window to requests from before it, at most one per place under way.
-        let before = 1.0 + f64::from(summary.live.max) * depth / latencies;
-        // Time after the window of requests sent in it.
-        let drain_ns =
-            run.edges
-                .drain_end
-                .get()
-                .map_or(0, |end_ns| end_ns.saturating_sub(run.window.end_ns)) as f64;
-        let late = sum(run
-            .workers
-            .iter()
-            .map(|worker| worker.tallies.after.replies.total()));
-        let after = late as f64 * drain_ns / window_ns;
-        let most = before * (room * LITTLE_OVER + after);
-        words = format!(
-            "{:.1} replies per second times {} service time is {product:.2}; {words}",
-            rate * 1e9,
-            time(service_ns as u64)
-        );
-        problems.expect(product <= most, || {
-            format!("{words}; at most {most:.2} with the requests across the window's edges")
-        });
-        edges_weigh = most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
+    let by_count = facts.ended_by_count();
+    if !by_count && busy > room * LITTLE_OVER {
+        return Outcome::broken(words);
     }
-    if let Some(broken) = problems.broken() {
-        return broken;
+    if product.value > product.most {
+        let most = product.most;
+        return Outcome::broken(format!(
+            "{words}, at most {most:.2} with the window's edges"
+        ));
     }
     let window = &summary.window;
     let never_idle = run.load.keepalive
         && run.load.requests_per_connection.is_none()
         && run.load.pipeline == 1
-        && integral_ends
+        && !by_count
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
@@ -96,15 +69,55 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     if never_idle && busy < room * LITTLE_UNDER {
         return Outcome::broken(format!("connections that never idle were idle: {words}"));
     }
-    if latencies == 0.0 {
-        return Outcome::not_applicable(format!("there is no latency; {words}"));
-    }
-    if edges_weigh {
+    if product.most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES) {
         return Outcome::not_applicable(format!(
             "the window is too short against the service time: {words}"
         ));
     }
     Outcome::held(words)
+}
+
+/// Rate times mean service time, as printed. The rate counts what ended in the window, the service
+/// time is of what began in it, so that the product may exceed the places by a known amount.
+struct LittleProduct {
+    value: f64,
+    most: f64,
+    words: String,
+}
+
+impl LittleProduct {
+    /// Of a run with `room` places for requests under way. Absent without a latency.
+    fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
+        let (run, summary) = (facts.run, &facts.summary);
+        let latencies = summary.population.recorded as f64;
+        if latencies == 0.0 {
+            return None;
+        }
+        let window_ns = facts.window_ns() as f64;
+        let sums_ns = facts.latencies().map(|(_, histogram)| histogram.sum_ns());
+        let service_ns = sum(sums_ns) as f64 / latencies;
+        let rate = summary.window.replies.total() as f64 / window_ns;
+        // What ended in the window and began before it: at most one request per place.
+        let before = 1.0 + f64::from(summary.live.max) * depth / latencies;
+        // The time after the window of what began in it: at most all of drain, for each reply.
+        let drain_end_ns = run.edges.drain_end.get().unwrap_or(run.window.end_ns);
+        let drain_ns = drain_end_ns.saturating_sub(run.window.end_ns) as f64;
+        let drained = sum(run
+            .workers
+            .iter()
+            .map(|worker| worker.tallies.after.replies.total()));
+        let after = drained as f64 * drain_ns / window_ns;
+        Some(Self {
+            value: rate * service_ns,
+            most: before * (room * LITTLE_OVER + after),
+            words: format!(
+                "{:.1} replies per second times {} service time is {:.2}",
+                rate * 1e9,
+                time(service_ns as u64),
+                rate * service_ns
+            ),
+        })
+    }
 }
 
 /// I2.
