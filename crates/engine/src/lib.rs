@@ -1,8 +1,27 @@
 //! Threads and the kernel: the worker loop, its backends, limits and the course of a run.
 
 pub mod backend;
+mod budget;
 pub mod clock;
+mod connection;
+mod control;
+mod failure;
+mod gate;
+mod host;
+mod limits;
+mod prepare;
+mod request;
+mod run;
 pub mod socket;
 pub mod tcp_info;
 pub mod threads;
 pub mod timers;
+mod worker;
+
+// Paths of the reference server carry durations and counts too.
+pub use brunt_load::{BackendChoice, units};
+pub use control::{Control, Progress};
+pub use host::usable_cpus;
+pub use limits::{LimitError, raise_descriptor_limit};
+pub use prepare::{PrepareError, Prepared, choose_backend, prepare};
+pub use run::RunError;

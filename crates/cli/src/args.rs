@@ -1,0 +1,322 @@
+//! What was typed: the options of every command, before anything is looked up or opened.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+
+use brunt_load::units;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A load generator for HTTP servers whose numbers can be trusted.
+///
+/// Without a URL it starts its own reference server on loopback and loads that.
+#[derive(Debug, Parser)]
+#[command(
+    name = "brunt",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m.\n\
+        Exit codes: 0 done; 2 wrong usage or set-up failed; 3 an invariant is broken, the figures \
+        cannot be trusted; 130 interrupted (what was measured is reported)."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the reference server, whose answers are known exactly
+    Serve(ServeArguments),
+    /// Print a report from a stored run
+    Report(ReportArguments),
+}
+
+/// The backend, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendName {
+    /// io_uring where the kernel allows it, else epoll
+    Auto,
+    /// io_uring; epoll where it is refused, and the report says so
+    Uring,
+    /// epoll
+    Epoll,
+    /// a simulated network and server in virtual time; nothing is sent
+    Sim,
+}
+
+/// The form of a report, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// Aligned lines for people
+    Text,
+    /// The whole run, readable by `brunt report`
+    Json,
+    /// A header and one row
+    Csv,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArguments {
+    /// What to load, as http://HOST[:PORT]/PATH; without it, the built-in reference server
+    pub(crate) url: Option<String>,
+
+    /// Connections held at once, all workers together
+    #[arg(short, long, value_name = "N", default_value = "64", value_parser = whole_u32,
+          help_heading = "Load")]
+    pub(crate) connections: NonZeroU32,
+    /// Worker threads [default: one per usable CPU, at most one per connection]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
+    pub(crate) threads: Option<NonZeroU32>,
+    /// Length of the measure phase [default: 10s, or no limit with --requests]
+    #[arg(short, long, value_name = "TIME", value_parser = positive_duration,
+          help_heading = "Load")]
+    pub(crate) duration: Option<u64>,
+    /// Number of requests to send in the measure phase
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
+    pub(crate) requests: Option<NonZeroU64>,
+    /// Load before the measure phase, not counted in any rate [default: 1s, or none with
+    /// --requests]
+    #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
+    pub(crate) warmup: Option<u64>,
+    /// Requests under way per connection (HTTP pipelining)
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
+          help_heading = "Load")]
+    pub(crate) pipeline: NonZeroU32,
+    /// A new connection for each request, with Connection: close
+    #[arg(long, help_heading = "Load", conflicts_with_all = ["requests_per_connection", "pipeline"])]
+    pub(crate) no_keepalive: bool,
+    /// Replace each connection after this many requests
+    #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
+    pub(crate) requests_per_connection: Option<NonZeroU64>,
+
+    /// Request method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "METHOD", help_heading = "Request")]
+    pub(crate) method: Option<String>,
+    /// Header field `Name: value`, added to or in place of brunt's own; repeatable
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
+          help_heading = "Request")]
+    pub(crate) headers: Vec<(String, String)>,
+    /// Body of each request, as text
+    #[arg(short, long, value_name = "TEXT", help_heading = "Request")]
+    pub(crate) body: Option<String>,
+    /// Body of each request, from a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "body",
+        help_heading = "Request"
+    )]
+    pub(crate) body_file: Option<PathBuf>,
+
+    /// Connect through a Unix socket; the URL gives Host and path
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "url",
+        help_heading = "Connections"
+    )]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// Local address to connect from; repeatable, each offers its own ports
+    #[arg(
+        long = "source-address",
+        value_name = "IP",
+        help_heading = "Connections"
+    )]
+    pub(crate) source_addresses: Vec<IpAddr>,
+    /// Limit of one connection attempt
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
+          help_heading = "Connections")]
+    pub(crate) connect_timeout: u64,
+    /// Limit of one request, from its send to the end of its reply
+    #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
+          value_parser = positive_duration, help_heading = "Connections")]
+    pub(crate) timeout: u64,
+    /// Longest wait for the last replies after the measure phase [default: --timeout]
+    #[arg(long, value_name = "TIME", value_parser = units::duration_ns,
+          help_heading = "Connections")]
+    pub(crate) drain: Option<u64>,
+    /// Kernel interface
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "auto",
+        hide_possible_values = false,
+        help_heading = "Connections"
+    )]
+    pub(crate) backend: BackendName,
+    /// Allow more worker threads than usable CPUs
+    #[arg(long, help_heading = "Connections")]
+    pub(crate) oversubscribe: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+
+    /// Disturb brunt itself, to test its checks: start-delay=WORKER:TIME or
+    /// window-shift=WORKER:TIME
+    #[arg(long, value_name = "FAULT", value_parser = fault, hide = true)]
+    pub(crate) fault: Vec<Fault>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// Write the report to this file, and text to the terminal
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Form of the report [default: text, or with --output what the file's name ends in, else
+    /// json]
+    #[arg(long, value_name = "FORM", help_heading = "Output")]
+    pub(crate) format: Option<FormatName>,
+    /// No progress line; with --output, nothing on the terminal
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// All invariants and status codes in the text report
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = serve_routes())]
+pub(crate) struct ServeArguments {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(short, long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Listen on a Unix socket instead
+    #[arg(long, value_name = "PATH", conflicts_with = "listen")]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// Worker threads [default: one per usable CPU]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) threads: Option<NonZeroU32>,
+    /// Kernel interface: auto, uring or epoll
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) backend: BackendName,
+    /// Most connections at a time; further ones wait to be accepted
+    #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
+    pub(crate) connections_max: NonZeroU32,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// A run stored by --output FILE.json
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// A disturbance of brunt itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    StartDelay(u32, u64),
+    WindowShift(u32, u64),
+}
+
+fn whole_u64(typed: &str) -> Result<NonZeroU64, String> {
+    let count = units::count(typed).map_err(|error| error.to_string())?;
+    NonZeroU64::new(count).ok_or_else(|| "it must be at least 1".to_owned())
+}
+
+fn whole_u32(typed: &str) -> Result<NonZeroU32, String> {
+    NonZeroU32::try_from(whole_u64(typed)?).map_err(|_| "it is too large".to_owned())
+}
+
+fn positive_duration(typed: &str) -> Result<u64, String> {
+    match units::duration_ns(typed) {
+        Ok(0) => Err("it must be longer than 0".to_owned()),
+        Ok(ns) => Ok(ns),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn header(typed: &str) -> Result<(String, String), String> {
+    match typed.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("a header field is written as `Name: value`".to_owned()),
+    }
+}
+
+fn fault(typed: &str) -> Result<Fault, String> {
+    let parts = typed.split_once('=').and_then(|(kind, rest)| {
+        rest.split_once(':')
+            .map(|(worker, time)| (kind, worker, time))
+    });
+    let Some((kind, worker, time)) = parts else {
+        return Err("a fault is written as KIND=WORKER:TIME".to_owned());
+    };
+    let worker = worker
+        .parse()
+        .map_err(|_| format!("`{worker}` is no worker number"))?;
+    let ns = units::duration_ns(time).map_err(|error| error.to_string())?;
+    match kind {
+        "start-delay" => Ok(Fault::StartDelay(worker, ns)),
+        "window-shift" => Ok(Fault::WindowShift(worker, ns)),
+        _ => Err(format!(
+            "`{kind}` is no fault; there are start-delay and window-shift"
+        )),
+    }
+}
+
+fn serve_routes() -> String {
+    let width = brunt_server::ROUTES
+        .iter()
+        .map(|(path, _)| path.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = "Routes:\n".to_owned();
+    for (path, meaning) in brunt_server::ROUTES {
+        text.push_str(&format!("  {path:width$}  {meaning}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_sound() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn headers_keep_their_name_and_lose_blanks_around_the_value() {
+        assert_eq!(
+            header("X-A: b: c "),
+            Ok(("X-A".to_owned(), "b: c".to_owned()))
+        );
+        assert_eq!(
+            header("X-Empty:"),
+            Ok(("X-Empty".to_owned(), String::new()))
+        );
+        assert!(header("no colon").is_err());
+        assert!(header(": value").is_err());
+    }
+
+    #[test]
+    fn faults() {
+        assert_eq!(
+            fault("start-delay=1:5s"),
+            Ok(Fault::StartDelay(1, 5_000_000_000))
+        );
+        assert_eq!(
+            fault("window-shift=0:1ms"),
+            Ok(Fault::WindowShift(0, 1_000_000))
+        );
+        for typed in [
+            "start-delay",
+            "start-delay=5s",
+            "other=0:1s",
+            "start-delay=x:1s",
+        ] {
+            assert!(fault(typed).is_err(), "{typed}");
+        }
+    }
+}

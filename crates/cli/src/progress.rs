@@ -1,0 +1,84 @@
+//! The live line on a terminal while a run is under way.
+
+use std::io::{IsTerminal, Write};
+
+use brunt_engine::{Progress, clock};
+
+use crate::output::terminal_width;
+
+/// How often the line is drawn.
+const REDRAW_NS: u64 = 200_000_000;
+
+/// One line on standard error, drawn over and over; nothing where that is no terminal.
+pub(crate) struct Line {
+    shown: bool,
+    connections: u32,
+    measure_ns: Option<u64>,
+    warmup_ns: u64,
+    phase: String,
+    phase_since_ns: u64,
+    drawn_ns: u64,
+    drawn: Progress,
+}
+
+impl Line {
+    /// A line for a run with these lengths.
+    pub(crate) fn new(
+        quiet: bool,
+        connections: u32,
+        warmup_ns: u64,
+        measure_ns: Option<u64>,
+    ) -> Self {
+        Self {
+            shown: !quiet && std::io::stderr().is_terminal(),
+            connections,
+            measure_ns,
+            warmup_ns,
+            phase: String::new(),
+            phase_since_ns: 0,
+            drawn_ns: 0,
+            drawn: Progress::default(),
+        }
+    }
+
+    /// Draws the line, if it is time.
+    pub(crate) fn draw(&mut self, phase: &str, progress: Progress) {
+        let now_ns = clock::now_ns();
+        if self.phase != phase {
+            self.phase = phase.to_owned();
+            self.phase_since_ns = now_ns;
+        }
+        let interval_ns = now_ns - self.drawn_ns;
+        if !self.shown || interval_ns < REDRAW_NS {
+            return;
+        }
+        let replies = progress.replies - self.drawn.replies;
+        let line = brunt_report::progress_line(
+            &brunt_report::Progress {
+                phase,
+                elapsed_ns: now_ns - self.phase_since_ns,
+                planned_ns: match phase {
+                    "warm-up" => Some(self.warmup_ns),
+                    "measure" => self.measure_ns,
+                    _ => None,
+                },
+                live: progress.live as u32,
+                connections: self.connections,
+                replies_per_s: (self.drawn_ns > 0)
+                    .then(|| replies as f64 * 1e9 / interval_ns as f64),
+                failures: progress.failures,
+            },
+            terminal_width().saturating_sub(1),
+        );
+        (self.drawn_ns, self.drawn) = (now_ns, progress);
+        // A terminal that went away is no reason to stop measuring.
+        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if self.shown && self.drawn_ns > 0 {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `brunt serve`: the reference server until a signal comes.
+
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result, bail};
+use brunt_engine::{BackendChoice, raise_descriptor_limit, threads, usable_cpus};
+use brunt_server::{ListenAddress, Options};
+
+use crate::args::{BackendName, ServeArguments};
+use crate::signals;
+
+/// How often the signal flag is looked at.
+const WATCH_NS: u64 = 50_000_000;
+
+/// Serves.
+pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
+    let interrupted = signals::interrupt_flag()?;
+    raise_descriptor_limit();
+    let address = match &arguments.unix_socket {
+        Some(path) => ListenAddress::Unix(path.clone()),
+        None => ListenAddress::Tcp(arguments.listen),
+    };
+    let mut options = Options::new(address);
+    options.workers = arguments
+        .threads
+        .or_else(|| NonZeroU32::new(usable_cpus()))
+        .unwrap_or(NonZeroU32::MIN);
+    options.backend = match arguments.backend {
+        BackendName::Auto => brunt_server::BackendChoice::Auto,
+        BackendName::Uring => brunt_server::BackendChoice::Uring,
+        BackendName::Epoll => brunt_server::BackendChoice::Epoll,
+        BackendName::Sim => bail!("the server has no simulated backend; use auto, uring or epoll"),
+    };
+    options.connections_max = arguments.connections_max.get();
+    let server = brunt_server::start(&options).context("cannot serve")?;
+    if !arguments.quiet {
+        println!(
+            "listening on {} · {} worker(s) · {} · Ctrl-C ends",
+            server.address(),
+            options.workers,
+            server.backend()
+        );
+    }
+    while !interrupted.load(Ordering::Relaxed) {
+        threads::sleep(WATCH_NS);
+    }
+    let counters = server.stop().context("the server did not end well")?;
+    if !arguments.quiet {
+        println!("{}", serde_json::to_string_pretty(&counters)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server's choice that goes with the client's.
+pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
+    match choice {
+        BackendChoice::Auto | BackendChoice::Uring | BackendChoice::Sim => {
+            brunt_server::BackendChoice::Auto
+        }
+        BackendChoice::Epoll => brunt_server::BackendChoice::Epoll,
+    }
+}

@@ -1,0 +1,43 @@
+//! From errno and parser errors to the kinds that are counted.
+
+use brunt_measure::FailureKind;
+use brunt_proto::http1::ReplyError;
+
+/// The kind of a failed connection attempt.
+pub(crate) fn of_connect(errno: i32) -> FailureKind {
+    match errno {
+        libc::ECONNREFUSED | libc::ENOENT => FailureKind::ConnectRefused,
+        libc::ETIMEDOUT => FailureKind::ConnectTimedOut,
+        libc::EHOSTUNREACH | libc::ENETUNREACH => FailureKind::ConnectUnreachable,
+        libc::EADDRNOTAVAIL => FailureKind::ConnectNoPort,
+        libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => {
+            FailureKind::ConnectNoDescriptor
+        }
+        _ => FailureKind::ConnectOther,
+    }
+}
+
+/// The kind of a failed send or receive while a request was under way.
+pub(crate) fn of_socket(errno: i32) -> FailureKind {
+    match errno {
+        libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => FailureKind::Reset,
+        _ => FailureKind::SocketError,
+    }
+}
+
+/// The kind of a reply that could not be read.
+pub(crate) fn of_reply(error: ReplyError) -> FailureKind {
+    match error {
+        ReplyError::MalformedHead => FailureKind::MalformedHead,
+        ReplyError::HeadTooLarge => FailureKind::HeadTooLarge,
+        ReplyError::TooManyHeaders => FailureKind::TooManyHeaders,
+        ReplyError::UnsupportedVersion => FailureKind::UnsupportedVersion,
+        ReplyError::BadContentLength => FailureKind::BadContentLength,
+        ReplyError::BadTransferEncoding => FailureKind::BadTransferEncoding,
+        ReplyError::BadChunk => FailureKind::BadChunk,
+        ReplyError::TrailersTooLarge => FailureKind::TrailersTooLarge,
+        ReplyError::BadInterim => FailureKind::BadInterim,
+        ReplyError::TruncatedHead => FailureKind::TruncatedHead,
+        ReplyError::TruncatedBody => FailureKind::TruncatedBody,
+    }
+}

@@ -1,0 +1,205 @@
+//! The limits of this machine that a run must fit into: looked at, and raised where allowed,
+//! before anything is sent.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use brunt_load::{Plan, Reuse};
+use brunt_measure::{Backend, LimitsChecked};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use thiserror::Error;
+
+use crate::backend::Peer;
+use crate::host;
+
+/// Descriptors beside those of connections: files, standard streams, rings.
+const DESCRIPTORS_SPARE: u64 = 64;
+/// Descriptors per worker: ring or epoll instance, the sample that TCP_INFO is read from, and one
+/// for a socket that is being made.
+const DESCRIPTORS_PER_WORKER: u64 = 24;
+/// Memory of a worker: buffers, histograms, stack. A generous estimate.
+const WORKER_BYTES: u64 = 8 << 20;
+/// Memory of a connection, the kernel's part of it included. A generous estimate.
+const CONNECTION_BYTES: u64 = 12 << 10;
+/// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
+const LOOPBACK_SPREAD_MAX: u64 = 4_096;
+/// Addresses used towards loopback where connections are replaced: closed ones hold their ports
+/// for a while.
+const LOOPBACK_SPREAD_REPLACED: u64 = 16;
+
+/// A limit that is too low for the run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// Not enough file descriptors.
+    #[error(
+        "{needed} file descriptors are needed and {limit} allowed; raise the limit with \
+         `ulimit -n {needed}`, or use --backend uring, whose connections need none"
+    )]
+    Descriptors {
+        /// Needed at once.
+        needed: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// Not enough local ports.
+    #[error(
+        "{needed} connections need as many local ports, and {addresses} source address(es) offer \
+         {available}; add --source-address, or widen the range with \
+         `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`"
+    )]
+    Ports {
+        /// Needed at once.
+        needed: u64,
+        /// Offered.
+        available: u64,
+        /// Source addresses.
+        addresses: u64,
+    },
+    /// Not enough memory.
+    #[error(
+        "about {needed_mb} MB of memory are needed and {available_mb} MB available; use fewer \
+         connections, a smaller --pipeline or a smaller body"
+    )]
+    Memory {
+        /// Needed, megabytes.
+        needed_mb: u64,
+        /// Available, megabytes.
+        available_mb: u64,
+    },
+}
+
+/// Raises the soft limit of file descriptors as far as allowed, and gives it.
+pub fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let hard = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // Where raising is refused the soft limit stays.
+    let _ = setrlimit(Resource::Nofile, hard);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Local addresses to connect from: those asked for; towards loopback, as many of 127.0.0.0/8 as
+/// the connections need; else none, which leaves it to the kernel.
+pub(crate) fn source_addresses(plan: &Plan, peer: &Peer) -> Vec<SocketAddr> {
+    let Peer::Tcp(target) = peer else {
+        return Vec::new();
+    };
+    if !plan.source_addresses.is_empty() {
+        return plan
+            .source_addresses
+            .iter()
+            .map(|&address| SocketAddr::new(address, 0))
+            .collect();
+    }
+    let IpAddr::V4(address) = target.ip() else {
+        return Vec::new();
+    };
+    if !address.is_loopback() {
+        return Vec::new();
+    }
+    // The kernel slows down when it searches the last free ports: half of them is comfortable.
+    let per_address = (ports_per_address() / 2).max(1);
+    let needed = u64::from(plan.connections.get()).div_ceil(per_address);
+    let replaced = match plan.reuse {
+        Reuse::Unlimited => 1,
+        Reuse::Requests(_) => LOOPBACK_SPREAD_REPLACED,
+    };
+    let count = needed.max(replaced).min(LOOPBACK_SPREAD_MAX) as u32;
+    if count == 1 {
+        return Vec::new();
+    }
+    let first = u32::from(Ipv4Addr::new(127, 0, 0, 1));
+    (0..count)
+        .map(|step| SocketAddr::new(Ipv4Addr::from(first + step).into(), 0))
+        .collect()
+}
+
+/// Looks at descriptors, ports and memory.
+pub(crate) fn check(
+    plan: &Plan,
+    backend: Backend,
+    peer: &Peer,
+    sources: &[SocketAddr],
+    payload_bytes: u64,
+) -> Result<LimitsChecked, LimitError> {
+    if backend == Backend::Sim {
+        return Ok(LimitsChecked::default());
+    }
+    let (connections, workers) = (
+        u64::from(plan.connections.get()),
+        u64::from(plan.workers.get()),
+    );
+    let descriptors_needed = DESCRIPTORS_SPARE
+        + workers * DESCRIPTORS_PER_WORKER
+        + if backend == Backend::Epoll {
+            connections
+        } else {
+            0
+        };
+    let descriptors_limit = raise_descriptor_limit();
+    if descriptors_needed > descriptors_limit {
+        return Err(LimitError::Descriptors {
+            needed: descriptors_needed,
+            limit: descriptors_limit,
+        });
+    }
+    let addresses = sources.len().max(1) as u64;
+    let ports_available = matches!(peer, Peer::Tcp(_)).then(|| ports_per_address() * addresses);
+    if let Some(available) = ports_available
+        && connections > available
+    {
+        return Err(LimitError::Ports {
+            needed: connections,
+            available,
+            addresses,
+        });
+    }
+    let memory_needed_bytes =
+        workers * (WORKER_BYTES + payload_bytes) + connections * CONNECTION_BYTES;
+    let memory_available_bytes = host::available_memory_bytes();
+    if let Some(available) = memory_available_bytes
+        && memory_needed_bytes > available
+    {
+        return Err(LimitError::Memory {
+            needed_mb: memory_needed_bytes >> 20,
+            available_mb: available >> 20,
+        });
+    }
+    Ok(LimitsChecked {
+        descriptors_needed,
+        descriptors_limit,
+        ports_needed: ports_available.map(|_| connections),
+        ports_available,
+        memory_needed_bytes,
+        memory_available_bytes,
+    })
+}
+
+/// Ports of one local address that the kernel may choose from.
+fn ports_per_address() -> u64 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    range
+        .ok()
+        .and_then(|range| ports_in(&range))
+        .unwrap_or(28_232)
+}
+
+fn ports_in(range: &str) -> Option<u64> {
+    let mut numbers = range.split_whitespace().map(str::parse::<u64>);
+    let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    Some((last + 1).saturating_sub(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_range_is_read_from_the_kernels_text() {
+        assert_eq!(ports_in("32768\t60999\n"), Some(28_232));
+        assert_eq!(ports_in("1024 65535"), Some(64_512));
+        assert_eq!(ports_in("garbage"), None);
+    }
+}

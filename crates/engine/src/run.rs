@@ -1,0 +1,455 @@
+//! The course of a run: workers started, the common window published, results merged.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use brunt_load::{Reuse, share};
+use brunt_measure::{
+    Backend as BackendName, HostUse, LoadDescription, Recording, Run, RunEdges, Wall, Window,
+};
+use thiserror::Error;
+
+use crate::backend::Backend;
+use crate::backend::epoll::Epoll;
+use crate::backend::uring::Uring;
+use crate::budget::Budget;
+use crate::clock;
+use crate::control::{Control, Progress};
+use crate::gate::{Gate, Start};
+use crate::host::{self, CpuUse};
+use crate::prepare::Prepared;
+use crate::threads;
+use crate::worker::{Finished, NOTICE_NS, Task, Worker};
+
+/// From the publication of the start until load begins: all workers know it by then.
+const START_MARGIN_NS: u64 = 3_000_000;
+/// From an interrupt to the end of the window: longer than any worker sleeps.
+const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
+/// How often the watching thread looks around.
+const WATCH_NS: u64 = 10_000_000;
+
+/// Why there is no run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A signal came before anything was measured.
+    #[error("interrupted before the measure phase began: nothing was measured")]
+    Interrupted,
+    /// A worker could not be started.
+    #[error("cannot start worker {worker}: {reason}")]
+    Start {
+        /// Its number.
+        worker: u32,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A worker's backend failed.
+    #[error("worker {worker} failed: {reason}")]
+    Worker {
+        /// Its number.
+        worker: u32,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A worker panicked: a bug.
+    #[error("worker {worker} panicked; this is a bug in brunt")]
+    Panic {
+        /// Its number.
+        worker: u32,
+    },
+}
+
+/// One worker's end, with the CPU that its thread used.
+struct Ended {
+    finished: Finished,
+    cpu: CpuUse,
+}
+
+/// What the watching thread saw.
+#[derive(Default)]
+struct Watched {
+    cpu: CpuUse,
+    cpu_interval_ns: u64,
+}
+
+impl Prepared {
+    /// The handle to interrupt and watch this run by.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::new(Control::new(self.plan.workers.get()))
+    }
+
+    /// Runs. `own_server` says that the target lives in this process; `show` is called now and
+    /// then with the phase and how far the run has come.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was measured: interrupted too early, or the kernel failed brunt.
+    pub fn run(
+        self,
+        control: &Arc<Control>,
+        own_server: bool,
+        show: &mut dyn FnMut(&str, Progress),
+    ) -> Result<Run, RunError> {
+        match self.backend {
+            BackendName::Uring => self.run_threads(control, own_server, show, Uring::new),
+            BackendName::Epoll => self.run_threads(control, own_server, show, |_| Epoll::new()),
+            BackendName::Sim => unreachable!(),
+        }
+    }
+
+    fn run_threads<B: Backend + 'static>(
+        self,
+        control: &Arc<Control>,
+        own_server: bool,
+        show: &mut dyn FnMut(&str, Progress),
+        make: fn(u32) -> io::Result<B>,
+    ) -> Result<Run, RunError> {
+        let wall_start = (clock::unix_ms(), clock::now_ns());
+        let mut edges = RunEdges::default();
+        edges.setup_start.set(clock::now_ns());
+        let workers = self.plan.workers.get();
+        let budget = self.budget();
+        let gate = Arc::new(Gate::default());
+        let finished = Arc::new(AtomicU32::new(0));
+        let mut crew = Vec::new();
+        for worker in 0..workers {
+            let task = self.task(worker, budget.clone(), control);
+            let start_delay_ns = fault_of(self.plan.faults.start_delay, worker);
+            let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
+            let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
+            let body = move || {
+                threads::sleep(start_delay_ns);
+                let ended = work(task, &own_gate, window_shift_ns, make);
+                own_finished.fetch_add(1, Ordering::Release);
+                ended
+            };
+            match threads::spawn(&format!("brunt-load-{worker}"), body) {
+                Ok(thread) => crew.push(thread),
+                Err(reason) => {
+                    control.abort();
+                    gate.open(None);
+                    return Err(RunError::Start { worker, reason });
+                }
+            }
+        }
+        while !gate.all_ready(workers, Duration::from_nanos(WATCH_NS)) {
+            show("set-up", control.progress());
+            if control.is_interrupted() {
+                control.abort();
+                gate.open(None);
+            }
+        }
+        let load_ns = clock::now_ns() + START_MARGIN_NS;
+        let start_ns = load_ns + self.plan.warmup_ns;
+        let end_ns = self
+            .plan
+            .stop
+            .duration_ns
+            .map(|duration_ns| start_ns + duration_ns);
+        let window = Window {
+            start_ns,
+            end_ns: end_ns.unwrap_or(u64::MAX),
+        };
+        edges.warmup_start.set(load_ns);
+        gate.open((!control.is_aborted()).then_some(Start { load_ns, window }));
+        let watched = watch(
+            control,
+            window,
+            &|| finished.load(Ordering::Acquire) == workers,
+            show,
+        );
+        let ended = join(crew)?;
+        if control.is_aborted() {
+            return Err(RunError::Interrupted);
+        }
+        let planned_end_ns = end_ns;
+        let unsent = budget.map_or(0, |budget| budget.left());
+        Ok(self.conclude(Conclusion {
+            control,
+            own_server,
+            wall_start,
+            edges,
+            window,
+            planned_end_ns,
+            ended,
+            unsent,
+            watched,
+        }))
+    }
+
+    fn budget(&self) -> Option<Arc<Budget>> {
+        let workers = self.plan.workers.get();
+        self.plan
+            .stop
+            .requests
+            .map(|requests| Arc::new(Budget::new(requests, workers)))
+    }
+
+    fn task(&self, worker: u32, budget: Option<Arc<Budget>>, control: &Arc<Control>) -> Task {
+        let plan = &self.plan;
+        Task {
+            worker,
+            peer: self.peer.clone(),
+            sources: self.sources.clone(),
+            connections: share(plan.connections.get(), plan.workers.get(), worker),
+            pipeline: plan.pipeline.get(),
+            requests_per_connection: match plan.reuse {
+                Reuse::Unlimited => u64::MAX,
+                Reuse::Requests(count) => count.get(),
+            },
+            request: Arc::clone(&self.request),
+            timeout_ns: plan.timeout_ns,
+            connect_timeout_ns: plan.connect_timeout_ns,
+            drain_limit_ns: plan.drain_limit_ns,
+            budget,
+            control: Arc::clone(control),
+        }
+    }
+
+    fn conclude(self, conclusion: Conclusion<'_>) -> Run {
+        let Conclusion {
+            control,
+            mut edges,
+            mut window,
+            ended,
+            ..
+        } = conclusion;
+        window.end_ns = window.end_ns.min(control.end_ns());
+        let last_done_ns = ended
+            .iter()
+            .map(|ended| ended.finished.last_done_ns)
+            .max()
+            .unwrap_or(0);
+        let by_count = self.plan.stop.requests.is_some() && last_done_ns < window.end_ns;
+        if by_count {
+            // The budget was used up first: the window ends with the last reply.
+            window.end_ns = (last_done_ns + 1).max(window.start_ns);
+        }
+        edges.measure_start.set(window.start_ns);
+        edges.measure_end.set(window.end_ns);
+        if let Some(planned_end_ns) = conclusion.planned_end_ns
+            && !by_count
+            && !control.is_interrupted()
+        {
+            edges.measure_end_planned.set(planned_end_ns);
+        }
+        let mut total = Recording::default();
+        let mut workers = Vec::new();
+        let mut drain_end_ns = window.end_ns;
+        for Ended { finished, cpu } in ended {
+            let mut recording = finished.recorder.finish(window.end_ns);
+            recording.record.cpu_user_ns = cpu.user_ns;
+            recording.record.cpu_system_ns = cpu.system_ns;
+            if workers.is_empty() {
+                // What nobody drew belongs to no worker: it is stated once.
+                recording.record.unsent += conclusion.unsent;
+            }
+            if by_count {
+                let lived = &mut recording.record.edges.window_end;
+                *lived = brunt_measure::Once::at(window.end_ns);
+            }
+            drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
+            total.response.merge(&recording.response);
+            total.response_error.merge(&recording.response_error);
+            total.connect.merge(&recording.connect);
+            workers.push(recording.record);
+        }
+        edges.drain_end.set(drain_end_ns);
+        let (unix_ms, start_ns) = conclusion.wall_start;
+        let now_ns = clock::now_ns();
+        edges.finished.set(now_ns);
+        let wall_ms = clock::unix_ms() as i64 - unix_ms as i64;
+        let wall = Wall {
+            started_unix_ms: unix_ms.saturating_sub(start_ns / 1_000_000),
+            stepped_ns: wall_ms * 1_000_000 - (now_ns - start_ns) as i64,
+            process_ns: now_ns,
+        };
+        let mut run = Run {
+            format: Run::FORMAT,
+            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            load: self.describe(conclusion.own_server),
+            interrupted: control.is_interrupted(),
+            window,
+            edges,
+            wall,
+            host: HostUse {
+                usable_cpus: self.usable_cpus,
+                cpu_user_ns: conclusion.watched.cpu.user_ns,
+                cpu_system_ns: conclusion.watched.cpu.system_ns,
+                cpu_interval_ns: conclusion.watched.cpu_interval_ns,
+                peak_resident_bytes: host::peak_resident_bytes().unwrap_or(0),
+            },
+            limits: self.limits,
+            response: total.response,
+            response_error: total.response_error,
+            connect: total.connect,
+            workers,
+            findings: Vec::new(),
+        };
+        run.findings = brunt_measure::check(&run);
+        run
+    }
+
+    fn describe(&self, own_server: bool) -> LoadDescription {
+        let plan = &self.plan;
+        LoadDescription {
+            target: plan.target.url.clone(),
+            unix_socket: plan
+                .target
+                .unix_socket
+                .as_ref()
+                .map(|path| path.display().to_string()),
+            address: match &self.peer {
+                crate::backend::Peer::Tcp(address) => address.to_string(),
+                crate::backend::Peer::Unix(path) => path.display().to_string(),
+            },
+            protocol: "HTTP/1.1".to_owned(),
+            method: plan.request.method.clone(),
+            request_bytes: self.request.bytes() as u64,
+            connections: plan.connections.get(),
+            workers: plan.workers.get(),
+            pipeline: plan.pipeline.get(),
+            keepalive: plan.reuse != Reuse::Requests(std::num::NonZeroU64::MIN),
+            requests_per_connection: match plan.reuse {
+                Reuse::Unlimited => None,
+                Reuse::Requests(count) => Some(count.get()),
+            },
+            duration_ns: plan.stop.duration_ns,
+            requests: plan.stop.requests,
+            warmup_ns: plan.warmup_ns,
+            timeout_ns: plan.timeout_ns,
+            connect_timeout_ns: plan.connect_timeout_ns,
+            drain_limit_ns: plan.drain_limit_ns,
+            backend: self.backend,
+            backend_note: self.backend_note.clone(),
+            source_addresses: self
+                .sources
+                .iter()
+                .map(|source| source.ip().to_string())
+                .collect(),
+            oversubscribed: plan.oversubscribe,
+            own_server,
+        }
+    }
+}
+
+/// Everything that is known when the last worker has left.
+struct Conclusion<'a> {
+    control: &'a Control,
+    own_server: bool,
+    /// Wall clock (ms) and monotonic clock (ns) at one and the same time.
+    wall_start: (u64, u64),
+    edges: RunEdges,
+    window: Window,
+    planned_end_ns: Option<u64>,
+    ended: Vec<Ended>,
+    /// Requests of a run by count that no worker drew.
+    unsent: u64,
+    watched: Watched,
+}
+
+fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
+    fault
+        .filter(|&(whom, _)| whom == worker)
+        .map_or(0, |(_, ns)| ns)
+}
+
+/// The body of a worker thread.
+fn work<B: Backend>(
+    task: Task,
+    gate: &Gate,
+    window_shift_ns: u64,
+    make: fn(u32) -> io::Result<B>,
+) -> io::Result<Option<Ended>> {
+    precise_timers();
+    let mut worker = make(task.connections).map(|backend| Worker::new(backend, task));
+    let outcome = match &mut worker {
+        Ok(worker) => worker.set_up(),
+        Err(_) => Ok(()),
+    };
+    // Whatever happened, the others must not wait for this one.
+    let start = gate.ready_and_wait();
+    outcome?;
+    let worker = worker?;
+    let Some(mut start) = start else {
+        return Ok(None);
+    };
+    start.window.start_ns += window_shift_ns;
+    start.window.end_ns = start.window.end_ns.saturating_add(window_shift_ns);
+    let finished = worker.run(start)?;
+    Ok(Some(Ended {
+        finished,
+        cpu: CpuUse::of_thread().unwrap_or_default(),
+    }))
+}
+
+/// Sleeps end when they should, and not up to 50 µs later.
+fn precise_timers() {
+    let slack_ns = std::num::NonZeroU64::MIN;
+    // Without it brunt is only a little later.
+    let _ = rustix::thread::set_current_timer_slack(Some(slack_ns));
+}
+
+/// Watches the run from the start of load until all workers are done: reads the process's CPU at
+/// the window's edges, shows progress, passes on an interrupt.
+fn watch(
+    control: &Control,
+    window: Window,
+    all_finished: &dyn Fn() -> bool,
+    show: &mut dyn FnMut(&str, Progress),
+) -> Watched {
+    let mut before: Option<(u64, CpuUse)> = None;
+    let mut watched = None;
+    while !all_finished() {
+        let now_ns = clock::now_ns();
+        let end_ns = window.end_ns.min(control.end_ns());
+        if control.is_interrupted() && control.end_ns() == u64::MAX {
+            if now_ns < window.start_ns {
+                control.abort();
+            }
+            control.end_at(now_ns + INTERRUPT_MARGIN_NS);
+        }
+        if before.is_none() && now_ns >= window.start_ns {
+            before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
+        }
+        if watched.is_none() && now_ns >= end_ns {
+            watched = cpu_since(before);
+        }
+        let (phase, next_edge_ns) = if now_ns < window.start_ns {
+            ("warm-up", window.start_ns)
+        } else if now_ns < end_ns {
+            ("measure", end_ns)
+        } else {
+            ("drain", u64::MAX)
+        };
+        show(phase, control.progress());
+        threads::sleep(WATCH_NS.min(next_edge_ns.saturating_sub(now_ns)));
+    }
+    watched.or_else(|| cpu_since(before)).unwrap_or_default()
+}
+
+fn cpu_since(before: Option<(u64, CpuUse)>) -> Option<Watched> {
+    let (since_ns, cpu_before) = before?;
+    let cpu = CpuUse::of_process().ok()?.since(cpu_before);
+    Some(Watched {
+        cpu,
+        cpu_interval_ns: clock::now_ns() - since_ns,
+    })
+}
+
+fn join(crew: Vec<JoinHandle<io::Result<Option<Ended>>>>) -> Result<Vec<Ended>, RunError> {
+    let mut ended = Vec::new();
+    let mut failure = None;
+    for (worker, thread) in (0..).zip(crew) {
+        match thread.join() {
+            Ok(Ok(Some(end))) => ended.push(end),
+            Ok(Ok(None)) => {}
+            Ok(Err(reason)) => failure = failure.or(Some(RunError::Worker { worker, reason })),
+            Err(_) => failure = failure.or(Some(RunError::Panic { worker })),
+        }
+    }
+    failure.map_or(Ok(ended), Err)
+}
