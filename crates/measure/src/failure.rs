@@ -161,3 +161,49 @@ impl schemars::JsonSchema for FailureCounts {
         generator.subschema_for::<BTreeMap<FailureKind, u64>>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_own_place_and_words() {
+        let mut counts = FailureCounts::default();
+        for (place, &kind) in FailureKind::ALL.iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            assert!(
+                FailureKind::ALL[..place]
+                    .iter()
+                    .all(|other| other.label() != kind.label())
+            );
+            (0..=place).for_each(|_| counts.add(kind));
+        }
+        for (place, &kind) in FailureKind::ALL.iter().enumerate() {
+            assert_eq!(counts.get(kind), place as u64 + 1);
+        }
+        let scopes = [
+            FailureScope::Connect,
+            FailureScope::Connection,
+            FailureScope::Request,
+        ];
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        assert_eq!(
+            scopes.map(|scope| counts.total(scope)).iter().sum::<u64>(),
+            all
+        );
+    }
+
+    #[test]
+    fn the_stored_form_names_the_kinds_that_occurred() {
+        let mut counts = FailureCounts::default();
+        counts.add(FailureKind::TimedOut);
+        counts.add(FailureKind::ConnectRefused);
+        let text = serde_json::to_string(&counts).expect("counts serialise");
+        assert_eq!(text, r#"{"connect_refused":1,"timed_out":1}"#);
+        assert_eq!(
+            serde_json::from_str::<FailureCounts>(&text).expect("its own form"),
+            counts
+        );
+        assert!(serde_json::from_str::<FailureCounts>(r#"{"no_such_kind":1}"#).is_err());
+    }
+}

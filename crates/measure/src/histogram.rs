@@ -67,7 +67,8 @@ impl Default for Histogram {
 impl Histogram {
     /// Records one duration.
     pub fn record(&mut self, ns: u64) {
-        self.buckets.saturating_record(ns);
+        // The buckets reach somewhat beyond the hour; what is beyond them must not be counted below.
+        self.buckets.saturating_record(ns.min(HIGHEST_NS));
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -228,5 +229,129 @@ impl schemars::JsonSchema for Histogram {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         Stored::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|&ns| histogram.record(ns));
+        histogram
+    }
+
+    fn stored(histogram: &Histogram) -> serde_json::Value {
+        serde_json::to_value(histogram).expect("a histogram serialises")
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_figures() {
+        let empty = Histogram::default();
+        assert_eq!(
+            (empty.min_ns(), empty.max_ns(), empty.mean_ns()),
+            (None, None, None)
+        );
+        assert_eq!(empty.quantile_ns(0.5), None);
+        assert!(empty.extremes_agree());
+    }
+
+    #[test]
+    fn extremes_are_exact_and_bound_the_quantiles() {
+        let histogram = of(&[1_234_567, 7_654_321, 9_999_999_999_999]);
+        assert_eq!(histogram.min_ns(), Some(1_234_567));
+        // Over the highest bucket's hour, and still exact.
+        assert_eq!(histogram.max_ns(), Some(9_999_999_999_999));
+        assert_eq!(histogram.quantile_ns(0.0), Some(1_234_567));
+        assert!(histogram.quantile_ns(1.0) <= histogram.max_ns());
+        assert!(histogram.extremes_agree());
+    }
+
+    #[test]
+    fn values_beyond_the_hour_share_the_last_bucket() {
+        let histogram = of(&[0, HIGHEST_NS + 1_330_077_696, HIGHEST_NS + 798_046_511_104]);
+        assert!(histogram.extremes_agree());
+        assert!(histogram.quantile_ns(0.6) >= Some(HIGHEST_NS));
+    }
+
+    #[test]
+    fn what_is_stored_must_be_a_histogram() {
+        let sound = stored(&of(&[1_000, 2_000]));
+        type Change = fn(&mut serde_json::Value);
+        let cases: [(&str, Change); 7] = [
+            ("not base64", |stored| stored["hdr_v2"] = "!".into()),
+            ("not an HdrHistogram V2", |stored| {
+                stored["hdr_v2"] = "AAAA".into()
+            }),
+            ("says 3 values and holds 2", |stored| {
+                stored["count"] = 3.into()
+            }),
+            ("no sensible minimum", |stored| {
+                stored["min_ns"] = 3_000.into()
+            }),
+            ("no sensible minimum", |stored| {
+                stored["max_ns"] = serde_json::Value::Null
+            }),
+            ("no sensible minimum", |stored| {
+                stored["min_ns"] = serde_json::Value::Null;
+                stored["max_ns"] = serde_json::Value::Null;
+            }),
+            ("says 0 values and holds 2", |stored| {
+                stored["count"] = 0.into()
+            }),
+        ];
+        for (message, change) in cases {
+            let mut changed = sound.clone();
+            change(&mut changed);
+            let error = serde_json::from_value::<Histogram>(changed).map(drop);
+            let words = error.map_err(|error| error.to_string()).expect_err(message);
+            let words = words.replace("is not a compressed", "is not an");
+            assert!(words.contains(message), "{words}");
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec(prop_oneof![0_u64..5_000, 0_u64..8_000_000_000_000], 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn merging_commutes_and_is_recording_all_in_one(a in values(), b in values()) {
+            let mut ab = of(&a);
+            ab.merge(&of(&b));
+            let mut ba = of(&b);
+            ba.merge(&of(&a));
+            let all = of(&[a, b].concat());
+            prop_assert_eq!(&ab, &ba);
+            prop_assert_eq!(&ab, &all);
+            prop_assert!(ab.extremes_agree());
+        }
+
+        #[test]
+        fn figures_are_exact_or_to_a_thousandth(values in values(), q in 0.0_f64..=1.0) {
+            prop_assume!(!values.is_empty());
+            let histogram = of(&values);
+            let mut sorted = values;
+            sorted.sort_unstable();
+            prop_assert_eq!(histogram.min_ns(), sorted.first().copied());
+            prop_assert_eq!(histogram.max_ns(), sorted.last().copied());
+            prop_assert_eq!(histogram.sum_ns(), sorted.iter().sum::<u64>());
+            let rank = ((q * sorted.len() as f64).ceil() as usize).max(1);
+            let exact = sorted[rank - 1];
+            let given = histogram.quantile_ns(q).expect("not empty");
+            let beyond = exact > HIGHEST_NS;
+            prop_assert!(beyond || given.abs_diff(exact) <= exact / 1_000 + 1, "{given} {exact}");
+        }
+
+        #[test]
+        fn a_stored_histogram_reads_back_the_same(values in values()) {
+            let histogram = of(&values);
+            let read: Histogram = serde_json::from_value(stored(&histogram)).expect("its own form");
+            prop_assert_eq!(&read, &histogram);
+            prop_assert!(read.extremes_agree());
+        }
     }
 }

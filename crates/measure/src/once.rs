@@ -43,3 +43,18 @@ impl Once {
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_write_counts() {
+        let mut edge = Once::default();
+        assert_eq!((edge.get(), edge.rewrites()), (None, 0));
+        edge.set(5);
+        edge.set(7);
+        assert_eq!((edge.get(), edge.rewrites()), (Some(5), 1));
+        assert_eq!((Once::at(5).get(), Once::at(5).rewrites()), (Some(5), 0));
+    }
+}

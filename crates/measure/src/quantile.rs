@@ -36,3 +36,40 @@ impl Histogram {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_needed_are_those_of_the_tables() {
+        let cases = [
+            (0.5, 6),
+            (0.01, 368),
+            (0.9, 36),
+            (0.99, 368),
+            (0.999, 3_688),
+            (0.9999, 36_887),
+            (0.0, u64::MAX),
+            (1.0, u64::MAX),
+            (f64::NAN, u64::MAX),
+        ];
+        for (q, needed) in cases {
+            assert_eq!(samples_needed(q), needed, "{q}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_its_samples() {
+        let mut histogram = Histogram::default();
+        let too_few = |samples| Quantile::TooFew {
+            samples,
+            needed: 368,
+        };
+        assert_eq!(histogram.quantile(0.99), too_few(0));
+        (0..367).for_each(|_| histogram.record(1_000));
+        assert_eq!(histogram.quantile(0.99), too_few(367));
+        histogram.record(1_000);
+        assert_eq!(histogram.quantile(0.99), Quantile::Known(1_000));
+    }
+}

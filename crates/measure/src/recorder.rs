@@ -219,13 +219,6 @@ impl Recorder {
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
-        let (window, live) = (self.window, self.live);
-        if window.start_ns < window.end_ns {
-            self.recording
-                .record
-                .series
-                .at(window.end_ns - 1 - window.start_ns, live);
-        }
         self.recording
     }
 
@@ -247,6 +240,11 @@ impl Recorder {
         } else if at_ns < self.window.start_ns {
             record.live.min = live;
             record.live.max = live;
+        }
+        let Window { start_ns, end_ns } = self.window;
+        if start_ns < end_ns && self.live_since_ns < end_ns && at_ns >= end_ns {
+            // The window is over: its last intervals saw the connections open until now.
+            record.series.at(end_ns - 1 - start_ns, self.live);
         }
         self.live = live;
         self.live_since_ns = at_ns;
@@ -281,6 +279,399 @@ impl Window {
             Phase::Measure
         } else {
             Phase::After
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{FailureScope, Series};
+
+    const START_NS: u64 = 500;
+    const END_NS: u64 = 1_500;
+
+    fn with_window(window: Window) -> Recorder {
+        let mut recorder = Recorder::new(0, 8);
+        recorder.set_window(window);
+        recorder
+    }
+
+    /// Connections open and closed at these instants: `(at, +1 or -1)`.
+    fn live_of(
+        window: Option<Window>,
+        changes: &[(u64, i8)],
+        end_ns: u64,
+    ) -> (LiveConnections, Series) {
+        let mut recorder = Recorder::new(0, 8);
+        let mut unset = window;
+        for &(at_ns, change) in changes {
+            // The window is set as late as it may be.
+            if let Some(window) = unset.filter(|window| at_ns >= window.start_ns) {
+                recorder.set_window(window);
+                unset = None;
+            }
+            match change {
+                1 => recorder.connected(at_ns, 10),
+                _ => recorder.disconnected(at_ns),
+            }
+        }
+        if let Some(window) = unset {
+            recorder.set_window(window);
+        }
+        let record = recorder.finish(end_ns).record;
+        (record.live, record.series)
+    }
+
+    #[test]
+    fn live_connections_are_those_of_the_window() {
+        let window = Some(Window {
+            start_ns: 100,
+            end_ns: 200,
+        });
+        // (changes, fewest, most, integral)
+        let cases: &[(&[(u64, i8)], u32, u32, u64)] = &[
+            (&[], 0, 0, 0),
+            (&[(50, 1)], 1, 1, 100),
+            (&[(50, 1), (60, 1)], 2, 2, 200),
+            (&[(50, 1), (60, -1)], 0, 0, 0),
+            (&[(100, 1)], 0, 1, 100),
+            (&[(150, 1)], 0, 1, 50),
+            (&[(50, 1), (150, -1)], 0, 1, 50),
+            (&[(50, 1), (150, -1), (151, 1)], 0, 1, 99),
+            (&[(50, 1), (200, -1)], 1, 1, 100),
+            (&[(50, 1), (250, 1), (300, -1)], 1, 1, 100),
+            // Out of order within a batch: no interval counts twice.
+            (&[(50, 1), (160, 1), (150, -1)], 1, 2, 100),
+        ];
+        for &(changes, min, max, connection_ns) in cases {
+            let (live, series) = live_of(window, changes, 200);
+            let expected = LiveConnections {
+                asked: 8,
+                min,
+                max,
+                connection_ns,
+            };
+            assert_eq!(live, expected, "{changes:?}");
+            assert_eq!(series.points.len(), 1, "{changes:?}");
+            assert_eq!(
+                (series.points[0].live_min, series.points[0].live_max),
+                (min, max)
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_window_measures_nothing() {
+        let (live, series) = live_of(None, &[(50, 1)], 1_000);
+        assert_eq!(
+            live,
+            LiveConnections {
+                asked: 8,
+                min: 1,
+                max: 1,
+                connection_ns: 0
+            }
+        );
+        assert_eq!(series, Series::default());
+    }
+
+    #[test]
+    fn the_end_of_a_run_by_count_comes_with_finish() {
+        let window = Window {
+            start_ns: 100_000_000,
+            end_ns: u64::MAX,
+        };
+        let (live, series) = live_of(Some(window), &[(50, 1)], 450_000_000);
+        assert_eq!(live.connection_ns, 350_000_000);
+        assert_eq!(series.points.len(), 4);
+        assert!(
+            series
+                .points
+                .iter()
+                .all(|point| (point.live_min, point.live_max) == (1, 1))
+        );
+    }
+
+    #[test]
+    fn an_end_that_never_comes_does_not_overflow() {
+        let window = Window {
+            start_ns: 100,
+            end_ns: u64::MAX,
+        };
+        let (live, series) = live_of(Some(window), &[(50, 1), (60, 1)], u64::MAX);
+        assert_eq!(live.connection_ns, u64::MAX);
+        assert!(series.points.len() <= 1_200);
+    }
+
+    #[test]
+    fn an_end_before_the_start_leaves_an_empty_window() {
+        let mut recorder = with_window(Window {
+            start_ns: 1_000,
+            end_ns: 2_000,
+        });
+        recorder.connected(10, 5);
+        recorder.sent(20, 1, 80);
+        recorder.end_window_at(500);
+        recorder.reply(20, 600, 200, 0, 100, 0);
+        recorder.disconnected(1_500);
+        let record = recorder.finish(500).record;
+        assert_eq!(record.population, Default::default());
+        assert_eq!(record.live.connection_ns, 0);
+        assert_eq!(record.under_way_ns, 0);
+        assert_eq!(record.tallies.measure, Tally::default());
+        assert!(record.series.points.is_empty());
+    }
+
+    #[test]
+    fn a_late_notice_of_the_end_keeps_the_accounting() {
+        let mut recorder = with_window(Window {
+            start_ns: 100,
+            end_ns: 1_000,
+        });
+        recorder.sent(400, 1, 80);
+        recorder.end_window_at(300);
+        assert_eq!(
+            recorder.window(),
+            Window {
+                start_ns: 100,
+                end_ns: 401
+            }
+        );
+        recorder.received(450, 100);
+        recorder.reply(400, 450, 200, 0, 100, 0);
+        let record = recorder.finish(300).record;
+        assert_eq!(
+            (record.population.issued, record.population.recorded),
+            (1, 1)
+        );
+        assert_eq!(record.tallies.after.replies.total(), 1);
+    }
+
+    #[test]
+    fn requests_under_way_count_for_their_part_in_the_window() {
+        // (sent, done, part in the window of 100 to 200)
+        let cases = [
+            (10, 90, 0),
+            (10, 100, 0),
+            (10, 150, 50),
+            (10, 250, 100),
+            (120, 150, 30),
+            (150, 250, 50),
+            (200, 250, 0),
+        ];
+        for (sent_ns, done_ns, part_ns) in cases {
+            let mut recorder = with_window(Window {
+                start_ns: 100,
+                end_ns: 200,
+            });
+            (0..3).for_each(|_| recorder.sent(sent_ns, 1, 80));
+            recorder.reply(sent_ns, done_ns, 200, 0, 100, 0);
+            recorder.request_failed(sent_ns, done_ns, FailureKind::Reset, 0);
+            recorder.censored(sent_ns, done_ns, 0);
+            let record = recorder.finish(200).record;
+            assert_eq!(record.under_way_ns, 3 * part_ns, "{sent_ns} to {done_ns}");
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Wait(u64),
+        Open,
+        Close,
+        Send {
+            requests: u32,
+        },
+        Reply {
+            which: usize,
+            status: u16,
+            body: u64,
+        },
+        Fail {
+            which: usize,
+            discarded: u64,
+        },
+        ConnectFailed,
+        SetWindow,
+        EndNow,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            4 => (1_u64..120).prop_map(Op::Wait),
+            2 => Just(Op::Open),
+            1 => Just(Op::Close),
+            4 => (1_u32..4).prop_map(|requests| Op::Send { requests }),
+            6 => (any::<usize>(), 100_u16..=999, 0_u64..500)
+                .prop_map(|(which, status, body)| Op::Reply { which, status, body }),
+            1 => (any::<usize>(), 0_u64..50)
+                .prop_map(|(which, discarded)| Op::Fail { which, discarded }),
+            1 => Just(Op::ConnectFailed),
+            1 => Just(Op::SetWindow),
+            1 => Just(Op::EndNow),
+        ]
+    }
+
+    /// What the recorder should say, kept as plain lists.
+    #[derive(Default)]
+    struct Model {
+        under_way: Vec<u64>,
+        /// Sent, ended, answered.
+        ended: Vec<(u64, u64, bool)>,
+        /// `(at, live from then on)`.
+        live: Vec<(u64, u64)>,
+    }
+
+    impl Model {
+        /// The number of `instants` of the window at which something is so, one by one.
+        fn integral(window: Window, mut value: impl FnMut(u64) -> u64) -> u64 {
+            (window.start_ns..window.end_ns).map(&mut value).sum()
+        }
+
+        fn live_at(&self, at_ns: u64) -> u64 {
+            self.live
+                .iter()
+                .take_while(|&&(from, _)| from <= at_ns)
+                .last()
+                .map_or(0, |&(_, n)| n)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_sequence_of_events_keeps_the_accounting(
+            ops in prop::collection::vec(op(), 0..80),
+            by_count in any::<bool>(),
+        ) {
+            let planned = if by_count { u64::MAX } else { END_NS };
+            let mut recorder = Recorder::new(0, 8);
+            let (mut now_ns, mut window_set, mut end_ns) = (1_u64, false, planned);
+            let (mut open, mut head_total) = (0_u64, 0_u64);
+            let mut model = Model::default();
+            for op in ops {
+                match op {
+                    Op::Wait(ns) => {
+                        if !window_set && now_ns + ns >= START_NS {
+                            recorder.set_window(Window { start_ns: START_NS, end_ns: planned });
+                            window_set = true;
+                        }
+                        now_ns += ns;
+                    }
+                    Op::SetWindow if !window_set => {
+                        recorder.set_window(Window { start_ns: START_NS, end_ns: planned });
+                        window_set = true;
+                    }
+                    Op::EndNow if window_set => {
+                        // Agreed on for an instant still to come.
+                        recorder.end_window_at(now_ns + 1);
+                        end_ns = end_ns.min(now_ns + 1).max(START_NS);
+                    }
+                    Op::Open => {
+                        recorder.connected(now_ns, 7);
+                        open += 1;
+                        model.live.push((now_ns, open));
+                    }
+                    Op::Close if open > 0 => {
+                        recorder.disconnected(now_ns);
+                        open -= 1;
+                        model.live.push((now_ns, open));
+                    }
+                    Op::Send { requests } => {
+                        recorder.sent(now_ns, requests, 80 * u64::from(requests));
+                        model.under_way.extend((0..requests).map(|_| now_ns));
+                    }
+                    Op::Reply { which, status, body } if !model.under_way.is_empty() => {
+                        let sent_ns = model.under_way.swap_remove(which % model.under_way.len());
+                        recorder.received(now_ns, 30 + body);
+                        recorder.reply(sent_ns, now_ns, status, 1, 30, body);
+                        head_total += 30;
+                        model.ended.push((sent_ns, now_ns, true));
+                    }
+                    Op::Fail { which, discarded } if !model.under_way.is_empty() => {
+                        let sent_ns = model.under_way.swap_remove(which % model.under_way.len());
+                        recorder.received(now_ns, discarded);
+                        let kind = FailureKind::TruncatedBody;
+                        recorder.request_failed(sent_ns, now_ns, kind, discarded);
+                        model.ended.push((sent_ns, now_ns, false));
+                    }
+                    Op::ConnectFailed => recorder.failed(now_ns, FailureKind::ConnectRefused, 0),
+                    _ => {}
+                }
+            }
+            let drained_ns = now_ns + 1;
+            for sent_ns in std::mem::take(&mut model.under_way) {
+                recorder.censored(sent_ns, drained_ns, 0);
+                model.ended.push((sent_ns, drained_ns, false));
+            }
+            let common_end_ns = end_ns.min(drained_ns.max(START_NS));
+            let recording = recorder.finish(if window_set { common_end_ns } else { now_ns });
+            let record = recording.record;
+            let lifetime = record.tallies.lifetime();
+
+            prop_assert_eq!(
+                lifetime.requests_sent,
+                lifetime.replies.total()
+                    + lifetime.failures.total(FailureScope::Request)
+                    + record.under_way_at_end
+            );
+            prop_assert_eq!(
+                lifetime.bytes_received,
+                lifetime.reply_head_bytes + lifetime.reply_body_bytes + lifetime.discarded_bytes
+            );
+            prop_assert_eq!(lifetime.reply_head_bytes, head_total);
+            let population = record.population;
+            prop_assert_eq!(
+                population.issued,
+                population.recorded + population.failed + population.censored
+            );
+            prop_assert_eq!(population.issued, record.tallies.measure.requests_sent);
+            prop_assert_eq!(record.latencies_recorded, population.recorded);
+            prop_assert_eq!(
+                recording.response.count() + recording.response_error.count(),
+                population.recorded
+            );
+            prop_assert_eq!(recording.connect.count(), lifetime.connections_opened);
+            let points = &record.series.points;
+            let measure = &record.tallies.measure;
+            prop_assert_eq!(
+                points.iter().map(|p| p.successes).sum::<u64>(),
+                measure.replies.successes()
+            );
+            prop_assert_eq!(points.iter().map(|p| p.errors).sum::<u64>(), measure.replies.errors());
+            prop_assert_eq!(
+                points.iter().map(|p| p.bytes_received).sum::<u64>(),
+                measure.bytes_received
+            );
+            prop_assert_eq!(
+                points.iter().map(|p| p.failures).sum::<u64>(),
+                measure.failures.iter().map(|(_, count)| count).sum::<u64>()
+            );
+
+            if window_set {
+                let window = Window { start_ns: START_NS, end_ns: common_end_ns };
+                let expected = model
+                    .ended
+                    .iter()
+                    .filter(|&&(sent_ns, _, answered)| answered && window.contains(sent_ns))
+                    .count() as u64;
+                prop_assert_eq!(population.recorded, expected);
+                let open_ns = Model::integral(window, |at_ns| model.live_at(at_ns));
+                prop_assert_eq!(record.live.connection_ns, open_ns);
+                let under_way_ns = Model::integral(window, |at_ns| {
+                    let at = |&&(sent, done, _): &&(u64, u64, bool)| sent <= at_ns && at_ns < done;
+                    model.ended.iter().filter(at).count() as u64
+                });
+                prop_assert_eq!(record.under_way_ns, under_way_ns);
+                let in_window = |&&(at_ns, _): &&(u64, u64)| window.contains(at_ns);
+                let levels = model.live.iter().filter(in_window).map(|&(_, live)| live);
+                let before = model.live_at(START_NS - 1);
+                let (min, max) = levels.fold((before, before), |(min, max), live| {
+                    (min.min(live), max.max(live))
+                });
+                prop_assert_eq!((record.live.min.into(), record.live.max.into()), (min, max));
+            }
         }
     }
 }

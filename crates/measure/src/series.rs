@@ -147,3 +147,147 @@ impl<'de> Deserialize<'de> for Series {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn totals(series: &Series) -> [u64; 4] {
+        series.points.iter().fold([0; 4], |[a, b, c, d], point| {
+            [
+                a + point.successes,
+                b + point.errors,
+                c + point.failures,
+                d + point.bytes_received,
+            ]
+        })
+    }
+
+    fn series() -> impl Strategy<Value = Series> {
+        // Up to ten minutes: the interval doubles up to three times.
+        prop::collection::vec((0_u64..600_000_000_000, 0_u64..3, 0_u32..50), 0..60).prop_map(
+            |events| {
+                let mut series = Series::default();
+                for (offset_ns, count, live) in events {
+                    let point = series.at(offset_ns, live);
+                    point.successes += count;
+                    point.errors += 1;
+                    point.failures += 2 * count;
+                    point.bytes_received += 100 * count;
+                }
+                series
+            },
+        )
+    }
+
+    #[test]
+    fn events_fall_into_their_interval() {
+        let mut series = Series::default();
+        for offset_ns in [0, 99_999_999, 100_000_000, 350_000_000] {
+            series.at(offset_ns, 1).successes += 1;
+        }
+        let successes: Vec<_> = series.points.iter().map(|point| point.successes).collect();
+        assert_eq!(successes, [2, 1, 0, 1]);
+    }
+
+    #[test]
+    fn the_interval_doubles_with_the_length() {
+        // (offset, interval in units of 100 ms)
+        let cases = [
+            (119_999_999_999, 1),
+            (120_000_000_000, 2),
+            (240_000_000_000, 4),
+            (3_600_000_000_000, 32),
+            (u64::MAX, 1 << 28),
+        ];
+        for (offset_ns, units) in cases {
+            let mut series = Series::default();
+            series.at(0, 3).successes = 1;
+            series.at(offset_ns, 5).successes += 1;
+            assert_eq!(series.interval_ns, units * INTERVAL_NS, "{offset_ns}");
+            assert_eq!(
+                series.points.len() as u64,
+                offset_ns / series.interval_ns + 1
+            );
+            assert_eq!(totals(&series)[0], 2);
+        }
+    }
+
+    #[test]
+    fn joined_intervals_keep_their_extremes() {
+        let mut series = Series::default();
+        for (index, live) in [(0, 5), (1, 2), (2, 7)] {
+            series.at(index * INTERVAL_NS, live);
+        }
+        series.double();
+        let live: Vec<_> = series
+            .points
+            .iter()
+            .map(|p| (p.live_min, p.live_max))
+            .collect();
+        assert_eq!(live, [(2, 5), (7, 7)]);
+    }
+
+    #[test]
+    fn a_stored_series_must_be_one() {
+        let point = SeriesPoint::default();
+        let cases = [
+            (INTERVAL_NS, 3, true),
+            (8 * INTERVAL_NS, POINTS_MAX, true),
+            (INTERVAL_MAX_NS, 1, true),
+            (0, 0, false),
+            (1, 1, false),
+            (3 * INTERVAL_NS, 1, false),
+            (2 * INTERVAL_MAX_NS, 1, false),
+            (INTERVAL_NS, POINTS_MAX + 1, false),
+        ];
+        for (interval_ns, points, readable) in cases {
+            let text = serde_json::to_string(&Series {
+                interval_ns,
+                points: vec![point; points],
+            });
+            let read = serde_json::from_str::<Series>(&text.expect("a series serialises"));
+            assert_eq!(
+                read.is_ok(),
+                readable,
+                "{points} points of {interval_ns} ns: {read:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn merging_keeps_totals_and_commutes(a in series(), b in series()) {
+            let mut ab = a.clone();
+            ab.merge(&b);
+            let mut ba = b.clone();
+            ba.merge(&a);
+            prop_assert_eq!(&ab, &ba);
+            prop_assert!(ab.points.len() <= POINTS_MAX);
+            for (sum, (a, b)) in totals(&ab).into_iter().zip(totals(&a).into_iter().zip(totals(&b)))
+            {
+                prop_assert_eq!(sum, a + b);
+            }
+        }
+
+        #[test]
+        fn doubling_keeps_totals(series in series()) {
+            let mut doubled = series.clone();
+            doubled.double();
+            prop_assert_eq!(totals(&doubled), totals(&series));
+            prop_assert_eq!(doubled.points.len(), series.points.len().div_ceil(2));
+        }
+
+        #[test]
+        fn a_series_is_bounded(offsets in prop::collection::vec(any::<u64>(), 0..50)) {
+            let mut series = Series::default();
+            for (index, &offset_ns) in offsets.iter().enumerate() {
+                series.at(offset_ns, 1).successes += 1;
+                prop_assert!(series.points.len() <= POINTS_MAX);
+                prop_assert_eq!(totals(&series)[0], index as u64 + 1);
+            }
+        }
+    }
+}

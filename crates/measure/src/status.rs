@@ -108,3 +108,56 @@ impl schemars::JsonSchema for StatusCounts {
         generator.subschema_for::<BTreeMap<String, u64>>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_counted_by_code_class_and_outcome() {
+        let mut counts = StatusCounts::default();
+        for status in [100, 200, 204, 304, 399, 400, 503, 999] {
+            counts.add(status);
+        }
+        // Not HTTP: not counted.
+        [0, 99, 1_000, u16::MAX]
+            .into_iter()
+            .for_each(|status| counts.add(status));
+        assert_eq!(
+            (counts.total(), counts.successes(), counts.errors()),
+            (8, 5, 3)
+        );
+        assert_eq!(
+            [1, 2, 3, 4, 5, 9].map(|class| counts.class(class)),
+            [1, 2, 2, 1, 1, 1]
+        );
+        let mut twice = counts.clone();
+        twice.merge(&counts);
+        assert_eq!(twice.total(), 16);
+    }
+
+    #[test]
+    fn the_stored_form_names_the_codes_that_came() {
+        let mut counts = StatusCounts::default();
+        counts.add(200);
+        counts.add(404);
+        counts.add(404);
+        let text = serde_json::to_string(&counts).expect("counts serialise");
+        assert_eq!(text, r#"{"200":1,"404":2}"#);
+        assert_eq!(
+            serde_json::from_str::<StatusCounts>(&text).expect("its own form"),
+            counts
+        );
+        for text in [
+            r#"{"99":1}"#,
+            r#"{"1000":1}"#,
+            r#"{"ok":1}"#,
+            r#"{"200":-1}"#,
+        ] {
+            assert!(
+                serde_json::from_str::<StatusCounts>(text).is_err(),
+                "{text}"
+            );
+        }
+    }
+}
