@@ -1,0 +1,206 @@
+//! Skipping the body of a request without keeping any of it.
+
+use crate::request::Body;
+
+/// The most bytes of chunk extensions on one chunk, and of trailers after the last one.
+const LINE_BYTES_MAX: u32 = 16 * 1024;
+
+/// Why a chunked body cannot be read (RFC 9112 section 7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("bad chunk size")]
+    ChunkSize,
+    #[error("a chunk does not end where its size says")]
+    ChunkEnd,
+    #[error("chunk extensions or trailers beyond {LINE_BYTES_MAX} bytes")]
+    TooLong,
+}
+
+/// Where in a body the next byte is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodySkip {
+    state: State,
+    /// Bytes of this extension or of these trailers.
+    line_bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Length(u64),
+    /// The size so far, and whether it has a digit.
+    Size(u64, bool),
+    /// After the size, up to the line end.
+    Extension(u64),
+    Data(u64),
+    /// After the data: CR, then LF.
+    DataCr,
+    DataLf,
+    /// At the start of a trailer line, or in one.
+    TrailerStart,
+    TrailerCr,
+    Trailer,
+    Done,
+}
+
+impl BodySkip {
+    /// The start of a body.
+    pub(crate) fn new(body: Body) -> Self {
+        let state = match body {
+            Body::Length(0) => State::Done,
+            Body::Length(length) => State::Length(length),
+            Body::Chunked => State::Size(0, false),
+        };
+        Self {
+            state,
+            line_bytes: 0,
+        }
+    }
+
+    /// Whether the body is complete.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Takes as much of `input` as belongs to the body, and tells how much that was.
+    pub(crate) fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        let mut at = 0;
+        while at < input.len() && self.state != State::Done {
+            match self.state {
+                State::Length(left) => {
+                    let count = take(left, &input[at..]);
+                    at += count;
+                    let left = left - count as u64;
+                    self.state = if left == 0 {
+                        State::Done
+                    } else {
+                        State::Length(left)
+                    };
+                }
+                State::Data(left) => {
+                    let count = take(left, &input[at..]);
+                    at += count;
+                    let left = left - count as u64;
+                    self.state = if left == 0 {
+                        State::DataCr
+                    } else {
+                        State::Data(left)
+                    };
+                }
+                state => {
+                    self.state = self.after(state, input[at])?;
+                    at += 1;
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// The state after one byte outside of data.
+    fn after(&mut self, state: State, byte: u8) -> Result<State, BodyError> {
+        Ok(match (state, byte) {
+            (State::Size(size, _), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                let digit = char::from(byte).to_digit(16).map_or(0, u64::from);
+                if size >> 60 != 0 {
+                    return Err(BodyError::ChunkSize);
+                }
+                State::Size(size << 4 | digit, true)
+            }
+            (State::Size(size, true) | State::Extension(size), b'\n') => {
+                self.line_bytes = 0;
+                if size == 0 {
+                    State::TrailerStart
+                } else {
+                    State::Data(size)
+                }
+            }
+            (State::Size(size, true), b';' | b' ' | b'\t' | b'\r')
+            | (State::Extension(size), _) => {
+                self.count_line_byte()?;
+                State::Extension(size)
+            }
+            (State::Size(..), _) => return Err(BodyError::ChunkSize),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataCr | State::DataLf, b'\n') => State::Size(0, false),
+            (State::DataCr | State::DataLf, _) => return Err(BodyError::ChunkEnd),
+            (State::TrailerStart | State::TrailerCr, b'\n') => State::Done,
+            (State::TrailerStart, b'\r') => State::TrailerCr,
+            (State::Trailer, b'\n') => State::TrailerStart,
+            (State::TrailerStart | State::TrailerCr | State::Trailer, _) => {
+                self.count_line_byte()?;
+                State::Trailer
+            }
+            // Not reached: `skip` takes these in one step.
+            (State::Length(_) | State::Data(_) | State::Done, _) => state,
+        })
+    }
+
+    fn count_line_byte(&mut self) -> Result<(), BodyError> {
+        self.line_bytes += 1;
+        if self.line_bytes > LINE_BYTES_MAX {
+            Err(BodyError::TooLong)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn take(left: u64, input: &[u8]) -> usize {
+    usize::try_from(left).map_or(input.len(), |left| left.min(input.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skip(body: Body, text: &str, step: usize) -> Result<(usize, bool), BodyError> {
+        let mut skip = BodySkip::new(body);
+        let mut taken = 0;
+        for piece in text.as_bytes().chunks(step) {
+            let count = skip.skip(piece)?;
+            taken += count;
+            if count < piece.len() {
+                break;
+            }
+        }
+        Ok((taken, skip.is_done()))
+    }
+
+    #[test]
+    fn bodies_end_where_they_say() {
+        let long = format!(
+            "4;{}\r\n0123\r\n0\r\n\r\n",
+            "x".repeat(LINE_BYTES_MAX as usize)
+        );
+        let trailers = format!("0\r\n{}\r\n", "a: b\r\n".repeat(LINE_BYTES_MAX as usize));
+        let cases = [
+            (Body::Length(0), "abc", Ok((0, true))),
+            (Body::Length(2), "abc", Ok((2, true))),
+            (Body::Length(4), "abc", Ok((3, false))),
+            (Body::Chunked, "0\r\n\r\nabc", Ok((5, true))),
+            (Body::Chunked, "3\r\nabc\r\n0\r\n\r\nx", Ok((13, true))),
+            (Body::Chunked, "3\nabc\n0\n\nx", Ok((9, true))),
+            (
+                Body::Chunked,
+                "0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\nx",
+                Ok((34, true)),
+            ),
+            (Body::Chunked, "3\r\nab", Ok((5, false))),
+            (Body::Chunked, "\r\n", Err(BodyError::ChunkSize)),
+            (Body::Chunked, "-1\r\n", Err(BodyError::ChunkSize)),
+            (
+                Body::Chunked,
+                "fffffffffffffffff\r\n",
+                Err(BodyError::ChunkSize),
+            ),
+            (Body::Chunked, "3\r\nabcd\r\n", Err(BodyError::ChunkEnd)),
+            (Body::Chunked, "3\r\nabc\rx", Err(BodyError::ChunkEnd)),
+            (Body::Chunked, &long, Err(BodyError::TooLong)),
+            (Body::Chunked, &trailers, Err(BodyError::TooLong)),
+        ];
+        for (body, text, outcome) in cases {
+            for step in [1, 2, text.len()] {
+                assert_eq!(skip(body, text, step), outcome, "{text:.40?} by {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What the server received and sent: counted per worker without locks, added up on demand.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::request::Method;
+use crate::route::Refusal;
+
+/// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
+const REFUSALS_MAX: usize = 1_024;
+const STATUS_MIN: u16 = 200;
+const STATUS_MAX: u16 = 999;
+
+/// Exact totals over all workers.
+///
+/// Requests are counted when head and body are completely received, replies when they are handed
+/// to the kernel. Requests to `/counters` and their replies are counted nowhere but in
+/// `counters_requests` (their connections are counted like all others). When nothing is under way,
+/// `requests + requests_malformed = replies + faults + requests_abandoned`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Connections accepted.
+    pub connections_accepted: u64,
+    /// Of these, connections not yet closed.
+    pub connections_live: u64,
+    /// Connections that could not be accepted, mostly for want of descriptors.
+    pub accepts_failed: u64,
+    /// Connections closed because too much unread input was waiting.
+    pub connections_overflowed: u64,
+    /// Requests completely received.
+    pub requests: u64,
+    /// The same by method; methods without a name of their own are "other".
+    pub requests_by_method: BTreeMap<String, u64>,
+    /// Requests that could not be read; each is answered with 400.
+    pub requests_malformed: u64,
+    /// Requests whose connection was lost before their reply was due.
+    pub requests_abandoned: u64,
+    /// Replies that keep to the protocol.
+    pub replies: u64,
+    /// The same by status.
+    pub replies_by_status: BTreeMap<u16, u64>,
+    /// Interim replies (1xx), not in `replies`.
+    pub replies_interim: u64,
+    /// Requests that ended in a fault on purpose instead of a reply.
+    pub faults: u64,
+    /// The same by kind: silent, reset, closed, truncated, malformed.
+    pub faults_by_kind: BTreeMap<String, u64>,
+    /// Bytes read.
+    pub bytes_received: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Requests to `/counters`.
+    pub counters_requests: u64,
+}
+
+/// How a request ends without a reply that keeps to the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Silent,
+    Reset,
+    Closed,
+    Truncated,
+    Malformed,
+}
+
+impl Fault {
+    const NAMES: [&'static str; 5] = ["silent", "reset", "closed", "truncated", "malformed"];
+}
+
+/// A number that one thread adds to and others read.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// Adds. Only the worker that owns the count may call it, so no locked instruction is needed.
+    pub(crate) fn add(&self, count: u64) {
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(count),
+            Ordering::Release,
+        );
+    }
+
+    /// Takes back what was added before; same rule.
+    pub(crate) fn subtract(&self, count: u64) {
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_sub(count),
+            Ordering::Release,
+        );
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// One worker's counts, on cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct WorkerCounters {
+    pub(crate) bytes_received: Count,
+    pub(crate) bytes_sent: Count,
+    pub(crate) accepted: Count,
+    pub(crate) closed: Count,
+    pub(crate) accepts_failed: Count,
+    pub(crate) overflowed: Count,
+    pub(crate) malformed: Count,
+    pub(crate) abandoned: Count,
+    pub(crate) interim: Count,
+    pub(crate) counters_requests: Count,
+    methods: [Count; Method::NAMES.len()],
+    faults: [Count; Fault::NAMES.len()],
+    statuses: [Count; (STATUS_MAX - STATUS_MIN + 1) as usize],
+}
+
+impl Default for WorkerCounters {
+    fn default() -> Self {
+        Self {
+            bytes_received: Count::default(),
+            bytes_sent: Count::default(),
+            accepted: Count::default(),
+            closed: Count::default(),
+            accepts_failed: Count::default(),
+            overflowed: Count::default(),
+            malformed: Count::default(),
+            abandoned: Count::default(),
+            interim: Count::default(),
+            counters_requests: Count::default(),
+            methods: Default::default(),
+            faults: Default::default(),
+            statuses: std::array::from_fn(|_| Count::default()),
+        }
+    }
+}
+
+impl WorkerCounters {
+    /// Counts a complete request.
+    pub(crate) fn request(&self, method: Method) {
+        self.methods[method as usize].add(1);
+    }
+
+    /// Counts a reply with this final status (200 to 999).
+    pub(crate) fn reply(&self, status: u16) {
+        if let Some(count) = self
+            .statuses
+            .get(usize::from(status.wrapping_sub(STATUS_MIN)))
+        {
+            count.add(1);
+        }
+    }
+
+    /// Counts a request that ended in a fault.
+    pub(crate) fn fault(&self, fault: Fault) {
+        self.faults[fault as usize].add(1);
+    }
+}
+
+/// What the workers of one server have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    workers: Box<[WorkerCounters]>,
+    /// Told to the workers to end.
+    pub(crate) stop: AtomicBool,
+    /// Requests to `/random-close` so far.
+    draws: AtomicU64,
+    /// Requests on each `/refuse-after` path so far.
+    refusals: Mutex<BTreeMap<Refusal, u64>>,
+}
+
+impl Shared {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The counts of worker `index`; only that worker may add to them.
+    pub(crate) fn worker(&self, index: usize) -> &WorkerCounters {
+        &self.workers[index]
+    }
+
+    /// The next value of the sequence behind `/random-close`, below 100.
+    pub(crate) fn draw_percent(&self) -> u8 {
+        (mix(self.draws.fetch_add(1, Ordering::Relaxed)) % 100) as u8
+    }
+
+    /// Counts a request on a `/refuse-after` path; whether it is to be refused.
+    pub(crate) fn refuses(&self, refusal: Refusal) -> bool {
+        let mut refusals = self
+            .refusals
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if refusals.len() >= REFUSALS_MAX && !refusals.contains_key(&refusal) {
+            return true;
+        }
+        let count = refusals.entry(refusal).or_default();
+        *count += 1;
+        *count > refusal.after
+    }
+
+    /// The totals as of now.
+    pub(crate) fn totals(&self) -> Counters {
+        let sum = |count: fn(&WorkerCounters) -> &Count| {
+            self.workers
+                .iter()
+                .map(|worker| count(worker).get())
+                .sum::<u64>()
+        };
+        let mut totals = Counters {
+            accepts_failed: sum(|worker| &worker.accepts_failed),
+            connections_overflowed: sum(|worker| &worker.overflowed),
+            requests_malformed: sum(|worker| &worker.malformed),
+            requests_abandoned: sum(|worker| &worker.abandoned),
+            replies_interim: sum(|worker| &worker.interim),
+            bytes_received: sum(|worker| &worker.bytes_received),
+            bytes_sent: sum(|worker| &worker.bytes_sent),
+            counters_requests: sum(|worker| &worker.counters_requests),
+            ..Counters::default()
+        };
+        // Closed before accepted: a connection that comes in between never makes live negative.
+        let closed = sum(|worker| &worker.closed);
+        totals.connections_accepted = sum(|worker| &worker.accepted);
+        totals.connections_live = totals.connections_accepted.saturating_sub(closed);
+        for worker in &self.workers {
+            add_named(
+                &mut totals.requests_by_method,
+                &Method::NAMES,
+                &worker.methods,
+            );
+            add_named(&mut totals.faults_by_kind, &Fault::NAMES, &worker.faults);
+            for (status, count) in (STATUS_MIN..).zip(&worker.statuses) {
+                match count.get() {
+                    0 => {}
+                    count => *totals.replies_by_status.entry(status).or_default() += count,
+                }
+            }
+        }
+        totals.requests = totals.requests_by_method.values().sum();
+        totals.replies = totals.replies_by_status.values().sum();
+        totals.faults = totals.faults_by_kind.values().sum();
+        totals
+    }
+}
+
+fn add_named(totals: &mut BTreeMap<String, u64>, names: &[&str], counts: &[Count]) {
+    for (name, count) in names.iter().zip(counts) {
+        match count.get() {
+            0 => {}
+            count => *totals.entry((*name).to_owned()).or_default() += count,
+        }
+    }
+}
+
+/// The mixing function of SplitMix64: a fixed, evenly spread sequence over a counter.
+fn mix(counter: u64) -> u64 {
+    let mut value = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_the_sum_over_workers() {
+        let shared = Shared::new(3);
+        for index in 0..3 {
+            let worker = shared.worker(index);
+            worker.accepted.add(10);
+            worker.closed.add(index as u64);
+            worker.request(Method::Get);
+            worker.request(Method::Other);
+            worker.reply(200);
+            worker.reply(999);
+            worker.fault(Fault::Closed);
+            worker.bytes_received.add(7);
+            worker.bytes_received.subtract(2);
+        }
+        let totals = shared.totals();
+        assert_eq!(
+            (totals.connections_accepted, totals.connections_live),
+            (30, 27)
+        );
+        assert_eq!((totals.requests, totals.replies, totals.faults), (6, 6, 3));
+        assert_eq!(totals.requests_by_method["other"], 3);
+        assert_eq!(totals.replies_by_status[&999], 3);
+        assert_eq!(totals.bytes_received, 15);
+        let json = serde_json::to_string(&totals).unwrap();
+        assert_eq!(serde_json::from_str::<Counters>(&json).unwrap(), totals);
+    }
+
+    #[test]
+    fn refusals_begin_after_their_number() {
+        let shared = Shared::new(1);
+        let refusal = Refusal {
+            after: 2,
+            close: false,
+        };
+        let refused: Vec<_> = (0..4).map(|_| shared.refuses(refusal)).collect();
+        assert_eq!(refused, [false, false, true, true]);
+        assert!(!shared.refuses(Refusal {
+            close: true,
+            ..refusal
+        }));
+        for after in 10..10 + REFUSALS_MAX as u64 {
+            shared.refuses(Refusal {
+                after,
+                close: false,
+            });
+        }
+        assert!(
+            shared.refuses(Refusal {
+                after: 5,
+                close: false
+            }),
+            "bounded"
+        );
+    }
+
+    #[test]
+    fn draws_are_spread_evenly() {
+        let shared = Shared::new(1);
+        let below_30 = (0..10_000).filter(|_| shared.draw_percent() < 30).count();
+        assert!((2_900..3_100).contains(&below_30), "{below_30}");
+    }
+}

@@ -1,0 +1,586 @@
+//! Reading requests: heads with `httparse`, bodies skipped, state kept only while incomplete.
+
+use std::mem::MaybeUninit;
+
+use crate::body::{BodyError, BodySkip};
+use crate::route::Route;
+
+/// The largest request head, bytes.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The most header fields in a request.
+pub const FIELDS_MAX: usize = 100;
+/// Longer heads are not remembered.
+const KNOWN_BYTES_MAX: usize = 4 * 1024;
+
+/// The method of a request, as counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Other,
+}
+
+impl Method {
+    /// Names by discriminant, as in the counters.
+    pub(crate) const NAMES: [&'static str; 8] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "other",
+    ];
+
+    fn of(name: &str) -> Self {
+        match name {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "OPTIONS" => Self::Options,
+            "PATCH" => Self::Patch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// How the end of a request's body is found (RFC 9112 section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Content-Length, or 0.
+    Length(u64),
+    Chunked,
+}
+
+/// All that matters of a request's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) route: Route,
+    pub(crate) body: Body,
+    /// Whether the client wants the connection kept (RFC 9112 section 9.3).
+    pub(crate) keep_alive: bool,
+    pub(crate) http10: bool,
+    /// The client waits for 100 before it sends the body (RFC 9110 section 10.1.1).
+    pub(crate) expects_continue: bool,
+}
+
+/// Why a request cannot be read; the answer is 400 and the connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Malformed {
+    #[error("malformed head: {0}")]
+    Head(httparse::Error),
+    #[error("head beyond {HEAD_BYTES_MAX} bytes")]
+    HeadTooLong,
+    #[error("HTTP/1.1 needs exactly one Host field")]
+    Host,
+    #[error("bad Content-Length, or two that differ")]
+    ContentLength,
+    #[error("a Transfer-Encoding other than chunked, or beside Content-Length, or in HTTP/1.0")]
+    TransferEncoding,
+    #[error(transparent)]
+    Body(#[from] BodyError),
+}
+
+/// What the reader found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A request, head and body complete.
+    Request(Request),
+    /// The client waits to be told to send the body; given once per request.
+    ContinueWanted,
+    /// More bytes are needed.
+    Incomplete,
+}
+
+/// The state of reading one connection's requests. At its default between requests.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// The request whose body is being skipped.
+    body: Option<(Request, BodySkip)>,
+    /// Bytes of the unfinished head that were looked at in vain.
+    looked_at: usize,
+}
+
+impl Reader {
+    /// Whether no request has begun.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.body.is_none() && self.looked_at == 0
+    }
+
+    /// Looks for the next request in `input`; also tells how many bytes it took. The caller keeps
+    /// what was not taken and gives it again, with more behind it.
+    pub(crate) fn read(
+        &mut self,
+        input: &[u8],
+        known: &mut KnownHead,
+    ) -> Result<(usize, Found), Malformed> {
+        let mut taken = 0;
+        let mut head_is_new = false;
+        if self.body.is_none() {
+            taken = empty_lines(input);
+            if taken > 0 {
+                self.looked_at = 0;
+            }
+            let Some((request, length)) = self.read_head(&input[taken..], known)? else {
+                return Ok((taken, Found::Incomplete));
+            };
+            taken += length;
+            if request.body == Body::Length(0) {
+                return Ok((taken, Found::Request(request)));
+            }
+            self.body = Some((request, BodySkip::new(request.body)));
+            head_is_new = true;
+        }
+        let Some((request, skip)) = &mut self.body else {
+            return Ok((taken, Found::Incomplete));
+        };
+        let request = *request;
+        let rest = &input[taken..];
+        taken += skip.skip(rest)?;
+        if skip.is_done() {
+            self.body = None;
+            return Ok((taken, Found::Request(request)));
+        }
+        let waits = request.expects_continue && head_is_new && rest.is_empty();
+        Ok((
+            taken,
+            if waits {
+                Found::ContinueWanted
+            } else {
+                Found::Incomplete
+            },
+        ))
+    }
+
+    fn read_head(
+        &mut self,
+        input: &[u8],
+        known: &mut KnownHead,
+    ) -> Result<Option<(Request, usize)>, Malformed> {
+        if let Some(found) = known.find(input) {
+            self.looked_at = 0;
+            return Ok(Some(found));
+        }
+        // A head ends with a line end, so without a new one there is nothing new to find; looking
+        // again at double the length finds garbage early. Keeps byte-wise arrival linear.
+        let news = input.get(self.looked_at..).unwrap_or(input);
+        let worth_it = news.contains(&b'\n') || input.len() >= 2 * self.looked_at;
+        let found = if worth_it { read_head(input)? } else { None };
+        match found {
+            Some((request, length)) => {
+                self.looked_at = 0;
+                known.remember(&input[..length], request);
+                Ok(Some((request, length)))
+            }
+            None if input.len() >= HEAD_BYTES_MAX => Err(Malformed::HeadTooLong),
+            None => {
+                self.looked_at = input.len();
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The latest head and what it meant. Load generators send the same head over and over, and equal
+/// bytes mean an equal request.
+#[derive(Debug, Default)]
+pub(crate) struct KnownHead {
+    bytes: Vec<u8>,
+    request: Option<Request>,
+}
+
+impl KnownHead {
+    fn find(&self, input: &[u8]) -> Option<(Request, usize)> {
+        let request = self.request?;
+        // The head ends with an empty line: whatever follows it is no part of it.
+        input
+            .starts_with(&self.bytes)
+            .then_some((request, self.bytes.len()))
+    }
+
+    fn remember(&mut self, head: &[u8], request: Request) {
+        if head.len() <= KNOWN_BYTES_MAX {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(head);
+            self.request = Some(request);
+        }
+    }
+}
+
+/// Empty lines before a request line are skipped (RFC 9112 section 2.2).
+fn empty_lines(input: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match &input[at..] {
+            [b'\n', ..] => at += 1,
+            [b'\r', b'\n', ..] => at += 2,
+            _ => return at,
+        }
+    }
+}
+
+/// Reads a whole head, or nothing of it.
+fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut head = httparse::Request::new(&mut []);
+    let length = match head.parse_with_uninit_headers(input, &mut fields) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(Malformed::Head(error)),
+    };
+    if length > HEAD_BYTES_MAX {
+        return Err(Malformed::HeadTooLong);
+    }
+    let http10 = head.version == Some(0);
+    let framing = Framing::of(head.headers)?;
+    if !http10 && framing.hosts != 1 {
+        return Err(Malformed::Host);
+    }
+    let body = match (framing.length, framing.chunked) {
+        (None, false) => Body::Length(0),
+        (Some(length), false) => Body::Length(length),
+        (None, true) if !http10 => Body::Chunked,
+        _ => return Err(Malformed::TransferEncoding),
+    };
+    let request = Request {
+        method: Method::of(head.method.unwrap_or_default()),
+        route: Route::of(head.path.unwrap_or_default()),
+        body,
+        keep_alive: !framing.close && (!http10 || framing.keep_alive),
+        http10,
+        expects_continue: framing.expects_continue && !http10,
+    };
+    Ok(Some((request, length)))
+}
+
+/// What the header fields say about the message's limits and the connection.
+#[derive(Default)]
+struct Framing {
+    hosts: u32,
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+}
+
+impl Framing {
+    fn of(fields: &[httparse::Header<'_>]) -> Result<Self, Malformed> {
+        let mut framing = Self::default();
+        for field in fields {
+            let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+            // By length first: most fields are none of these.
+            match field.name.len() {
+                4 if is("host") => framing.hosts += 1,
+                6 if is("expect") => {
+                    framing.expects_continue |= field.value.eq_ignore_ascii_case(b"100-continue");
+                }
+                10 if is("connection") => {
+                    for option in field.value.split(|byte| *byte == b',') {
+                        let option = option.trim_ascii();
+                        framing.close |= option.eq_ignore_ascii_case(b"close");
+                        framing.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                14 if is("content-length") => {
+                    let length = content_length(field.value).ok_or(Malformed::ContentLength)?;
+                    if framing.length.is_some_and(|earlier| earlier != length) {
+                        return Err(Malformed::ContentLength);
+                    }
+                    framing.length = Some(length);
+                }
+                17 if is("transfer-encoding") => {
+                    if framing.chunked || !field.value.eq_ignore_ascii_case(b"chunked") {
+                        return Err(Malformed::TransferEncoding);
+                    }
+                    framing.chunked = true;
+                }
+                _ => {}
+            }
+        }
+        Ok(framing)
+    }
+}
+
+/// Digits only (RFC 9110 section 8.6).
+fn content_length(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0_u64, |length, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        length.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Reads `data` as requests, at once and cut at every byte, and panics when the two differ. For
+/// fuzzing.
+#[doc(hidden)]
+pub fn fuzz_requests(data: &[u8]) {
+    let whole = read_all(data, data.len());
+    assert_eq!(whole, read_all(data, 1));
+    assert_eq!(whole, read_all(data, 7));
+}
+
+/// Every request in `data`, arriving in pieces of `step` bytes, and how it ended.
+fn read_all(data: &[u8], step: usize) -> (Vec<Request>, Result<(), Malformed>) {
+    let mut reader = Reader::default();
+    let mut known = KnownHead::default();
+    let mut input = Vec::new();
+    let mut requests = Vec::new();
+    for piece in data.chunks(step.max(1)) {
+        input.extend_from_slice(piece);
+        if let Err(error) = read_more(&mut reader, &mut known, &mut input, &mut requests) {
+            return (requests, Err(error));
+        }
+    }
+    // Garbage without a line end is looked at again only when it has doubled.
+    reader.looked_at = 0;
+    let end = read_more(&mut reader, &mut known, &mut input, &mut requests);
+    (requests, end)
+}
+
+fn read_more(
+    reader: &mut Reader,
+    known: &mut KnownHead,
+    input: &mut Vec<u8>,
+    requests: &mut Vec<Request>,
+) -> Result<(), Malformed> {
+    loop {
+        let (taken, found) = reader.read(input, known)?;
+        input.drain(..taken);
+        match found {
+            Found::Request(request) => requests.push(request),
+            Found::ContinueWanted => {}
+            Found::Incomplete => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(route: Route) -> Request {
+        Request {
+            method: Method::Get,
+            route,
+            body: Body::Length(0),
+            keep_alive: true,
+            http10: false,
+            expects_continue: false,
+        }
+    }
+
+    /// The requests in `text`, checked to be the same when it is cut at every byte.
+    fn read(text: &str) -> (Vec<Request>, Result<(), Malformed>) {
+        fuzz_requests(text.as_bytes());
+        for cut in 0..text.len() {
+            let mut reader = Reader::default();
+            let mut known = KnownHead::default();
+            let (mut input, mut requests) = (text.as_bytes()[..cut].to_vec(), Vec::new());
+            let first = read_more(&mut reader, &mut known, &mut input, &mut requests);
+            input.extend_from_slice(&text.as_bytes()[cut..]);
+            let end =
+                first.and_then(|()| read_more(&mut reader, &mut known, &mut input, &mut requests));
+            assert_eq!(
+                (requests, end),
+                read_all(text.as_bytes(), text.len()),
+                "cut at {cut}"
+            );
+        }
+        read_all(text.as_bytes(), text.len())
+    }
+
+    #[test]
+    fn well_formed_requests_are_read() {
+        let null = get(Route::Null);
+        let post = Request {
+            method: Method::Post,
+            body: Body::Length(5),
+            ..null
+        };
+        let chunked = Request {
+            method: Method::Put,
+            body: Body::Chunked,
+            ..null
+        };
+        let cases = [
+            ("", vec![]),
+            ("\r\n\r\n", vec![]),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", vec![null]),
+            ("\r\n\nGET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n", vec![null]),
+            ("GET / HTTP/1.1\nHost: x\n\n", vec![null]),
+            (
+                "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /bytes/5 HTTP/1.1\r\nhost: y\r\n\r\n\
+                 GET / HTTP/1.1\r\nHost: x\r\n\r\nGET",
+                vec![null, get(Route::Bytes(5)), null],
+            ),
+            (
+                "GET / HTTP/1.1\r\nHost: x\r\nConnection: Foo, Close\r\n\r\n",
+                vec![Request {
+                    keep_alive: false,
+                    ..null
+                }],
+            ),
+            (
+                "GET / HTTP/1.0\r\n\r\n",
+                vec![Request {
+                    keep_alive: false,
+                    http10: true,
+                    ..null
+                }],
+            ),
+            (
+                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+                vec![Request {
+                    http10: true,
+                    ..null
+                }],
+            ),
+            (
+                "HEAD /status/404 HTTP/1.1\r\nHost: x\r\n\r\n",
+                vec![Request {
+                    method: Method::Head,
+                    ..get(Route::Status(404))
+                }],
+            ),
+            (
+                "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
+                vec![Request {
+                    method: Method::Other,
+                    ..get(Route::Unknown)
+                }],
+            ),
+            (
+                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n\
+                 12345GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                vec![post, null],
+            ),
+            (
+                "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n\
+                 5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                vec![chunked, null],
+            ),
+            (
+                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n1234",
+                vec![],
+            ),
+        ];
+        for (text, requests) in cases {
+            assert_eq!(read(text), (requests, Ok(())), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_requests_end_the_reading() {
+        let head = |lines: &str| format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
+        let cases = [
+            (
+                "\u{16}\u{3}\u{1}\u{2}".to_owned(),
+                Malformed::Head(httparse::Error::Token),
+            ),
+            (
+                "GET / HTTP/2.0\r\n\r\n".to_owned(),
+                Malformed::Head(httparse::Error::Version),
+            ),
+            ("GET / HTTP/1.1\r\n\r\n".to_owned(), Malformed::Host),
+            (head("Host: y\r\n"), Malformed::Host),
+            (
+                head("no colon\r\n"),
+                Malformed::Head(httparse::Error::HeaderName),
+            ),
+            (head("Content-Length: +5\r\n"), Malformed::ContentLength),
+            (head("Content-Length: \r\n"), Malformed::ContentLength),
+            (
+                head("Content-Length: 5\r\nContent-Length: 6\r\n"),
+                Malformed::ContentLength,
+            ),
+            (
+                head("Content-Length: 18446744073709551616\r\n"),
+                Malformed::ContentLength,
+            ),
+            (
+                head("Transfer-Encoding: gzip, chunked\r\n"),
+                Malformed::TransferEncoding,
+            ),
+            (
+                head("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+                Malformed::TransferEncoding,
+            ),
+            (
+                "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+                Malformed::TransferEncoding,
+            ),
+            (
+                head("Transfer-Encoding: chunked\r\n") + "x\r\n",
+                Malformed::Body(BodyError::ChunkSize),
+            ),
+        ];
+        for (text, error) in cases {
+            assert_eq!(read(&text), (vec![], Err(error)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn heads_are_bounded() {
+        let fields = "X: y\r\n".repeat(FIELDS_MAX);
+        let text = format!("GET / HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
+        let error = Malformed::Head(httparse::Error::TooManyHeaders);
+        assert_eq!(read_all(text.as_bytes(), 1).1, Err(error));
+
+        let longest = HEAD_BYTES_MAX - "GET / HTTP/1.1\r\nHost: \r\n\r\n".len();
+        for (length, end) in [
+            (longest, Ok(())),
+            (longest + 1, Err(Malformed::HeadTooLong)),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", "x".repeat(length));
+            for step in [text.len(), 1_000, 1] {
+                let (requests, outcome) = read_all(text.as_bytes(), step);
+                assert_eq!((requests.len(), outcome), (usize::from(end.is_ok()), end));
+            }
+        }
+    }
+
+    #[test]
+    fn continue_is_wanted_once_and_only_without_a_body() {
+        let head =
+            "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+        let mut known = KnownHead::default();
+        let mut reader = Reader::default();
+        let found = reader.read(head.as_bytes(), &mut known).unwrap();
+        assert_eq!(found, (head.len(), Found::ContinueWanted));
+        assert_eq!(
+            reader.read(b"", &mut known).unwrap(),
+            (0, Found::Incomplete)
+        );
+        assert_eq!(
+            reader.read(b"1", &mut known).unwrap(),
+            (1, Found::Incomplete)
+        );
+        assert!(matches!(
+            reader.read(b"2", &mut known).unwrap(),
+            (1, Found::Request(_))
+        ));
+        let with_body = format!("{head}1");
+        let found = reader.read(with_body.as_bytes(), &mut known).unwrap();
+        assert_eq!(found, (with_body.len(), Found::Incomplete));
+    }
+
+    #[test]
+    fn mutated_requests_read_the_same_in_pieces() {
+        let seed = b"POST /bytes/5 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
+            5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        for at in 0..seed.len() {
+            for byte in [b'\r', b'\n', b':', b' ', b'0', b'f', 0, 0xff] {
+                let mut data = seed.to_vec();
+                data[at] = byte;
+                fuzz_requests(&data);
+                data.truncate(at + 1);
+                fuzz_requests(&data);
+            }
+        }
+    }
+}

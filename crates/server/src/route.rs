@@ -1,0 +1,344 @@
+//! Which path asks for what: the routes of the reference server and their parameters.
+
+use crate::malformed::Kind;
+
+/// The largest body that a route sends, bytes.
+pub const BODY_BYTES_MAX: u64 = 1 << 30;
+/// The longest delay or interval of a route: one hour, nanoseconds.
+pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
+/// The most interim replies before one answer.
+pub const INTERIM_MAX: u16 = 1_000;
+
+/// Every route: its path pattern and what it does, in one line.
+pub const ROUTES: &[(&str, &str)] = &[
+    ("/", "null answer: 200 without a body"),
+    ("/bytes/N", "200 with a body of N bytes"),
+    ("/chunked/N", "the same in chunks of 16 KiB, with a trailer"),
+    (
+        "/status/N",
+        "an answer with status N (200 to 999) without a body",
+    ),
+    (
+        "/delay/TIME",
+        "null answer, TIME after the request was read",
+    ),
+    (
+        "/stall/SILENCE/PERIOD",
+        "null answer, but nothing in the first SILENCE of every PERIOD",
+    ),
+    ("/drip/N/TIME", "a body of N bytes, one byte per TIME"),
+    (
+        "/interim/N",
+        "N interim replies (100 and 103), then a null answer",
+    ),
+    ("/close", "null answer with Connection: close, then closes"),
+    (
+        "/http10",
+        "HTTP/1.0 reply whose body ends with the connection",
+    ),
+    (
+        "/http10-keepalive",
+        "HTTP/1.0 reply with a length, connection kept",
+    ),
+    ("/never", "reads and never answers"),
+    (
+        "/reset",
+        "ends the connection without an answer, by RST where the backend can",
+    ),
+    (
+        "/truncate/N",
+        "promises N bytes (1 or more), sends half of them, closes",
+    ),
+    ("/malformed/KIND", "an answer that breaks the protocol"),
+    ("/refuse-after/N", "null answer N times in all, then 503"),
+    (
+        "/refuse-after/N/close",
+        "null answer N times in all, then closes without an answer",
+    ),
+    (
+        "/random-close/PERCENT",
+        "null answer, or closes without one, for PERCENT of the requests",
+    ),
+    (
+        "/counters",
+        "JSON: what the server received and sent; not counted itself",
+    ),
+    ("/routes", "this list"),
+];
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Null,
+    Bytes(u64),
+    Chunked(u64),
+    Status(u16),
+    Delay { ns: u64 },
+    Stall { silence_ns: u64, period_ns: u64 },
+    Drip { bytes: u64, interval_ns: u64 },
+    Interim(u16),
+    Close,
+    Http10,
+    Http10KeepAlive,
+    Never,
+    Reset,
+    Truncate(u64),
+    Malformed(Kind),
+    RefuseAfter(Refusal),
+    RandomClose { percent: u8 },
+    Counters,
+    Routes,
+    Unknown,
+}
+
+/// The parameters of `/refuse-after`; requests with equal ones are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Refusal {
+    /// Requests that are answered.
+    pub(crate) after: u64,
+    /// Whether the others are closed on instead of being told 503.
+    pub(crate) close: bool,
+}
+
+impl Route {
+    /// The route of a request target (RFC 9112 section 3.2: origin or absolute form). What is
+    /// unknown, or has parameters out of range, is `Unknown`.
+    pub(crate) fn of(target: &str) -> Self {
+        let path = path(target);
+        if path == "/" {
+            return Self::Null;
+        }
+        path.strip_prefix('/')
+            .and_then(Self::named)
+            .unwrap_or(Self::Unknown)
+    }
+
+    fn named(path: &str) -> Option<Self> {
+        let mut parts = path.split('/');
+        let parts = [parts.next(), parts.next(), parts.next(), parts.next()];
+        Some(match parts {
+            [Some("bytes"), Some(bytes), None, _] => Self::Bytes(body_bytes(bytes)?),
+            [Some("chunked"), Some(bytes), None, _] => Self::Chunked(body_bytes(bytes)?),
+            [Some("status"), Some(status), None, _] => Self::Status(within(status, 200, 999)?),
+            [Some("delay"), Some(time), None, _] => Self::Delay {
+                ns: duration_ns(time)?,
+            },
+            [Some("stall"), Some(silence), Some(period), None] => {
+                let (silence_ns, period_ns) = (duration_ns(silence)?, duration_ns(period)?);
+                (period_ns > 0 && silence_ns <= period_ns).then_some(Self::Stall {
+                    silence_ns,
+                    period_ns,
+                })?
+            }
+            [Some("drip"), Some(bytes), Some(interval), None] => Self::Drip {
+                bytes: body_bytes(bytes)?,
+                interval_ns: duration_ns(interval)?,
+            },
+            [Some("interim"), Some(count), None, _] => {
+                Self::Interim(within(count, 0, INTERIM_MAX)?)
+            }
+            [Some("close"), None, ..] => Self::Close,
+            [Some("http10"), None, ..] => Self::Http10,
+            [Some("http10-keepalive"), None, ..] => Self::Http10KeepAlive,
+            [Some("never"), None, ..] => Self::Never,
+            [Some("reset"), None, ..] => Self::Reset,
+            [Some("truncate"), Some(bytes), None, _] => {
+                let promised = body_bytes(bytes)?;
+                (promised > 0).then_some(Self::Truncate(promised))?
+            }
+            [Some("malformed"), Some(kind), None, _] => Self::Malformed(Kind::named(kind)?),
+            [Some("refuse-after"), Some(after), None, _] => Self::RefuseAfter(Refusal {
+                after: count(after)?,
+                close: false,
+            }),
+            [Some("refuse-after"), Some(after), Some("close"), None] => {
+                Self::RefuseAfter(Refusal {
+                    after: count(after)?,
+                    close: true,
+                })
+            }
+            [Some("random-close"), Some(percent), None, _] => Self::RandomClose {
+                percent: within(percent, 0, 100)? as u8,
+            },
+            [Some("counters"), None, ..] => Self::Counters,
+            [Some("routes"), None, ..] => Self::Routes,
+            _ => return None,
+        })
+    }
+}
+
+/// The path of a request target, without the query.
+fn path(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((_, rest)) if !target.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
+        _ => target,
+    };
+    path.split('?').next().unwrap_or(path)
+}
+
+/// A number of digits only, so that neither a sign nor a blank passes.
+fn count(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
+}
+
+fn within(text: &str, least: u16, most: u16) -> Option<u16> {
+    let value = u16::try_from(count(text)?).ok()?;
+    (least..=most).contains(&value).then_some(value)
+}
+
+/// A number of bytes, with the suffixes k, m and g for powers of 1,024.
+fn body_bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'm' | b'M' => (&text[..text.len() - 1], 1 << 20),
+        b'g' | b'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    count(digits)?
+        .checked_mul(unit)
+        .filter(|bytes| *bytes <= BODY_BYTES_MAX)
+}
+
+/// A whole number with one of the units ns, us, ms, s, m.
+fn duration_ns(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit_ns = match unit {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        _ => return None,
+    };
+    count(number)?
+        .checked_mul(unit_ns)
+        .filter(|ns| *ns <= DURATION_NS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_name_routes() {
+        let cases = [
+            ("/", Route::Null),
+            ("/?x=1", Route::Null),
+            ("http://host:80", Route::Null),
+            ("http://host:80/bytes/3?q", Route::Bytes(3)),
+            ("/bytes/0", Route::Bytes(0)),
+            ("/bytes/10k", Route::Bytes(10_240)),
+            ("/bytes/1g", Route::Bytes(1 << 30)),
+            ("/chunked/2m", Route::Chunked(2 << 20)),
+            ("/status/200", Route::Status(200)),
+            ("/status/999", Route::Status(999)),
+            ("/delay/500us", Route::Delay { ns: 500_000 }),
+            (
+                "/delay/60m",
+                Route::Delay {
+                    ns: DURATION_NS_MAX,
+                },
+            ),
+            (
+                "/stall/100ms/1s",
+                Route::Stall {
+                    silence_ns: 100_000_000,
+                    period_ns: 1_000_000_000,
+                },
+            ),
+            (
+                "/drip/5/10ms",
+                Route::Drip {
+                    bytes: 5,
+                    interval_ns: 10_000_000,
+                },
+            ),
+            ("/interim/1000", Route::Interim(1_000)),
+            ("/close", Route::Close),
+            ("/http10", Route::Http10),
+            ("/http10-keepalive", Route::Http10KeepAlive),
+            ("/never", Route::Never),
+            ("/reset", Route::Reset),
+            ("/truncate/10", Route::Truncate(10)),
+            (
+                "/refuse-after/7",
+                Route::RefuseAfter(Refusal {
+                    after: 7,
+                    close: false,
+                }),
+            ),
+            (
+                "/refuse-after/7/close",
+                Route::RefuseAfter(Refusal {
+                    after: 7,
+                    close: true,
+                }),
+            ),
+            ("/random-close/100", Route::RandomClose { percent: 100 }),
+            ("/counters", Route::Counters),
+            ("/routes", Route::Routes),
+        ];
+        for (target, route) in cases {
+            assert_eq!(Route::of(target), route, "{target}");
+        }
+        assert!(matches!(
+            Route::of("/malformed/garbage"),
+            Route::Malformed(_)
+        ));
+    }
+
+    #[test]
+    fn what_is_unknown_or_out_of_range_is_no_route() {
+        for target in [
+            "",
+            "*",
+            "x",
+            "//",
+            "/x",
+            "/bytes",
+            "/bytes/",
+            "/bytes/x",
+            "/bytes/-1",
+            "/bytes/+1",
+            "/bytes/1g1",
+            "/bytes/2g",
+            "/bytes/99999999999999999999",
+            "/bytes/1/2",
+            "/status/199",
+            "/status/1000",
+            "/delay/5",
+            "/delay/ms",
+            "/delay/61m",
+            "/stall/1s",
+            "/stall/2s/1s",
+            "/stall/0s/0s",
+            "/drip/5",
+            "/interim/1001",
+            "/close/x",
+            "/truncate/0",
+            "/malformed/none",
+            "/refuse-after/1/x",
+            "/random-close/101",
+            "/counters/x",
+        ] {
+            assert_eq!(Route::of(target), Route::Unknown, "{target}");
+        }
+    }
+
+    #[test]
+    fn every_route_is_documented() {
+        let documentation = include_str!("lib.rs");
+        for (pattern, _) in ROUTES {
+            assert!(documentation.contains(&format!("`{pattern}`")), "{pattern}");
+        }
+        for kind in Kind::all() {
+            assert!(
+                documentation.contains(&format!("`{}`", kind.name())),
+                "{}",
+                kind.name()
+            );
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Starting and stopping the server: sockets, backends, threads.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use brunt_engine::backend::epoll::Epoll;
+use brunt_engine::backend::uring::Uring;
+use brunt_engine::{socket, threads};
+
+use crate::counters::{Counters, Shared};
+use crate::worker::Worker;
+
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A TCP address; port 0 lets the kernel choose.
+    Tcp(SocketAddr),
+    /// The path of a Unix stream socket. A socket left there by a server that is gone is replaced.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(formatter),
+            Self::Unix(path) => path.display().fmt(formatter),
+        }
+    }
+}
+
+/// Which kernel interface to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// io_uring where the kernel allows it, else epoll.
+    #[default]
+    Auto,
+    /// io_uring or nothing.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+/// The kernel interface in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+impl fmt::Display for BackendKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+        })
+    }
+}
+
+/// What is to be decided before the server starts.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen.
+    pub address: ListenAddress,
+    /// Threads that serve, each on its own.
+    pub workers: NonZeroU32,
+    /// Which kernel interface to use.
+    pub backend: BackendChoice,
+    /// The most connections at a time, in the whole process; further ones wait to be accepted.
+    /// Dealt out evenly to the workers, at least one each.
+    pub connections_max: u32,
+}
+
+impl Options {
+    /// The default of `connections_max`.
+    pub const CONNECTIONS_MAX: u32 = 100_000;
+
+    /// One worker at `address`, the rest by default.
+    pub fn new(address: ListenAddress) -> Self {
+        Self {
+            address,
+            workers: NonZeroU32::MIN,
+            backend: BackendChoice::Auto,
+            connections_max: Self::CONNECTIONS_MAX,
+        }
+    }
+}
+
+/// Why the server could not be started, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The listening socket could not be made.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address that was asked for.
+        address: ListenAddress,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The chosen backend does not work here.
+    #[error("cannot use {backend}")]
+    Backend {
+        /// The backend.
+        backend: BackendKind,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No thread could be started.
+    #[error("cannot start a worker")]
+    Thread(#[source] io::Error),
+    /// A worker's backend failed while it served.
+    #[error("a worker failed")]
+    Worker(#[source] io::Error),
+    /// A worker panicked.
+    #[error("a worker panicked")]
+    Panicked,
+}
+
+/// Starts the server; when it returns, connections are accepted.
+///
+/// # Errors
+///
+/// The address cannot be listened on, the backend does not work, or no thread can be started.
+/// Nothing is left running then.
+pub fn start(options: &Options) -> Result<Running, ServeError> {
+    let workers = options.workers.get();
+    let Listeners { sockets, address } =
+        listen(&options.address, workers).map_err(|source| ServeError::Listen {
+            address: options.address.clone(),
+            source,
+        })?;
+    let connections_max = (options.connections_max / workers).max(1);
+    let socket_file = match &address {
+        ListenAddress::Unix(path) => Some(SocketFile(path.clone())),
+        ListenAddress::Tcp(_) => None,
+    };
+    let mut running = Running {
+        address,
+        backend: BackendKind::Epoll,
+        shared: Arc::new(Shared::new(workers as usize)),
+        threads: Vec::new(),
+        _socket_file: socket_file,
+    };
+    let mut choice = options.backend;
+    for (index, socket) in sockets.into_iter().enumerate() {
+        let place = Place {
+            shared: Arc::clone(&running.shared),
+            index,
+            socket,
+            connections_max,
+        };
+        let (backend, thread) = start_worker(place, choice)?;
+        running.threads.push(thread);
+        running.backend = backend;
+        // The first worker decides for all.
+        choice = match backend {
+            BackendKind::Uring => BackendChoice::Uring,
+            BackendKind::Epoll => BackendChoice::Epoll,
+        };
+    }
+    Ok(running)
+}
+
+/// A server that runs. It stops when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    address: ListenAddress,
+    backend: BackendKind,
+    shared: Arc<Shared>,
+    threads: Vec<Thread>,
+    _socket_file: Option<SocketFile>,
+}
+
+/// The file of a Unix socket, which goes with the server.
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody else may have removed it already.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Running {
+    /// Where the server listens, with the port that the kernel chose.
+    pub fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    /// The kernel interface in use.
+    pub fn backend(&self) -> BackendKind {
+        self.backend
+    }
+
+    /// Exact totals as of now.
+    pub fn counters(&self) -> Counters {
+        self.shared.totals()
+    }
+
+    /// Whether all workers still serve.
+    pub fn is_healthy(&self) -> bool {
+        self.threads.iter().all(|thread| !thread.is_finished())
+    }
+
+    /// Closes everything and gives the final totals, within about 100 ms.
+    ///
+    /// # Errors
+    ///
+    /// A worker failed while it served.
+    pub fn stop(mut self) -> Result<Counters, ServeError> {
+        self.join()?;
+        Ok(self.shared.totals())
+    }
+
+    fn join(&mut self) -> Result<(), ServeError> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let mut outcome = Ok(());
+        for thread in self.threads.drain(..) {
+            let result = match thread.join() {
+                Ok(result) => result.map_err(ServeError::Worker),
+                Err(_) => Err(ServeError::Panicked),
+            };
+            outcome = outcome.and(result);
+        }
+        outcome
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever drops it does not ask how it ended.
+        let _ = self.join();
+    }
+}
+
+/// Where a worker belongs, and what it needs.
+struct Place {
+    shared: Arc<Shared>,
+    index: usize,
+    socket: Arc<OwnedFd>,
+    connections_max: u32,
+}
+
+type Thread = JoinHandle<io::Result<()>>;
+
+/// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
+fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thread), ServeError> {
+    let (ready, told) = mpsc::channel();
+    let name = format!("serve-{}", place.index);
+    let body = move || {
+        let outcome = match choice {
+            BackendChoice::Epoll => serve_epoll(&place, &ready),
+            BackendChoice::Uring => serve_uring(&place, &ready).or_else(|refusal| {
+                // Nobody is told only when `start` has given up.
+                let _ = ready.send(Err((BackendKind::Uring, refusal)));
+                Ok(Ok(()))
+            }),
+            BackendChoice::Auto => {
+                serve_uring(&place, &ready).or_else(|_| serve_epoll(&place, &ready))
+            }
+        };
+        outcome.unwrap_or_else(|refusal| {
+            let _ = ready.send(Err((BackendKind::Epoll, refusal)));
+            Ok(())
+        })
+    };
+    let thread = threads::spawn(&name, body).map_err(ServeError::Thread)?;
+    match told.recv() {
+        Ok(Ok(kind)) => Ok((kind, thread)),
+        Ok(Err((backend, source))) => Err(ServeError::Backend { backend, source }),
+        Err(_) => Err(ServeError::Panicked),
+    }
+}
+
+/// Who learns whether a worker's backend works.
+type Ready = mpsc::Sender<Result<BackendKind, (BackendKind, io::Error)>>;
+
+/// Serves on io_uring. The outer error is that the backend could not be set up, the inner one that
+/// it failed later.
+fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
+    let backend = Uring::new(place.connections_max)?;
+    let worker = Worker::new(
+        backend,
+        place.socket.as_fd(),
+        &place.shared,
+        place.index,
+        place.connections_max,
+    )?;
+    Ok(serve(worker, BackendKind::Uring, ready))
+}
+
+/// The same on epoll.
+fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
+    let worker = Worker::new(
+        Epoll::new()?,
+        place.socket.as_fd(),
+        &place.shared,
+        place.index,
+        place.connections_max,
+    )?;
+    Ok(serve(worker, BackendKind::Epoll, ready))
+}
+
+fn serve<B: brunt_engine::backend::Backend>(
+    mut worker: Worker<'_, B>,
+    kind: BackendKind,
+    ready: &Ready,
+) -> io::Result<()> {
+    if ready.send(Ok(kind)).is_err() {
+        return Ok(());
+    }
+    worker.run()
+}
+
+/// A listening socket per worker (several may be one and the same), and where they listen.
+struct Listeners {
+    sockets: Vec<Arc<OwnedFd>>,
+    address: ListenAddress,
+}
+
+fn listen(address: &ListenAddress, workers: u32) -> io::Result<Listeners> {
+    match address {
+        ListenAddress::Unix(path) => {
+            let socket = Arc::new(listen_unix(path)?);
+            let sockets = (0..workers).map(|_| Arc::clone(&socket)).collect();
+            Ok(Listeners {
+                sockets,
+                address: address.clone(),
+            })
+        }
+        ListenAddress::Tcp(address) => {
+            let shares = workers > 1;
+            if shares && address.port() != 0 {
+                // Sharing would also let a second server in beside a first one, unnoticed.
+                drop(socket::listen_tcp(*address, false)?);
+            }
+            let first = socket::listen_tcp(*address, shares)?;
+            let address = socket::local_address(first.as_fd())?;
+            let mut sockets = vec![Arc::new(first)];
+            for _ in 1..workers {
+                sockets.push(Arc::new(socket::listen_tcp(address, true)?));
+            }
+            Ok(Listeners {
+                sockets,
+                address: ListenAddress::Tcp(address),
+            })
+        }
+    }
+}
+
+fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
+    match socket::listen_unix(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
+            std::fs::remove_file(path)?;
+            socket::listen_unix(path)
+        }
+        outcome => outcome,
+    }
+}
+
+/// Whether `path` is a socket that nobody listens on.
+fn is_abandoned(path: &Path) -> bool {
+    matches!(
+        std::os::unix::net::UnixStream::connect(path),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
+    )
+}

@@ -1,0 +1,245 @@
+//! Replies that take more than one send, or time.
+
+use crate::counters::WorkerCounters;
+use crate::malformed::Kind;
+use crate::reply::{self, Length};
+use crate::request::Request;
+
+/// Bytes of data in one chunk of `/chunked`.
+const CHUNK_BYTES: u64 = 16 * 1024;
+
+/// What becomes of a connection after a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The next request is read.
+    #[default]
+    KeepOpen,
+    Close,
+    /// Closed in the way that loses what is under way.
+    Reset,
+}
+
+impl After {
+    /// As the client asked.
+    pub(crate) fn request(request: &Request) -> Self {
+        if request.keep_alive {
+            Self::KeepOpen
+        } else {
+            Self::Close
+        }
+    }
+}
+
+/// The rest of a reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    /// A null answer at an instant.
+    NullAt { at_ns: u64, request: Request },
+    /// Bytes of the pattern.
+    Pattern {
+        position: u64,
+        end: u64,
+        after: After,
+    },
+    /// Chunks of the pattern, then the last chunk with a trailer.
+    Chunks {
+        position: u64,
+        end: u64,
+        after: After,
+    },
+    /// One byte of the pattern per interval, the first at `next_ns`.
+    Drip {
+        position: u64,
+        end: u64,
+        next_ns: u64,
+        interval_ns: u64,
+        after: After,
+    },
+    /// A malformed answer without end.
+    Endless(Kind),
+    /// Nothing, until the client leaves.
+    Silence,
+    /// Nothing more.
+    End(After),
+}
+
+/// What to do next for a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Send this part of the pattern payload.
+    Pattern { start: u32, end: u32 },
+    /// Send the bytes that were appended.
+    Bytes,
+    /// Come back at this instant.
+    Wait { until_ns: u64 },
+    /// Do nothing more.
+    Silence,
+    /// The reply is complete.
+    Done(After),
+}
+
+impl Stream {
+    /// Goes on by one step, at `now_ns`.
+    pub(crate) fn step(
+        &mut self,
+        now_ns: u64,
+        out: &mut Vec<u8>,
+        counters: &WorkerCounters,
+    ) -> Step {
+        match self {
+            Self::NullAt { at_ns, .. } if now_ns < *at_ns => Step::Wait { until_ns: *at_ns },
+            Self::NullAt { request, .. } => {
+                let after = After::request(request);
+                counters.reply(200);
+                reply::write_head(out, request, 200, Length::Bytes(0), request.keep_alive);
+                *self = Self::End(after);
+                Step::Bytes
+            }
+            Self::Pattern {
+                position,
+                end,
+                after,
+            } => {
+                let length = (*end - *position).min(reply::PIECE_BYTES_MAX);
+                if length == 0 {
+                    return Step::Done(*after);
+                }
+                let start = reply::pattern_start(*position);
+                *position += length;
+                Step::Pattern {
+                    start,
+                    end: start + length as u32,
+                }
+            }
+            Self::Chunks {
+                position,
+                end,
+                after,
+            } => {
+                let chunk_end = (*position + CHUNK_BYTES).min(*end);
+                write_chunk(out, *position, chunk_end);
+                *position = chunk_end;
+                if chunk_end == *end {
+                    out.extend_from_slice(b"0\r\nBrunt-Length: ");
+                    reply::write_decimal(out, *end);
+                    out.extend_from_slice(b"\r\n\r\n");
+                    *self = Self::End(*after);
+                }
+                Step::Bytes
+            }
+            Self::Drip {
+                position,
+                end,
+                after,
+                ..
+            } if position == end => Step::Done(*after),
+            Self::Drip { next_ns, .. } if now_ns < *next_ns => Step::Wait { until_ns: *next_ns },
+            Self::Drip {
+                position,
+                next_ns,
+                interval_ns,
+                ..
+            } => {
+                out.push(reply::pattern_byte(*position));
+                *position += 1;
+                // From the planned instant, so that delays do not add up.
+                *next_ns = next_ns.saturating_add(*interval_ns);
+                Step::Bytes
+            }
+            Self::Endless(kind) => {
+                kind.write_more(out);
+                Step::Bytes
+            }
+            Self::Silence => Step::Silence,
+            Self::End(after) => Step::Done(*after),
+        }
+    }
+}
+
+/// Appends a chunk (RFC 9112 section 7.1), unless it would be the last one.
+fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64) {
+    if position == end {
+        return;
+    }
+    out.extend_from_slice(format!("{:x}\r\n", end - position).as_bytes());
+    reply::write_pattern(out, position, end);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a stream in virtual time; the bytes, the instant of the end, and what comes after.
+    fn run(mut stream: Stream) -> (Vec<u8>, u64, After) {
+        let counters = WorkerCounters::default();
+        let payload = reply::pattern_payload();
+        let (mut now_ns, mut out) = (0, Vec::new());
+        loop {
+            match stream.step(now_ns, &mut out, &counters) {
+                Step::Pattern { start, end } => {
+                    out.extend_from_slice(&payload[start as usize..end as usize]);
+                }
+                Step::Bytes => {}
+                Step::Wait { until_ns } => now_ns = until_ns,
+                Step::Silence => return (out, now_ns, After::Close),
+                Step::Done(after) => return (out, now_ns, after),
+            }
+        }
+    }
+
+    #[test]
+    fn long_bodies_are_the_pattern() {
+        for end in [
+            0,
+            1,
+            26,
+            reply::PIECE_BYTES_MAX,
+            3 * reply::PIECE_BYTES_MAX + 5,
+        ] {
+            let mut expected = Vec::new();
+            reply::write_pattern(&mut expected, 0, end);
+            let stream = Stream::Pattern {
+                position: 0,
+                end,
+                after: After::KeepOpen,
+            };
+            assert_eq!(run(stream), (expected.clone(), 0, After::KeepOpen));
+            // Chunks, taken apart again.
+            let stream = Stream::Chunks {
+                position: 0,
+                end,
+                after: After::Close,
+            };
+            let (chunks, _, after) = run(stream);
+            assert_eq!(after, After::Close);
+            let (mut rest, mut body) = (&chunks[..], Vec::new());
+            loop {
+                let line = rest.iter().position(|byte| *byte == b'\r').unwrap();
+                let size = std::str::from_utf8(&rest[..line]).unwrap();
+                let size = usize::from_str_radix(size, 16).unwrap();
+                rest = &rest[line + 2..];
+                if size == 0 {
+                    break;
+                }
+                body.extend_from_slice(&rest[..size]);
+                assert_eq!(&rest[size..size + 2], b"\r\n");
+                rest = &rest[size + 2..];
+            }
+            assert_eq!(rest, format!("Brunt-Length: {end}\r\n\r\n").as_bytes());
+            assert_eq!(body, expected);
+        }
+    }
+
+    #[test]
+    fn a_drip_takes_its_time() {
+        let stream = Stream::Drip {
+            position: 0,
+            end: 3,
+            next_ns: 10,
+            interval_ns: 10,
+            after: After::KeepOpen,
+        };
+        assert_eq!(run(stream), (b"abc".to_vec(), 30, After::KeepOpen));
+    }
+}

@@ -1,0 +1,149 @@
+//! A backend without a kernel: what clients do is scripted, and time is virtual.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
+use brunt_engine::tcp_info::TcpInfo;
+
+/// What the server did on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) sent: Vec<u8>,
+    /// The parts of `sent` as they were handed over: the instant and the length.
+    pub(super) sends: Vec<(u64, usize)>,
+    /// How many of them were parts of a payload.
+    pub(super) shared_sends: usize,
+    pub(super) closed: bool,
+    /// A send that the peer does not take yet.
+    pub(super) held: bool,
+}
+
+/// The scripted backend.
+#[derive(Debug, Default)]
+pub(super) struct Scripted {
+    pub(super) now_ns: u64,
+    pub(super) offered: VecDeque<Slot>,
+    pub(super) seen: BTreeMap<Slot, Seen>,
+    /// Whether peers take what is sent at once.
+    pub(super) hold_sends: bool,
+    events: VecDeque<(Event, Vec<u8>)>,
+    received: Vec<u8>,
+    payloads: Vec<Vec<u8>>,
+}
+
+impl Scripted {
+    /// A client connects.
+    pub(super) fn connect(&mut self) -> Slot {
+        let slot = self.offered.pop_front().expect("the server offers a slot");
+        self.seen.insert(slot, Seen::default());
+        self.events.push_back((Event::Accepted(slot), Vec::new()));
+        slot
+    }
+
+    /// Something happens to a connection.
+    pub(super) fn happen(&mut self, event: Event) {
+        self.events.push_back((event, Vec::new()));
+    }
+
+    /// Bytes arrive.
+    pub(super) fn arrive(&mut self, slot: Slot, bytes: &[u8]) {
+        self.events
+            .push_back((Event::Received(slot), bytes.to_vec()));
+    }
+
+    /// The peers take what was held.
+    pub(super) fn release(&mut self) {
+        self.hold_sends = false;
+        for (slot, seen) in &mut self.seen {
+            if std::mem::take(&mut seen.held) {
+                self.events.push_back((Event::Sent(*slot), Vec::new()));
+            }
+        }
+    }
+}
+
+impl Backend for Scripted {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+        self.payloads.push(bytes);
+        PayloadId(self.payloads.len() as u32 - 1)
+    }
+
+    fn open(&mut self, _: Slot, _: &Peer, _: Option<SocketAddr>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn listen(&mut self, _: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn accept(&mut self, slot: Slot) {
+        self.offered.push_back(slot);
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        let seen = self.seen.get_mut(&slot).expect("connected");
+        assert!(
+            !seen.held && !seen.closed,
+            "one send at a time, none after close"
+        );
+        let before = seen.sent.len();
+        match outgoing {
+            Outgoing::Shared {
+                payload,
+                start,
+                end,
+            } => {
+                assert!(start < end);
+                let payload = &self.payloads[payload.0 as usize];
+                seen.sent
+                    .extend_from_slice(&payload[start as usize..end as usize]);
+                seen.shared_sends += 1;
+            }
+            Outgoing::Owned(bytes) => seen.sent.extend_from_slice(&bytes),
+        }
+        seen.sends.push((self.now_ns, seen.sent.len() - before));
+        seen.held = self.hold_sends;
+        if !self.hold_sends {
+            self.events.push_back((Event::Sent(slot), Vec::new()));
+        }
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.seen.get_mut(&slot).expect("connected").closed = true;
+        self.events.retain(|(event, _)| event.slot() != slot);
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        if self.events.is_empty() {
+            self.now_ns = self
+                .now_ns
+                .max(until_ns.expect("a worker looks at its stop flag"));
+        }
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        let (event, received) = self.events.pop_front()?;
+        self.received = received;
+        Some(event)
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn tcp_info(&self, _: Slot) -> Option<TcpInfo> {
+        None
+    }
+}

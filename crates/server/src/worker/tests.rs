@@ -1,0 +1,544 @@
+//! Every route and every way of asking, against the scripted backend.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use brunt_engine::backend::{Event, Slot};
+
+use super::scripted::{Scripted, Seen};
+use super::*;
+use crate::connection::INPUT_BYTES_MAX;
+use crate::counters::Counters;
+use crate::malformed::Kind;
+use crate::reply::{NULL_ANSWERS_MAX, pattern_byte};
+
+const MS: u64 = 1_000_000;
+const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
+const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// A worker and its scripted clients.
+struct Site<'a> {
+    worker: Worker<'a, Scripted>,
+}
+
+impl<'a> Site<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self::with_limit(shared, 1_000)
+    }
+
+    fn with_limit(shared: &'a Shared, connections_max: u32) -> Self {
+        let listener = File::open("/dev/null").unwrap();
+        let backend = Scripted::default();
+        let mut worker =
+            Worker::new(backend, listener.as_fd(), shared, 0, connections_max).unwrap();
+        worker.turn().unwrap();
+        Self { worker }
+    }
+
+    fn script(&mut self) -> &mut Scripted {
+        &mut self.worker.backend
+    }
+
+    fn turns(&mut self, count: u32) -> &mut Self {
+        for _ in 0..count {
+            self.worker.turn().unwrap();
+        }
+        self
+    }
+
+    fn connect(&mut self) -> Slot {
+        let slot = self.script().connect();
+        self.turns(1);
+        slot
+    }
+
+    fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.script().arrive(slot, bytes.as_ref());
+        self.turns(1)
+    }
+
+    fn seen(&mut self, slot: Slot) -> &Seen {
+        &self.worker.backend.seen[&slot]
+    }
+
+    fn text(&mut self, slot: Slot) -> String {
+        String::from_utf8_lossy(&self.seen(slot).sent).into_owned()
+    }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
+}
+
+fn body(bytes: u64) -> String {
+    (0..bytes)
+        .map(|position| char::from(pattern_byte(position)))
+        .collect()
+}
+
+/// Whether the equation of the counters holds, for a server with nothing under way.
+fn assert_balanced(counters: &Counters) {
+    assert_eq!(
+        counters.requests + counters.requests_malformed,
+        counters.replies + counters.faults + counters.requests_abandoned,
+        "{counters:?}"
+    );
+}
+
+/// What one request gets on a connection of its own: the bytes, and whether it is closed then.
+fn exchange(request: &str) -> (String, bool) {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    site.say(slot, request).turns(200);
+    let outcome = (site.text(slot), site.seen(slot).closed);
+    let counters = shared.totals();
+    assert_balanced(&counters);
+    assert_eq!(
+        counters.requests + counters.requests_malformed,
+        1,
+        "{request:?}"
+    );
+    assert_eq!(counters.bytes_received, request.len() as u64);
+    assert_eq!(counters.bytes_sent, outcome.0.len() as u64, "{request:?}");
+    assert_eq!(counters.connections_live, u64::from(!outcome.1));
+    outcome
+}
+
+#[test]
+fn routes_answer_as_documented() {
+    let sized = |bytes| format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}", body(bytes));
+    let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
+    let cases = [
+        ("/", NULL.to_owned(), false),
+        ("/?query", NULL.to_owned(), false),
+        ("/bytes/0", sized(0), false),
+        ("/bytes/30", sized(30), false),
+        ("/bytes/1m", sized(1 << 20), false),
+        (
+            "/chunked/0",
+            format!("{chunked}0\r\nBrunt-Length: 0\r\n\r\n"),
+            false,
+        ),
+        (
+            "/chunked/30",
+            format!(
+                "{chunked}1e\r\n{}\r\n0\r\nBrunt-Length: 30\r\n\r\n",
+                body(30)
+            ),
+            false,
+        ),
+        (
+            "/status/204",
+            "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
+            false,
+        ),
+        (
+            "/status/404",
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            false,
+        ),
+        (
+            "/status/799",
+            "HTTP/1.1 799 \r\nContent-Length: 0\r\n\r\n".to_owned(),
+            false,
+        ),
+        ("/delay/1s", NULL.to_owned(), false),
+        ("/stall/1s/1s", NULL.to_owned(), false),
+        ("/drip/3/1ms", sized(3), false),
+        (
+            "/interim/2",
+            format!(
+                "HTTP/1.1 100 Continue\r\n\r\n\
+                 HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n{NULL}"
+            ),
+            false,
+        ),
+        ("/close", NULL_CLOSE.to_owned(), true),
+        (
+            "/http10",
+            format!("HTTP/1.0 200 OK\r\n\r\n{}", body(26)),
+            true,
+        ),
+        (
+            "/http10-keepalive",
+            format!(
+                "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n{}",
+                body(26)
+            ),
+            false,
+        ),
+        ("/never", String::new(), false),
+        ("/reset", String::new(), true),
+        (
+            "/truncate/9",
+            format!("{OK_HEAD}Content-Length: 9\r\n\r\n{}", body(4)),
+            true,
+        ),
+        (
+            "/truncate/100k",
+            format!("{OK_HEAD}Content-Length: 102400\r\n\r\n{}", body(51_200)),
+            true,
+        ),
+        ("/refuse-after/1", NULL.to_owned(), false),
+        ("/refuse-after/0/close", String::new(), true),
+        ("/random-close/0", NULL.to_owned(), false),
+        ("/random-close/100", String::new(), true),
+    ];
+    for (path, text, closed) in cases {
+        assert_eq!(exchange(&get(path)), (text, closed), "{path}");
+    }
+    let (text, _) = exchange(&get("/refuse-after/0"));
+    assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\nContent-Length: "));
+    let (text, closed) = exchange(&get("/nowhere"));
+    assert!(text.starts_with("HTTP/1.1 404 Not Found\r\nContent-Length: ") && !closed);
+    let (text, _) = exchange(&get("/routes"));
+    assert!(text.contains("/refuse-after/N/close") && text.contains("endless-trailers"));
+}
+
+#[test]
+fn the_way_of_asking_shapes_the_answer() {
+    let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let old = |path: &str| format!("GET {path} HTTP/1.0\r\n\r\n");
+    let cases = [
+        (
+            head("/bytes/30"),
+            format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
+            false,
+        ),
+        (
+            head("/drip/5/1s"),
+            format!("{OK_HEAD}Content-Length: 5\r\n\r\n"),
+            false,
+        ),
+        (
+            head("/chunked/30"),
+            format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n"),
+            false,
+        ),
+        (old("/"), NULL_CLOSE.to_owned(), true),
+        (old("/interim/2"), NULL_CLOSE.to_owned(), true),
+        (
+            old("/chunked/5"),
+            format!("{OK_HEAD}Connection: close\r\n\r\nabcde"),
+            true,
+        ),
+        (
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+            format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"),
+            false,
+        ),
+        (
+            "GET /delay/1ms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
+            NULL_CLOSE.to_owned(),
+            true,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
+            NULL.into(),
+            false,
+        ),
+        (
+            "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                .to_owned(),
+            NULL.into(),
+            false,
+        ),
+    ];
+    for (request, text, closed) in cases {
+        assert_eq!(exchange(&request), (text, closed), "{request:?}");
+    }
+    let (text, closed) = exchange("GET / HTTP/1.1\r\n\r\n");
+    assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n") && closed);
+    assert!(text.contains("\r\nConnection: close\r\n"));
+}
+
+#[test]
+fn malformed_answers_end_as_documented() {
+    for kind in Kind::all() {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = site.connect();
+        site.say(slot, get(&format!("/malformed/{}", kind.name())))
+            .turns(3);
+        let mut start = Vec::new();
+        kind.write(&mut start);
+        assert!(site.seen(slot).sent.starts_with(&start), "{}", kind.name());
+        // A client that leaves ends even what has no end.
+        site.script().happen(Event::Ended(slot));
+        site.script().happen(Event::SendFailed(slot, 32));
+        site.turns(1);
+        assert!(site.seen(slot).closed, "{}", kind.name());
+        assert_eq!(shared.totals().faults_by_kind["malformed"], 1);
+    }
+}
+
+#[test]
+fn timed_answers_come_at_their_instant() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    let mut answered = |path: &str, at_ns: u64| {
+        site.script().now_ns = at_ns;
+        let before = site.seen(slot).sends.len();
+        site.say(slot, get(path)).turns(10);
+        let sends: Vec<u64> = site.seen(slot).sends[before..]
+            .iter()
+            .map(|send| send.0)
+            .collect();
+        sends
+    };
+    let second = 1_000 * MS;
+    assert_eq!(
+        answered("/delay/500us", 100 * second),
+        [100 * second + 500_000]
+    );
+    assert_eq!(answered("/delay/0ms", 200 * second), [200 * second]);
+    assert_eq!(
+        answered("/stall/100ms/1s", 300 * second),
+        [300 * second + 100 * MS]
+    );
+    assert_eq!(
+        answered("/stall/100ms/1s", 400 * second + 99 * MS),
+        [400 * second + 100 * MS]
+    );
+    let after_silence = 500 * second + 100 * MS;
+    assert_eq!(answered("/stall/100ms/1s", after_silence), [after_silence]);
+    let start = 600 * second;
+    let drips = [start, start + 10 * MS, start + 20 * MS, start + 30 * MS];
+    assert_eq!(answered("/drip/3/10ms", start), drips);
+}
+
+#[test]
+fn pipelined_null_requests_share_one_send_without_a_copy() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    let many = NULL_ANSWERS_MAX as usize + 10;
+    site.say(slot, get("/").repeat(3)).turns(2);
+    assert_eq!(
+        (site.text(slot), site.seen(slot).sends.len()),
+        (NULL.repeat(3), 1)
+    );
+    site.say(slot, get("/").repeat(many)).turns(2);
+    assert_eq!(site.text(slot), NULL.repeat(3 + many));
+    let seen = site.seen(slot);
+    assert_eq!((seen.sends.len(), seen.shared_sends), (3, 3));
+    assert!(
+        site.worker.connections[slot.0 as usize].work.is_none(),
+        "idle again"
+    );
+    assert_eq!(shared.totals().replies_by_status[&200], 3 + many as u64);
+}
+
+#[test]
+fn any_cut_and_any_pace_give_the_same_answers() {
+    let requests = [
+        get("/"),
+        get("/bytes/40k"),
+        "POST /status/201 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345".to_owned(),
+        get("/delay/1ms"),
+        get("/"),
+        "PUT /chunked/20k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\n12345\r\n0\r\n\r\n"
+            .to_owned(),
+        get("/drip/2/1ms"),
+        get("/close"),
+        get("/never to be answered"),
+    ]
+    .concat();
+    let run = |pieces: &[&str], hold: bool| {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = site.connect();
+        site.script().hold_sends = hold;
+        for piece in pieces {
+            site.say(slot, piece);
+        }
+        site.script().release();
+        site.turns(40);
+        assert!(site.seen(slot).closed);
+        assert_balanced(&shared.totals());
+        assert_eq!(shared.totals().requests, 8);
+        site.text(slot)
+    };
+    let whole = run(&[&requests], false);
+    assert_eq!(whole.matches("HTTP/1.1 20").count(), 8);
+    for cut in 1..requests.len() {
+        let (first, second) = requests.split_at(cut);
+        assert_eq!(run(&[first, second], false), whole, "cut at {cut}");
+        assert_eq!(run(&[first, second], true), whole, "cut at {cut}, slow");
+    }
+}
+
+#[test]
+fn a_body_is_waited_for_and_asked_for() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    let head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
+    site.say(slot, head).turns(1);
+    assert_eq!(site.text(slot), "HTTP/1.1 100 Continue\r\n\r\n");
+    site.say(slot, "1234").turns(1);
+    assert_eq!(shared.totals().requests, 0, "not complete");
+    site.say(slot, "56789").turns(1);
+    assert!(site.text(slot).ends_with(NULL));
+    let counters = shared.totals();
+    assert_eq!(
+        (
+            counters.requests,
+            counters.replies_interim,
+            counters.replies
+        ),
+        (1, 1, 1)
+    );
+    assert_eq!(counters.requests_by_method["POST"], 1);
+}
+
+#[test]
+fn counters_do_not_count_themselves() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    let asked = [
+        get("/"),
+        get("/counters"),
+        get("/bytes/5"),
+        get("/counters"),
+    ]
+    .concat();
+    site.say(slot, &asked).turns(2);
+    let text = site.text(slot);
+    let reports: Vec<Counters> = text
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [first, second] = &reports[..] else {
+        panic!("{text}")
+    };
+    assert_eq!(
+        (first.requests, first.replies, first.bytes_sent),
+        (1, 1, NULL.len() as u64)
+    );
+    assert_eq!(
+        (second.requests, second.replies, second.counters_requests),
+        (2, 2, 2)
+    );
+    let sized = format!("{OK_HEAD}Content-Length: 5\r\n\r\nabcde");
+    assert_eq!(second.bytes_sent, (NULL.len() + sized.len()) as u64);
+    assert_eq!(
+        second.bytes_received,
+        (get("/").len() + get("/bytes/5").len()) as u64
+    );
+    assert_eq!(&shared.totals(), second);
+}
+
+#[test]
+fn a_client_that_leaves_is_let_go() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let left_at = [
+        "",
+        "GET",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
+    ];
+    for said in left_at {
+        let slot = site.connect();
+        site.say(slot, said);
+        site.script().happen(Event::Ended(slot));
+        assert!(site.turns(1).seen(slot).closed, "{said:?}");
+    }
+    // Half-closed clients still get what they asked for.
+    let slot = site.connect();
+    site.script().arrive(slot, get("/delay/5ms").as_bytes());
+    site.script().happen(Event::Ended(slot));
+    site.turns(5);
+    assert_eq!(
+        (site.text(slot), site.seen(slot).closed),
+        (NULL.to_owned(), true)
+    );
+    // A lost connection leaves no timer behind.
+    let slot = site.connect();
+    site.say(slot, get("/delay/60m"));
+    assert_eq!(site.worker.wakes.len(), 1);
+    site.script().happen(Event::ReceiveFailed(slot, 104));
+    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.worker.wakes.is_empty());
+    let counters = shared.totals();
+    assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
+    assert_balanced(&counters);
+    assert_eq!(
+        (counters.connections_accepted, counters.connections_live),
+        (5, 0)
+    );
+}
+
+#[test]
+fn input_behind_an_unfinished_reply_is_bounded() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    site.say(slot, get("/delay/60m"));
+    let piece = vec![b'x'; 64 * 1024];
+    for _ in 0..INPUT_BYTES_MAX / piece.len() {
+        site.say(slot, &piece);
+    }
+    assert!(!site.seen(slot).closed);
+    assert!(site.say(slot, b"x").seen(slot).closed);
+    assert_eq!(shared.totals().connections_overflowed, 1);
+    // What is never answered is not kept at all.
+    let slot = site.connect();
+    site.say(slot, get("/never"));
+    for _ in 0..2 * INPUT_BYTES_MAX / piece.len() {
+        site.say(slot, &piece);
+    }
+    assert!(!site.seen(slot).closed);
+}
+
+#[test]
+fn slots_are_offered_up_to_the_limit_and_reused() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    assert_eq!(site.script().offered.len(), OFFERS as usize);
+    let slots: Vec<Slot> = (0..100).map(|_| site.connect()).collect();
+    assert_eq!(slots[99], Slot(99));
+    site.turns(1);
+    assert_eq!(site.script().offered.len(), OFFERS as usize);
+
+    let mut site = Site::with_limit(&shared, 2);
+    let slot = site.connect();
+    site.connect();
+    site.turns(2);
+    assert!(site.script().offered.is_empty(), "no more than the limit");
+    site.script().happen(Event::Ended(slot));
+    site.turns(2);
+    assert_eq!(site.script().offered, [slot], "lowest first");
+
+    // After a failure the slot is offered again, but not at once.
+    let offered = site.script().offered.pop_front().unwrap();
+    site.script().happen(Event::AcceptFailed(offered, 24));
+    let failed_at_ns = site.script().now_ns;
+    site.turns(1);
+    assert!(site.script().offered.is_empty());
+    site.turns(2);
+    assert_eq!(site.script().offered, [slot]);
+    assert!(site.script().now_ns >= failed_at_ns + ACCEPT_PAUSE_NS);
+    assert_eq!(shared.totals().accepts_failed, 1);
+}
+
+#[test]
+fn a_stopped_worker_closes_everything() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots = [site.connect(), site.connect()];
+    shared.stop.store(true, Ordering::Relaxed);
+    site.worker.run().unwrap();
+    assert!(
+        slots
+            .iter()
+            .all(|slot| site.worker.backend.seen[slot].closed)
+    );
+    assert_eq!(shared.totals().connections_live, 0);
+}
