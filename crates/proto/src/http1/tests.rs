@@ -179,7 +179,8 @@ reply_cases! {
     nothing: GET b"" => [] Ok(());
     length: GET b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" => [reply(200, 5)] Ok(());
     length_zero: GET b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" => [reply(200, 0)] Ok(());
-    length_any_case: GET b"HTTP/1.1 200 OK\r\ncONTENT-lENGTH:3\r\n\r\nabc" => [reply(200, 3)] Ok(());
+    length_any_case: GET b"HTTP/1.1 200 OK\r\ncONTENT-lENGTH:3\r\n\r\nabc"
+        => [reply(200, 3)] Ok(());
     length_padded: GET b"HTTP/1.1 200 OK\r\nContent-Length: \t 3 \t\r\n\r\nabc"
         => [reply(200, 3)] Ok(());
     length_leading_zeros: GET b"HTTP/1.1 200 OK\r\nContent-Length: 0003\r\n\r\nabc"
@@ -188,8 +189,8 @@ reply_cases! {
         => [reply(200, 3)] Ok(());
     length_repeated_in_list: GET b"HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc"
         => [reply(200, 3)] Ok(());
-    length_of_nginx: GET b"HTTP/1.1 200 OK\r\nServer: nginx/1.26.0\r\nDate: Fri, 21 Nov 2025 00:00:00 \
-        GMT\r\nContent-Type: text/html\r\nContent-Length: 4\r\nLast-Modified: Fri, 21 Nov 2025 \
+    length_of_nginx: GET b"HTTP/1.1 200 OK\r\nServer: nginx/1.26.0\r\nDate: Fri, 21 Nov 2025 \
+        00:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 4\r\nLast-Modified: Fri, 21 Nov 2025 \
         00:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"6553f1a0-4\"\r\nAccept-Ranges: \
         bytes\r\n\r\nokay" => [reply(200, 4)] Ok(());
     no_reason: GET b"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
@@ -198,7 +199,8 @@ reply_cases! {
         => [reply(200, 1)] Ok(());
     empty_value: GET b"HTTP/1.1 200 OK\r\nX:\r\nY: \r\nContent-Length: 1\r\n\r\nx"
         => [reply(200, 1)] Ok(());
-    bare_line_feeds: GET b"HTTP/1.1 200 OK\nContent-Length: 2\nX: y\n\nhi" => [reply(200, 2)] Ok(());
+    bare_line_feeds: GET b"HTTP/1.1 200 OK\nContent-Length: 2\nX: y\n\nhi"
+        => [reply(200, 2)] Ok(());
     mixed_line_ends: GET b"HTTP/1.1 200 OK\nContent-Length: 2\r\n\nhi" => [reply(200, 2)] Ok(());
     error_status: GET b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 3\r\n\r\nbad"
         => [reply(503, 3)] Ok(());
@@ -217,7 +219,8 @@ reply_cases! {
         => [reply(200, 0)] Ok(());
     old_version_closes: GET b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi"
         => [reply(200, 2).closing()] Ok(());
-    old_version_kept: GET b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nhi"
+    old_version_kept: GET b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\
+        Content-Length: 2\r\n\r\nhi"
         => [reply(200, 2)] Ok(());
     old_version_kept_and_close: GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive, close\r\n\
         Content-Length: 2\r\n\r\nhi" => [reply(200, 2).closing()] Ok(());
@@ -251,8 +254,8 @@ reply_cases! {
         => [reply(200, 0).interim(1)] Ok(());
 
     pipelined: GET b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\
-        Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\
-        \r\nHTTP/1.1 200 OK\r\n\r\nrest"
+        Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\
+        \r\n\r\nHTTP/1.1 200 OK\r\n\r\nrest"
         => [reply(200, 2), reply(200, 11), reply(404, 0), reply(200, 4).closing()] Ok(());
     pipelined_then_garbage: GET b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\ngarbage"
         => [reply(204, 0), reply(204, 0)] Err(ReplyError::MalformedHead);
@@ -277,9 +280,10 @@ reply_cases! {
         2\r\nhi\r\n0\r\nDigest: x\r\nContent-Length: 9\r\n\r\n" => [reply(200, 42)] Ok(());
     chunked_trailers_line_feeds: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         0\r\nA: b\nC: d\n\nHTTP/1.1 204 N\r\n\r\n" => [reply(200, 14), reply(204, 0)] Ok(());
-    chunked_closing: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
-        0\r\n\r\n" => [reply(200, 5).closing()] Ok(());
-    chunked_after_coding: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+    chunked_closing: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\
+        \r\n0\r\n\r\n" => [reply(200, 5).closing()] Ok(());
+    chunked_after_coding: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
+        0\r\n\r\n"
         => [reply(200, 5)] Ok(());
     chunked_in_second_field: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n\
         Transfer-Encoding: , chunked\r\n\r\n0\r\n\r\n" => [reply(200, 5)] Ok(());
@@ -331,7 +335,8 @@ refused_cases! {
     cut_huge_body: b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nx"
         => TruncatedBody;
 
-    length_not_a_number: b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello" => BadContentLength;
+    length_not_a_number: b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello"
+        => BadContentLength;
     length_empty: b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n" => BadContentLength;
     length_signed: b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello" => BadContentLength;
     length_negative: b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello" => BadContentLength;
@@ -355,8 +360,8 @@ refused_cases! {
         => BadTransferEncoding;
     chunked_not_last: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n"
         => BadTransferEncoding;
-    chunked_twice: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\
-        \r\n0\r\n\r\n" => BadTransferEncoding;
+    chunked_twice: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\
+        \r\n\r\n0\r\n\r\n" => BadTransferEncoding;
     chunked_with_parameter: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n"
         => BadTransferEncoding;
     coding_empty: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: ,\r\n\r\n" => BadTransferEncoding;
