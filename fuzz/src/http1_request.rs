@@ -5,8 +5,8 @@ use brunt_proto::http1::Request;
 /// Splits the input: no UTF-8 text holds it.
 const SEPARATOR: u8 = 0xff;
 
-/// Takes the input as method, path, host, body and then names and values of header fields, with
-/// [`SEPARATOR`] between them. What is encoded must read back as one request of these parts and
+/// Takes the input as method, path, host, body and then names and values of header fields, with a
+/// byte 255 between them. What is encoded must read back as one request of these parts and
 /// nothing else.
 pub fn http1_request(data: &[u8]) {
     let mut parts = data.split(|&byte| byte == SEPARATOR);

@@ -189,10 +189,10 @@ reply_cases! {
         => [reply(200, 3)] Ok(());
     length_repeated_in_list: GET b"HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc"
         => [reply(200, 3)] Ok(());
-    length_of_nginx: GET b"HTTP/1.1 200 OK\r\nServer: nginx/1.26.0\r\nDate: Fri, 21 Nov 2025 \
-        00:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 4\r\nLast-Modified: Fri, 21 Nov 2025 \
-        00:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"6553f1a0-4\"\r\nAccept-Ranges: \
-        bytes\r\n\r\nokay" => [reply(200, 4)] Ok(());
+    length_of_nginx: GET b"HTTP/1.1 200 OK\r\nServer: nginx/1.26.0\r\n\
+        Date: Fri, 21 Nov 2025 00:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\
+        Last-Modified: Fri, 21 Nov 2025 00:00:00 GMT\r\nConnection: keep-alive\r\n\
+        ETag: \"6553f1a0-4\"\r\nAccept-Ranges: bytes\r\n\r\nokay" => [reply(200, 4)] Ok(());
     no_reason: GET b"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
     empty_reason: GET b"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
     obs_text: GET b"HTTP/1.1 200 \xe4\xb8\r\nX: \xff\xfe\r\nContent-Length: 1\r\n\r\nx"
