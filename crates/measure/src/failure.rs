@@ -158,7 +158,12 @@ impl schemars::JsonSchema for FailureCounts {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        generator.subschema_for::<BTreeMap<FailureKind, u64>>()
+        schemars::json_schema!({
+            "description": "How often each kind of failure occurred; kinds that did not are left out.",
+            "type": "object",
+            "propertyNames": generator.subschema_for::<FailureKind>(),
+            "additionalProperties": generator.subschema_for::<u64>(),
+        })
     }
 }
 

@@ -299,10 +299,13 @@ mod tests {
         recorder
     }
 
-    /// Connections open and closed at these instants: `(at, +1 or -1)`.
+    /// Connections opened and closed: `(at, +1 or -1)`.
+    type Changes<'a> = &'a [(u64, i8)];
+
+    /// Live connections and series of a run with these changes.
     fn live_of(
         window: Option<Window>,
-        changes: &[(u64, i8)],
+        changes: Changes<'_>,
         end_ns: u64,
     ) -> (LiveConnections, Series) {
         let mut recorder = Recorder::new(0, 8);
@@ -332,7 +335,7 @@ mod tests {
             end_ns: 200,
         });
         // (changes, fewest, most, integral)
-        let cases: &[(&[(u64, i8)], u32, u32, u64)] = &[
+        let cases: &[(Changes, u32, u32, u64)] = &[
             (&[], 0, 0, 0),
             (&[(50, 1)], 1, 1, 100),
             (&[(50, 1), (60, 1)], 2, 2, 200),

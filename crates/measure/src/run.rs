@@ -200,3 +200,22 @@ impl Run {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 1;
 }
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_names_every_part_of_a_run() {
+        let schema = schemars::schema_for!(Run);
+        let text = serde_json::to_string(&schema).expect("a schema serialises");
+        for part in [
+            "\"workers\"",
+            "\"hdr_v2\"",
+            "\"interval_ns\"",
+            "\"truncated_body\"",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+}

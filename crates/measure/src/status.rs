@@ -105,7 +105,12 @@ impl schemars::JsonSchema for StatusCounts {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        generator.subschema_for::<BTreeMap<String, u64>>()
+        schemars::json_schema!({
+            "description": "Replies by status code, 100 to 999; codes that did not come are left out.",
+            "type": "object",
+            "propertyNames": { "pattern": "^[1-9][0-9][0-9]$" },
+            "additionalProperties": generator.subschema_for::<u64>(),
+        })
     }
 }
 
