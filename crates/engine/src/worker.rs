@@ -609,7 +609,10 @@ impl<B: Backend> Worker<B> {
     fn take_kernel_sample(&mut self) {
         let mut sample = KernelSample::default();
         for (index, connection) in self.connections.iter().enumerate().step_by(SAMPLE_EVERY) {
-            if connection.state != State::Open || sample.connections == SAMPLE_MAX {
+            // Only connections at rest: bytes of a reply under way may be anywhere between the
+            // kernel and here.
+            let at_rest = connection.state == State::Open && connection.under_way == 0;
+            if !at_rest || sample.connections == SAMPLE_MAX {
                 continue;
             }
             let Some(info) = self.backend.tcp_info(Slot(index as u32)) else {

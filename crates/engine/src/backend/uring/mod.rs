@@ -193,7 +193,7 @@ impl Uring {
             self.events
                 .push_back((connection.generation, Event::Sent(slot)));
         }
-        self.remember(outcome);
+        self.queued(slot, ring, outcome);
     }
 
     /// Notes that something was just queued for `slot`, or why it could not be.

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{self, Flags};
 pub(super) use io_uring::types::Timespec;
-use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed, SubmitArgs};
+use io_uring::types::{DestinationSlot, Fd, Fixed, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode};
 
 use super::buffers::{Buffers, GROUP};
@@ -24,7 +24,9 @@ const PUSH_ATTEMPTS: u32 = 8;
 
 /// A ring, its sparse file table, and its buffers.
 pub(super) struct Ring {
-    // Declared first: dropped before the buffers that it refers to.
+    // Declared first: dropped before the buffers that it refers to. Once the descriptor is closed
+    // the kernel only cancels what was under way: it moves no more bytes. (Cancelling before that,
+    // with IORING_REGISTER_SYNC_CANCEL, takes time quadratic in the armed receives.)
     ring: IoUring,
     pub(super) buffers: Buffers,
     /// Submissions queued and not yet handed over.
@@ -221,15 +223,5 @@ impl Ring {
             io::ErrorKind::ResourceBusy,
             "io_uring takes no more submissions",
         ))
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // Nothing may touch payloads and buffers after they are gone.
-        let _ = self
-            .ring
-            .submitter()
-            .register_sync_cancel(None, CancelBuilder::any());
     }
 }
