@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = check_files(workspace.root())?;
     findings.extend(imports::check(&manifests(workspace, &metadata)?));
     findings.extend(licences::check(&metadata, &lock_file(workspace)?)?);
-    conclude("tidy", findings)
+    conclude(findings)
 }
 
 /// Applies the rule about licences alone.
@@ -69,10 +69,10 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 pub(crate) fn licences(workspace: &Workspace) -> Result<()> {
     println!("licences: of the dependencies that are built into anything here");
     let findings = licences::check(&workspace.metadata()?, &lock_file(workspace)?)?;
-    conclude("licences", findings)
+    conclude(findings)
 }
 
-fn conclude(step: &str, mut findings: Vec<Finding>) -> Result<()> {
+fn conclude(mut findings: Vec<Finding>) -> Result<()> {
     findings.sort();
     findings.dedup();
     for finding in &findings {
@@ -80,8 +80,8 @@ fn conclude(step: &str, mut findings: Vec<Finding>) -> Result<()> {
     }
     match findings.len() {
         0 => Ok(()),
-        1 => bail!("{step}: 1 finding"),
-        count => bail!("{step}: {count} findings"),
+        1 => bail!("1 finding"),
+        count => bail!("{count} findings"),
     }
 }
 
