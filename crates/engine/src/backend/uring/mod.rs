@@ -69,6 +69,9 @@ struct Connection {
     /// `Ring::handovers` when something was last queued for it.
     queued_at: u32,
     connecting: bool,
+    /// Whether the peer connected to us. It may leave answers unread for as long as it likes, so
+    /// that its socket's buffer fills; sends that then wait side by side would mix their bytes.
+    accepted: bool,
     receiving: bool,
     sending: Option<Outgoing>,
 }
@@ -178,7 +181,9 @@ impl Uring {
             return;
         };
         let bytes = self.payloads.bytes(outgoing);
-        let silent = matches!(outgoing, Outgoing::Shared { .. }) && bytes.len() <= SILENT_BYTES_MAX;
+        let silent = !connection.accepted
+            && matches!(outgoing, Outgoing::Shared { .. })
+            && bytes.len() <= SILENT_BYTES_MAX;
         let operation = if silent {
             Operation::SilentSend
         } else {
@@ -364,6 +369,7 @@ impl Backend for Uring {
         self.rings[ring].set_file(place, socket.as_raw_fd())?;
         let connection = &mut self.slots[slot.0 as usize];
         connection.connecting = true;
+        connection.accepted = false;
         let data = user_data(Operation::Connect, connection.generation, slot);
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
@@ -394,6 +400,7 @@ impl Backend for Uring {
         };
         let connection = &mut self.slots[slot.0 as usize];
         connection.connecting = true;
+        connection.accepted = true;
         let data = user_data(Operation::Accept, connection.generation, slot);
         let outcome = self.rings[ring].accept(listener, place, data);
         self.queued(slot, ring, outcome);

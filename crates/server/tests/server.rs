@@ -1,0 +1,401 @@
+//! The running server over real sockets, on every backend.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::num::NonZeroU32;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use brunt_engine::clock;
+use brunt_server::{
+    BackendChoice, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
+};
+
+const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const MS: u64 = 1_000_000;
+
+fn serve(backend: BackendChoice, workers: u32) -> Running {
+    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let workers = NonZeroU32::new(workers).unwrap();
+    start(&Options {
+        workers,
+        backend,
+        ..Options::new(address)
+    })
+    .unwrap()
+}
+
+fn connect(server: &Running) -> TcpStream {
+    let ListenAddress::Tcp(address) = server.address() else {
+        panic!("a TCP server")
+    };
+    let stream = TcpStream::connect(address).unwrap();
+    // A hanging server fails the test instead of holding it up.
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    stream
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
+}
+
+fn body(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(pattern_byte).collect()
+}
+
+/// Reads exactly as many bytes as `expected` has, and compares.
+fn expect(stream: &mut impl Read, expected: &[u8], what: &str) {
+    let mut bytes = vec![0; expected.len()];
+    stream
+        .read_exact(&mut bytes)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert!(
+        bytes == expected,
+        "{what}: {}",
+        String::from_utf8_lossy(&bytes)
+    );
+}
+
+/// Sends `request` on a connection of its own and reads to the end of the connection.
+fn read_to_end(server: &Running, request: &str) -> Vec<u8> {
+    let mut stream = connect(server);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    // A reset may follow the last byte.
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+/// The counters as a client gets them.
+fn counters(server: &Running) -> Counters {
+    let request = "GET /counters HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let reply = String::from_utf8(read_to_end(server, request)).unwrap();
+    serde_json::from_str(reply.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+}
+
+#[test]
+fn answers_come_as_documented() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        let sized = |bytes: u64| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+            [head.into_bytes(), body(bytes)].concat()
+        };
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n\
+             5\r\nabcde\r\n0\r\nBrunt-Length: 5\r\n\r\n";
+        let kept: [(&str, Vec<u8>); 12] = [
+            ("/", NULL.into()),
+            ("/bytes/100", sized(100)),
+            ("/bytes/5m", sized(5 << 20)),
+            ("/chunked/5", chunked.into()),
+            (
+                "/status/503",
+                b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".into(),
+            ),
+            ("/delay/1ms", NULL.into()),
+            ("/stall/1ms/2ms", NULL.into()),
+            ("/drip/3/1ms", sized(3)),
+            (
+                "/interim/1",
+                [b"HTTP/1.1 100 Continue\r\n\r\n", NULL.as_bytes()].concat(),
+            ),
+            (
+                "/http10-keepalive",
+                [
+                    b"HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n",
+                    &body(26)[..],
+                ]
+                .concat(),
+            ),
+            ("/refuse-after/1", NULL.into()),
+            ("/random-close/0", NULL.into()),
+        ];
+        for (path, expected) in &kept {
+            stream.write_all(get(path).as_bytes()).unwrap();
+            expect(&mut stream, expected, path);
+        }
+        let closed: [(&str, Vec<u8>); 9] = [
+            (
+                "/close",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
+            ),
+            (
+                "/http10",
+                [b"HTTP/1.0 200 OK\r\n\r\n", &body(26)[..]].concat(),
+            ),
+            ("/reset", vec![]),
+            (
+                "/truncate/10",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabcde".into(),
+            ),
+            ("/malformed/empty", vec![]),
+            (
+                "/malformed/http2-preface",
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(),
+            ),
+            (
+                "/malformed/short-length",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n01234567".into(),
+            ),
+            ("/refuse-after/0/close", vec![]),
+            ("/random-close/100", vec![]),
+        ];
+        for (path, expected) in &closed {
+            assert!(read_to_end(&server, &get(path)) == *expected, "{path}");
+            // Whatever goes before on the connection still arrives.
+            let before = get("/") + &get("/") + &get(path);
+            let expected = [NULL.as_bytes(), NULL.as_bytes(), expected].concat();
+            if *path != "/reset" {
+                assert!(
+                    read_to_end(&server, &before) == expected,
+                    "{path} behind two others"
+                );
+            }
+        }
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn answers_without_end_stop_with_the_client() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        for kind in ["endless-head", "endless-interim", "endless-chunks"] {
+            let mut stream = connect(&server);
+            stream
+                .write_all(get(&format!("/malformed/{kind}")).as_bytes())
+                .unwrap();
+            let mut bytes = vec![0; 1 << 20];
+            stream.read_exact(&mut bytes).unwrap();
+            drop(stream);
+        }
+        let mut silent = connect(&server);
+        silent.write_all(get("/never").as_bytes()).unwrap();
+        // Served meanwhile, and no longer busy with those that left.
+        let totals = wait_for(&server, |totals| totals.connections_live <= 2);
+        assert_eq!(totals.faults_by_kind["malformed"], 3);
+        assert_eq!(totals.faults_by_kind["silent"], 1);
+        drop(silent);
+        server.stop().unwrap();
+    }
+}
+
+/// Asks for the counters until `reached`; the server learns of closed connections by and by.
+fn wait_for(server: &Running, reached: impl Fn(&Counters) -> bool) -> Counters {
+    let deadline_ns = clock::now_ns() + 20_000 * MS;
+    loop {
+        let totals = counters(server);
+        if reached(&totals) {
+            return totals;
+        }
+        assert!(clock::now_ns() < deadline_ns, "{totals:?}");
+    }
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_however_deep() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        let unit =
+            get("/") + &get("/") + &get("/bytes/3") + &get("/delay/0ms") + &get("/status/204");
+        let answer = [
+            NULL,
+            NULL,
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+            NULL,
+            "HTTP/1.1 204 No Content\r\n\r\n",
+        ]
+        .concat();
+        for depth in [1, 10, 1_000] {
+            stream.write_all(unit.repeat(depth).as_bytes()).unwrap();
+            expect(&mut stream, answer.repeat(depth).as_bytes(), "mixed");
+        }
+        stream.write_all(get("/").repeat(5_000).as_bytes()).unwrap();
+        expect(&mut stream, NULL.repeat(5_000).as_bytes(), "null");
+        let totals = server.stop().unwrap();
+        assert_eq!(
+            (totals.requests, totals.replies),
+            (5_000 + 1_011 * 5, 5_000 + 1_011 * 5)
+        );
+    }
+}
+
+#[test]
+fn delays_are_never_short() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        for (path, at_least_ns) in [("/delay/500us", MS / 2), ("/delay/20ms", 20 * MS)] {
+            let sent_ns = clock::now_ns();
+            stream.write_all(get(path).as_bytes()).unwrap();
+            expect(&mut stream, NULL.as_bytes(), path);
+            assert!(clock::now_ns() - sent_ns >= at_least_ns, "{path}");
+        }
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_thousand_connections_are_counted_exactly() {
+    for backend in BACKENDS {
+        let server = serve(backend, 2);
+        let mut streams: Vec<TcpStream> = (0..1_000).map(|_| connect(&server)).collect();
+        for round in 0..3 {
+            let request = get(["/", "/bytes/7", "/status/404"][round]);
+            for stream in &mut streams {
+                stream.write_all(request.as_bytes()).unwrap();
+            }
+            let answer: &[u8] = [
+                NULL,
+                "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nabcdefg",
+                "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            ][round]
+                .as_bytes();
+            for stream in &mut streams {
+                expect(stream, answer, "one of 1,000");
+            }
+        }
+        let totals = counters(&server);
+        assert_eq!(totals.connections_live, 1_001, "with the one that asks");
+        assert_eq!(
+            (totals.requests, totals.replies, totals.faults),
+            (3_000, 3_000, 0)
+        );
+        assert_eq!(totals.requests_by_method["GET"], 3_000);
+        assert_eq!(totals.replies_by_status[&200], 2_000);
+        assert_eq!(totals.replies_by_status[&404], 1_000);
+        let asked: usize = ["/", "/bytes/7", "/status/404"]
+            .map(|path| get(path).len())
+            .iter()
+            .sum();
+        assert_eq!(totals.bytes_received, 1_000 * asked as u64);
+        assert_eq!(totals.bytes_sent, 1_000 * (38 + 45 + 45));
+        drop(streams);
+        let totals = wait_for(&server, |totals| totals.connections_live <= 1);
+        assert!(totals.connections_accepted > 1_000);
+        assert!(server.is_healthy());
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn uploads_are_skipped_whole() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        let bytes = 8 << 20;
+        let head = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&vec![b'x'; bytes]).unwrap();
+        expect(&mut stream, NULL.as_bytes(), "upload");
+        stream
+            .write_all(b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .unwrap();
+        for _ in 0..100 {
+            stream
+                .write_all(format!("{:x}\r\n{}\r\n", 50_000, "y".repeat(50_000)).as_bytes())
+                .unwrap();
+        }
+        stream.write_all(b"0\r\n\r\n").unwrap();
+        expect(&mut stream, NULL.as_bytes(), "chunked upload");
+        let totals = server.stop().unwrap();
+        assert_eq!(
+            (
+                totals.requests_by_method["POST"],
+                totals.requests_by_method["PUT"]
+            ),
+            (1, 1)
+        );
+        assert!(totals.bytes_received > bytes as u64 + 5_000_000);
+    }
+}
+
+#[test]
+fn unix_sockets_serve_and_go_away() {
+    let directory = std::env::temp_dir();
+    for (index, backend) in BACKENDS.into_iter().enumerate() {
+        let path = directory.join(format!("brunt-server-{}-{index}.sock", std::process::id()));
+        let address = ListenAddress::Unix(path.clone());
+        // Left behind by a server that is gone.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let workers = NonZeroU32::new(2).unwrap();
+        let options = Options {
+            workers,
+            backend,
+            ..Options::new(address)
+        };
+        let server = start(&options).unwrap();
+        assert!(
+            matches!(start(&options), Err(ServeError::Listen { .. })),
+            "in use"
+        );
+        for _ in 0..10 {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream
+                .set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
+            stream.write_all(get("/").as_bytes()).unwrap();
+            expect(&mut stream, NULL.as_bytes(), "unix");
+        }
+        assert_eq!(server.stop().unwrap().replies, 10);
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_port_in_use_is_refused_even_with_several_workers() {
+    let server = serve(BackendChoice::Auto, 2);
+    for workers in [1, 2] {
+        let workers = NonZeroU32::new(workers).unwrap();
+        let options = Options {
+            workers,
+            ..Options::new(server.address().clone())
+        };
+        assert!(matches!(start(&options), Err(ServeError::Listen { .. })));
+    }
+    server.stop().unwrap();
+}
+
+#[test]
+fn stopping_takes_little_time_and_closes_connections() {
+    for backend in BACKENDS {
+        let server = serve(backend, 2);
+        let mut stream = connect(&server);
+        stream.write_all(get("/").as_bytes()).unwrap();
+        expect(&mut stream, NULL.as_bytes(), "before the stop");
+        let asked_ns = clock::now_ns();
+        let totals = server.stop().unwrap();
+        // About 100 ms by design; far more here only on a machine that is busy with other things.
+        assert!(clock::now_ns() - asked_ns < 2_000 * MS);
+        assert_eq!((totals.replies, totals.connections_live), (1, 0));
+        assert_eq!(stream.read(&mut [0; 1]).unwrap_or(0), 0);
+    }
+}
+
+#[test]
+fn a_client_that_reads_late_gets_every_answer_whole_or_is_closed_on() {
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        // More answers than the sockets' buffers hold, and more requests than the server keeps.
+        let requests = get("/").repeat(1_000);
+        for _ in 0..400 {
+            if stream.write_all(requests.as_bytes()).is_err() {
+                break;
+            }
+        }
+        let mut answers = Vec::new();
+        // A reset may follow the last byte.
+        let _ = stream.read_to_end(&mut answers);
+        let whole = answers
+            .chunks_exact(NULL.len())
+            .all(|answer| answer == NULL.as_bytes());
+        assert!(whole && !answers.is_empty());
+        assert_eq!(server.stop().unwrap().connections_overflowed, 1);
+    }
+}
