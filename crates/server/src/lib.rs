@@ -11,51 +11,55 @@
 //! m), up to an hour. Bodies are the letters a to z, over and over ([`pattern_byte`]). HEAD gets
 //! the head only. What is no route, or has parameters out of range, is answered with 404.
 //!
-//! | path | answer |
-//! |---|---|
-//! | `/` | null answer: 200, `Content-Length: 0`, no other field |
-//! | `/bytes/N` | 200 with a body of N bytes |
-//! | `/chunked/N` | the same in chunks of 16 KiB, with the trailer field `Brunt-Length: N`; for HTTP/1.0 the body ends with the connection instead |
-//! | `/status/N` | status N (200 to 999), no body |
-//! | `/delay/TIME` | null answer exactly TIME after the request was read |
-//! | `/stall/SILENCE/PERIOD` | null answer; the server is silent for the first SILENCE of every PERIOD of its clock, and requests that come in the silence are answered at its end |
-//! | `/drip/N/TIME` | the head at once, then one byte of the body per TIME |
-//! | `/interim/N` | N interim replies (up to 1,000; 100 and 103 in turn), then a null answer |
-//! | `/close` | null answer with `Connection: close`, then closes |
-//! | `/http10` | HTTP/1.0 reply of 26 bytes that end with the connection |
-//! | `/http10-keepalive` | HTTP/1.0 reply of 26 bytes with a length and `Connection: keep-alive` |
-//! | `/never` | reads on and never answers |
-//! | `/reset` | ends the connection without an answer, by RST where the backend can |
-//! | `/truncate/N` | promises N bytes, sends N/2 of them, closes |
-//! | `/malformed/KIND` | an answer that breaks the protocol, see below |
-//! | `/refuse-after/N` | null answer to the first N requests on this path in the process, then 503 |
-//! | `/refuse-after/N/close` | null answer to the first N requests on this path, then the connection is closed without an answer |
-//! | `/random-close/PERCENT` | null answer, but PERCENT of the requests find the connection closed without an answer, by a fixed sequence |
-//! | `/counters` | JSON of [`Counters`]; neither these requests nor their replies are counted |
-//! | `/routes` | this list as text |
+//! - `/`: null answer: 200, `Content-Length: 0`, no other field
+//! - `/bytes/N`: 200 with a body of N bytes
+//! - `/chunked/N`: the same in chunks of 16 KiB, with the trailer field `Brunt-Length: N`; for
+//!   HTTP/1.0 the body ends with the connection instead
+//! - `/status/N`: status N (200 to 999), no body
+//! - `/delay/TIME`: null answer exactly TIME after the request was read
+//! - `/stall/SILENCE/PERIOD`: null answer; the server is silent for the first SILENCE of every
+//!   PERIOD of its clock, and requests that come in the silence are answered at its end
+//! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
+//! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
+//! - `/close`: null answer with `Connection: close`, then closes
+//! - `/http10`: HTTP/1.0 reply of 26 bytes that end with the connection
+//! - `/http10-keepalive`: HTTP/1.0 reply of 26 bytes with a length and `Connection: keep-alive`
+//! - `/never`: reads on and never answers
+//! - `/reset`: ends the connection without an answer, by RST where the backend can
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes
+//! - `/malformed/KIND`: an answer that breaks the protocol, see below
+//! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
+//! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
+//!   is closed without an answer
+//! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
+//!   without an answer, by a fixed sequence
+//! - `/counters`: JSON of [`Counters`]; neither these requests nor their replies are counted
+//! - `/routes`: this list as text
 //!
 //! Kinds of malformed answers; after most of them the connection is closed:
 //!
-//! | KIND | what is wrong |
-//! |---|---|
-//! | `empty` | closes without a byte |
-//! | `garbage` | bytes that are not HTTP |
-//! | `http2-preface` | the connection preface of HTTP/2 |
-//! | `bad-version`, `bad-status-line`, `bad-status` | the status line cannot be read |
-//! | `bad-field`, `nul-in-field` | a header line without a colon; a NUL byte in a value |
-//! | `half-head` | closes in the middle of the head |
-//! | `bad-content-length`, `negative-content-length`, `huge-content-length` | the length is no number, below 0, beyond 64 bits |
-//! | `two-lengths`, `length-and-chunked` | lengths that contradict each other |
-//! | `bad-chunk`, `huge-chunk`, `bad-chunk-end` | a chunk size that is no number, beyond 64 bits, or too small |
-//! | `half-chunk`, `no-last-chunk` | closes in a chunk, or before the last one |
-//! | `body-in-204` | a 204 with a body |
-//! | `unasked-upgrade` | a 101 that nobody asked for, then silence |
-//! | `extra-bytes` | more bytes after a complete answer; the connection is kept |
-//! | `short-length` | less promised than sent, then closes |
-//! | `short-body` | more promised than sent, then silence |
-//! | `too-many-fields`, `large-head` | 10,000 header fields; a header value of 1 MiB |
-//! | `endless-head`, `endless-headers`, `endless-interim` | a header value, header fields, interim replies without end |
-//! | `endless-chunk-extension`, `endless-trailers`, `endless-chunks` | a chunk extension, trailer fields, chunks without end |
+//! - `empty`: closes without a byte
+//! - `garbage`: bytes that are not HTTP
+//! - `http2-preface`: the connection preface of HTTP/2
+//! - `bad-version`, `bad-status-line`, `bad-status`: the status line cannot be read
+//! - `bad-field`, `nul-in-field`: a header line without a colon; a NUL byte in a value
+//! - `half-head`: closes in the middle of the head
+//! - `bad-content-length`, `negative-content-length`, `huge-content-length`: the length is no
+//!   number, below 0, beyond 64 bits
+//! - `two-lengths`, `length-and-chunked`: lengths that contradict each other
+//! - `bad-chunk`, `huge-chunk`, `bad-chunk-end`: a chunk size that is no number, beyond 64 bits, or
+//!   too small
+//! - `half-chunk`, `no-last-chunk`: closes in a chunk, or before the last one
+//! - `body-in-204`: a 204 with a body
+//! - `unasked-upgrade`: a 101 that nobody asked for, then silence
+//! - `extra-bytes`: more bytes after a complete answer; the connection is kept
+//! - `short-length`: less promised than sent, then closes
+//! - `short-body`: more promised than sent, then silence
+//! - `too-many-fields`, `large-head`: 10,000 header fields; a header value of 1 MiB
+//! - `endless-head`, `endless-headers`, `endless-interim`: a header value, header fields, interim
+//!   replies without end
+//! - `endless-chunk-extension`, `endless-trailers`, `endless-chunks`: a chunk extension, trailer
+//!   fields, chunks without end
 //!
 //! # Requests
 //!

@@ -85,7 +85,8 @@ fn answers_come_as_documented() {
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
             [head.into_bytes(), body(bytes)].concat()
         };
-        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n\
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\
+             Trailer: Brunt-Length\r\n\r\n\
              5\r\nabcde\r\n0\r\nBrunt-Length: 5\r\n\r\n";
         let kept: [(&str, Vec<u8>); 12] = [
             ("/", NULL.into()),
