@@ -87,7 +87,8 @@ pub(crate) struct LoadArguments {
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
     /// A new connection for each request, with Connection: close
-    #[arg(long, help_heading = "Load", conflicts_with_all = ["requests_per_connection", "pipeline"])]
+    #[arg(long, help_heading = "Load",
+          conflicts_with_all = ["requests_per_connection", "pipeline"])]
     pub(crate) no_keepalive: bool,
     /// Replace each connection after this many requests
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]

@@ -33,7 +33,10 @@ impl TcpInfo {
             let bytes_unread = rustix::io::ioctl_fionread(socket)?;
             let after = read_kernel(socket)?;
             if before.bytes_received == after.bytes_received {
-                return Ok(Self { bytes_unread, ..after });
+                return Ok(Self {
+                    bytes_unread,
+                    ..after
+                });
             }
         }
         Err(io::ErrorKind::WouldBlock.into())
@@ -57,7 +60,10 @@ fn read_kernel(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         return Err(io::Error::last_os_error());
     }
     if (length as usize) < MIN_RTT_OFFSET + 4 {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "TCP_INFO is too short"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "TCP_INFO is too short",
+        ));
     }
     let mut wide = [0; 8];
     wide.copy_from_slice(&bytes[BYTES_RECEIVED_OFFSET..BYTES_RECEIVED_OFFSET + 8]);

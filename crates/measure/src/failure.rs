@@ -159,7 +159,7 @@ impl schemars::JsonSchema for FailureCounts {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "How often each kind of failure occurred; kinds that did not are left out.",
+            "description": "How often each kind of failure occurred, without those that did not.",
             "type": "object",
             "propertyNames": generator.subschema_for::<FailureKind>(),
             "additionalProperties": generator.subschema_for::<u64>(),

@@ -67,7 +67,7 @@ impl Default for Histogram {
 impl Histogram {
     /// Records one duration.
     pub fn record(&mut self, ns: u64) {
-        // The buckets reach somewhat beyond the hour; what is beyond them must not be counted below.
+        // The buckets reach somewhat beyond the hour; what lies beyond must not be counted below.
         self.buckets.saturating_record(ns.min(HIGHEST_NS));
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);

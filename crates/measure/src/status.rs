@@ -106,7 +106,7 @@ impl schemars::JsonSchema for StatusCounts {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "Replies by status code, 100 to 999; codes that did not come are left out.",
+            "description": "Replies by status code, 100 to 999, without those that did not come.",
             "type": "object",
             "propertyNames": { "pattern": "^[1-9][0-9][0-9]$" },
             "additionalProperties": generator.subschema_for::<u64>(),

@@ -25,7 +25,7 @@
 //! - `/http10`: HTTP/1.0 reply of 26 bytes that end with the connection
 //! - `/http10-keepalive`: HTTP/1.0 reply of 26 bytes with a length and `Connection: keep-alive`
 //! - `/never`: reads on and never answers
-//! - `/reset`: ends the connection without an answer, by RST where the backend can
+//! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)
 //! - `/truncate/N`: promises N bytes, sends N/2 of them, closes
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503

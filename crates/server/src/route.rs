@@ -43,7 +43,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/never", "reads and never answers"),
     (
         "/reset",
-        "ends the connection without an answer, by RST where the backend can",
+        "ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)",
     ),
     (
         "/truncate/N",

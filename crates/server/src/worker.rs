@@ -370,9 +370,14 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.counters.abandoned.add(1);
             }
         }
+        let abrupt = connection.after == After::Reset;
         *connection = Connection::default();
         self.counters.closed.add(1);
-        self.backend.close(slot);
+        if abrupt {
+            self.backend.reset(slot);
+        } else {
+            self.backend.close(slot);
+        }
         self.free.give_back(slot);
     }
 }

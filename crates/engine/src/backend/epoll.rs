@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -294,6 +295,14 @@ impl Backend for Epoll {
         if let Some((outgoing, _)) = connection.sending.take() {
             self.payloads.recycle(outgoing);
         }
+    }
+
+    fn reset(&mut self, slot: Slot) {
+        if let Some(socket) = &self.slots[slot.0 as usize].socket {
+            // A socket that cannot linger is closed in the ordinary way.
+            let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+        self.close(slot);
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {

@@ -120,6 +120,11 @@ pub trait Backend {
     /// Ends whatever is in the slot and frees it.
     fn close(&mut self, slot: Slot);
 
+    /// As [`Backend::close`], but with a reset (RST) to the peer where the kernel offers it.
+    fn reset(&mut self, slot: Slot) {
+        self.close(slot);
+    }
+
     /// Hands everything asked for to the kernel and waits until there is an event or until
     /// `until_ns` (forever when absent; not at all when it has passed).
     ///

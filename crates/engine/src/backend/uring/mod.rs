@@ -24,8 +24,8 @@ use ring::{Ring, Timespec};
 const RING_FILES_MAX: u32 = 16_384;
 /// Receive buffers of one ring.
 const BUFFERS_MAX: u32 = 256;
-/// Shared payloads up to this size are sent without a completion: they fit into any socket's send
-/// buffer, and a failure shows on the receiving side too.
+/// Parts of shared payloads up to this size (of the whole payload) are sent without a completion:
+/// they fit into any socket's send buffer, and a failure shows on the receiving side too.
 const SILENT_BYTES_MAX: usize = 16 * 1024;
 /// One connection in this many keeps a descriptor, so that the kernel's account of it can be read.
 const SAMPLE_EVERY: u32 = 64;
@@ -86,6 +86,7 @@ enum Operation {
     Send = 4,
     SilentSend = 5,
     Cancel = 6,
+    SetOption = 7,
 }
 
 /// Generations fit into the 28 bits between operation and slot.
@@ -173,7 +174,7 @@ impl Uring {
         }
     }
 
-    /// Queues the send of what is in `sending`, from byte `from` on.
+    /// Queues the send of what is in `sending`.
     fn queue_send(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
         let connection = &mut self.slots[slot.0 as usize];
@@ -181,9 +182,13 @@ impl Uring {
             return;
         };
         let bytes = self.payloads.bytes(outgoing);
+        // A client has no more than its payload under way, as long as the server answers what it
+        // has read; so the send buffer never fills. A server has no such bound.
         let silent = !connection.accepted
-            && matches!(outgoing, Outgoing::Shared { .. })
-            && bytes.len() <= SILENT_BYTES_MAX;
+            && self
+                .payloads
+                .shared_bytes(outgoing)
+                .is_some_and(|bytes| bytes <= SILENT_BYTES_MAX);
         let operation = if silent {
             Operation::SilentSend
         } else {
@@ -452,6 +457,16 @@ impl Backend for Uring {
         if let Some(index) = self.sample.iter().position(|(known, _)| *known == slot) {
             self.sample.swap_remove(index);
         }
+    }
+
+    fn reset(&mut self, slot: Slot) {
+        let (ring, place) = self.home(slot);
+        let generation = self.slots[slot.0 as usize].generation;
+        let data = user_data(Operation::SetOption, generation, slot);
+        // Where the kernel does not know this (before 6.7) the socket is closed as usual.
+        let outcome = self.rings[ring].reset_on_close(place, data);
+        self.queued(slot, ring, outcome);
+        self.close(slot);
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {

@@ -16,6 +16,11 @@ const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4_096;
 /// Sends that are handed over together: more would save little, and each waits for the others.
 const BATCH: u32 = 16;
+/// SO_LINGER with no time: closing resets the connection.
+static NO_LINGER: libc::linger = libc::linger {
+    l_onoff: 1,
+    l_linger: 0,
+};
 /// Flags of io_uring_enter(2).
 const ENTER_GETEVENTS: u32 = 1;
 const ENTER_EXT_ARG: u32 = 8;
@@ -137,6 +142,21 @@ impl Ring {
             .build()
             .user_data(user_data);
         // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues that the socket at `place` is to send a reset when it is closed.
+    pub(super) fn reset_on_close(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::SetSockOpt::new(
+            Fixed(place),
+            libc::SOL_SOCKET as u32,
+            libc::SO_LINGER as u32,
+            std::ptr::from_ref(&NO_LINGER).cast(),
+            size_of::<libc::linger>() as u32,
+        )
+        .build()
+        .user_data(user_data);
+        // SAFETY: the option is a static.
         unsafe { self.push(&entry) }
     }
 
