@@ -20,9 +20,15 @@
 
 mod http1_reply;
 mod http1_request;
+mod server_request;
+mod stored_run;
+mod typed_text;
 
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
+pub use server_request::server_request;
+pub use stored_run::stored_run;
+pub use typed_text::typed_text;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
 pub type Target = fn(&[u8]);
@@ -31,4 +37,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
+    ("server_request", server_request),
+    ("stored_run", stored_run),
+    ("typed_text", typed_text),
 ];
