@@ -21,15 +21,16 @@ use crate::control::{Control, Progress};
 use crate::gate::{Gate, Start};
 use crate::host::{self, CpuUse};
 use crate::prepare::Prepared;
+use crate::simulate;
 use crate::threads;
 use crate::worker::{Finished, NOTICE_NS, Task, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then.
-const START_MARGIN_NS: u64 = 3_000_000;
+pub(crate) const START_MARGIN_NS: u64 = 3_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
-const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
+pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 /// How often the watching thread looks around.
-const WATCH_NS: u64 = 10_000_000;
+pub(crate) const WATCH_NS: u64 = 10_000_000;
 
 /// Why there is no run.
 #[derive(Debug, Error)]
@@ -63,14 +64,14 @@ pub enum RunError {
 }
 
 /// One worker's end, with the CPU that its thread used.
-struct Ended {
-    finished: Finished,
-    cpu: CpuUse,
+pub(crate) struct Ended {
+    pub(crate) finished: Finished,
+    pub(crate) cpu: CpuUse,
 }
 
 /// What the watching thread saw.
 #[derive(Default)]
-struct Watched {
+pub(crate) struct Watched {
     cpu: CpuUse,
     cpu_interval_ns: u64,
 }
@@ -96,7 +97,7 @@ impl Prepared {
         match self.backend {
             BackendName::Uring => self.run_threads(control, own_server, show, Uring::new),
             BackendName::Epoll => self.run_threads(control, own_server, show, |_| Epoll::new()),
-            BackendName::Sim => unreachable!(),
+            BackendName::Sim => simulate::simulate_and_show(self, control, show),
         }
     }
 
@@ -170,7 +171,7 @@ impl Prepared {
         Ok(self.conclude(Conclusion {
             control,
             own_server,
-            wall_start,
+            wall_start: Some(wall_start),
             edges,
             window,
             planned_end_ns,
@@ -188,7 +189,12 @@ impl Prepared {
             .map(|requests| Arc::new(Budget::new(requests, workers)))
     }
 
-    fn task(&self, worker: u32, budget: Option<Arc<Budget>>, control: &Arc<Control>) -> Task {
+    pub(crate) fn task(
+        &self,
+        worker: u32,
+        budget: Option<Arc<Budget>>,
+        control: &Arc<Control>,
+    ) -> Task {
         let plan = &self.plan;
         Task {
             worker,
@@ -209,7 +215,7 @@ impl Prepared {
         }
     }
 
-    fn conclude(self, conclusion: Conclusion<'_>) -> Run {
+    pub(crate) fn conclude(self, conclusion: Conclusion<'_>) -> Run {
         let Conclusion {
             control,
             mut edges,
@@ -258,15 +264,17 @@ impl Prepared {
             workers.push(recording.record);
         }
         edges.drain_end.set(drain_end_ns);
-        let (unix_ms, start_ns) = conclusion.wall_start;
-        let now_ns = clock::now_ns();
-        edges.finished.set(now_ns);
-        let wall_ms = clock::unix_ms() as i64 - unix_ms as i64;
-        let wall = Wall {
-            started_unix_ms: unix_ms.saturating_sub(start_ns / 1_000_000),
-            stepped_ns: wall_ms * 1_000_000 - (now_ns - start_ns) as i64,
-            process_ns: now_ns,
+        let wall = match conclusion.wall_start {
+            Some(start) => wall_since(start),
+            None => Wall {
+                process_ns: drain_end_ns,
+                ..Wall::default()
+            },
         };
+        edges.finished.set(wall.process_ns);
+        let peak_resident_bytes = conclusion
+            .wall_start
+            .and_then(|_| host::peak_resident_bytes());
         let mut run = Run {
             format: Run::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -280,7 +288,7 @@ impl Prepared {
                 cpu_user_ns: conclusion.watched.cpu.user_ns,
                 cpu_system_ns: conclusion.watched.cpu.system_ns,
                 cpu_interval_ns: conclusion.watched.cpu_interval_ns,
-                peak_resident_bytes: host::peak_resident_bytes().unwrap_or(0),
+                peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
             },
             limits: self.limits,
             response: total.response,
@@ -337,21 +345,40 @@ impl Prepared {
 }
 
 /// Everything that is known when the last worker has left.
-struct Conclusion<'a> {
-    control: &'a Control,
-    own_server: bool,
-    /// Wall clock (ms) and monotonic clock (ns) at one and the same time.
-    wall_start: (u64, u64),
-    edges: RunEdges,
-    window: Window,
-    planned_end_ns: Option<u64>,
-    ended: Vec<Ended>,
+pub(crate) struct Conclusion<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) own_server: bool,
+    /// Wall clock (ms) and monotonic clock (ns) at one and the same time; none in virtual time.
+    pub(crate) wall_start: Option<(u64, u64)>,
+    pub(crate) edges: RunEdges,
+    pub(crate) window: Window,
+    pub(crate) planned_end_ns: Option<u64>,
+    pub(crate) ended: Vec<Ended>,
     /// Requests of a run by count that no worker drew.
-    unsent: u64,
-    watched: Watched,
+    pub(crate) unsent: u64,
+    pub(crate) watched: Watched,
 }
 
-fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
+/// The labels, and the process's length as of now.
+fn wall_since((unix_ms, start_ns): (u64, u64)) -> Wall {
+    let now_ns = clock::now_ns();
+    let wall_ms = clock::unix_ms() as i64 - unix_ms as i64;
+    Wall {
+        started_unix_ms: unix_ms.saturating_sub(start_ns / 1_000_000),
+        stepped_ns: wall_ms * 1_000_000 - (now_ns - start_ns) as i64,
+        process_ns: now_ns,
+    }
+}
+
+/// The window as a worker lives it that a fault moved by `shift_ns`.
+pub(crate) fn shifted(window: Window, shift_ns: u64) -> Window {
+    Window {
+        start_ns: window.start_ns + shift_ns,
+        end_ns: window.end_ns.saturating_add(shift_ns),
+    }
+}
+
+pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
     fault
         .filter(|&(whom, _)| whom == worker)
         .map_or(0, |(_, ns)| ns)
@@ -377,8 +404,7 @@ fn work<B: Backend>(
     let Some(mut start) = start else {
         return Ok(None);
     };
-    start.window.start_ns += window_shift_ns;
-    start.window.end_ns = start.window.end_ns.saturating_add(window_shift_ns);
+    start.window = shifted(start.window, window_shift_ns);
     let finished = worker.run(start)?;
     Ok(Some(Ended {
         finished,

@@ -2,6 +2,7 @@
 
 pub mod epoll;
 mod payloads;
+pub mod sim;
 pub mod uring;
 
 use std::io;

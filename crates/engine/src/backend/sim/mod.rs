@@ -1,0 +1,308 @@
+//! The simulated backend: a network, a server and a clock in virtual time, deterministic from a
+//! seed. An hour passes in the time that it takes to compute what happens in it.
+
+mod link;
+mod reply;
+mod request;
+mod settings;
+mod world;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+
+use super::payloads::Payloads;
+use super::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
+use crate::tcp_info::TcpInfo;
+use link::{Client, LinkId, Piece};
+use reply::Template;
+pub use settings::{
+    AfterMalformed, Costs, Framing, LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults,
+    SimServer, SimSettings, Stall,
+};
+use world::{Notice, World};
+
+/// Bytes given out at once.
+const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// One worker's simulated network, server and clock. A client's side only: there is nobody who
+/// could be accepted.
+#[derive(Debug)]
+pub struct Sim {
+    now_ns: Rc<Cell<u64>>,
+    costs: Costs,
+    late_wake_ups: Option<LateWakeUps>,
+    network_ns: u64,
+    world: World,
+    slots: Vec<Option<LinkId>>,
+    payloads: Payloads,
+    received: Received,
+    /// Several pieces of answers that were taken at once.
+    buffer: Vec<u8>,
+    counts: Rc<RefCell<SimCounts>>,
+}
+
+/// Where the bytes of the latest `Received` are.
+#[derive(Clone, Copy, Debug)]
+enum Received {
+    Nothing,
+    Piece(Template, u32, u32),
+    Buffer,
+}
+
+/// What remains of a [`Sim`] in the hands of whoever made it: its clock, and its counts, which are
+/// complete once the `Sim` is dropped.
+#[derive(Clone, Debug)]
+pub struct SimHandle {
+    now_ns: Rc<Cell<u64>>,
+    counts: Rc<RefCell<SimCounts>>,
+}
+
+impl SimHandle {
+    /// The virtual time, nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns.get()
+    }
+
+    /// What network and server counted; all 0 until the `Sim` is dropped.
+    pub fn counts(&self) -> SimCounts {
+        *self.counts.borrow()
+    }
+}
+
+impl Sim {
+    /// A simulation for worker number `worker` whose clock starts at `start_ns`.
+    pub fn new(settings: &SimSettings, worker: u32, start_ns: u64) -> (Self, SimHandle) {
+        let handle = SimHandle {
+            now_ns: Rc::new(Cell::new(start_ns)),
+            counts: Rc::default(),
+        };
+        let sim = Self {
+            now_ns: Rc::clone(&handle.now_ns),
+            costs: settings.costs,
+            late_wake_ups: settings.late_wake_ups,
+            network_ns: settings.network_ns,
+            world: World::new(settings, worker),
+            slots: Vec::new(),
+            payloads: Payloads::default(),
+            received: Received::Nothing,
+            buffer: Vec::new(),
+            counts: Rc::clone(&handle.counts),
+        };
+        (sim, handle)
+    }
+
+    fn spend(&self, ns: u64) -> u64 {
+        self.now_ns.set(self.now_ns.get() + ns);
+        self.now_ns.get()
+    }
+
+    fn link_of(&self, slot: Slot) -> Option<LinkId> {
+        *self.slots.get(slot.0 as usize)?
+    }
+
+    /// Takes what arrived on a connection: all bytes at hand, or the end.
+    fn take_arrivals(&mut self, id: LinkId, slot: Slot) -> Option<Event> {
+        let Self {
+            world,
+            buffer,
+            received,
+            ..
+        } = self;
+        let (links, replies) = (&mut world.links, &world.replies);
+        let link = links.get_mut(id)?;
+        buffer.clear();
+        let mut taken = 0;
+        while let Some(piece) = link.arrivals.front_mut() {
+            let Piece::Bytes {
+                template,
+                start,
+                end,
+                completes,
+            } = piece
+            else {
+                break;
+            };
+            let until = (*end).min(*start + (RECEIVE_BYTES - taken) as u32);
+            if *start == until {
+                break;
+            }
+            if taken == 0 {
+                *received = Received::Piece(*template, *start, until);
+            } else {
+                if let Received::Piece(template, start, end) = *received {
+                    let first = &replies.bytes(template)[start as usize..end as usize];
+                    buffer.extend_from_slice(first);
+                    *received = Received::Buffer;
+                }
+                let next = &replies.bytes(*template)[*start as usize..until as usize];
+                buffer.extend_from_slice(next);
+            }
+            taken += (until - *start) as usize;
+            *start = until;
+            if until == *end {
+                world.counts.replies_delivered += u64::from(*completes);
+                link.arrivals.pop_front();
+            }
+        }
+        if taken > 0 {
+            link.bytes_taken += taken as u64;
+            world.counts.bytes_delivered += taken as u64;
+            if !link.arrivals.is_empty() {
+                world.notices.push_front((id, Notice::Arrived));
+            }
+            return Some(Event::Received(slot));
+        }
+        let end = link.arrivals.pop_front()?;
+        link.client = Client::Ended;
+        link.arrivals.clear();
+        match end {
+            Piece::End { completes } => {
+                world.counts.replies_delivered += u64::from(completes);
+                Some(Event::Ended(slot))
+            }
+            _ if std::mem::take(&mut link.sending) => {
+                Some(Event::SendFailed(slot, libc::ECONNRESET))
+            }
+            _ => Some(Event::ReceiveFailed(slot, libc::ECONNRESET)),
+        }
+    }
+}
+
+impl Backend for Sim {
+    fn now_ns(&self) -> u64 {
+        self.spend(self.costs.clock_ns)
+    }
+
+    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+        self.payloads.add(bytes)
+    }
+
+    fn open(&mut self, slot: Slot, _peer: &Peer, _source: Option<SocketAddr>) -> io::Result<()> {
+        let now_ns = self.spend(self.costs.open_ns);
+        let index = slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, None);
+        }
+        self.slots[index] = Some(self.world.attempt(now_ns, slot));
+        Ok(())
+    }
+
+    fn listen(&mut self, _listener: BorrowedFd<'_>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Nobody will come.
+    fn accept(&mut self, _slot: Slot) {}
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        let now_ns = self.spend(self.costs.send_ns);
+        if let Some(id) = self.link_of(slot) {
+            self.world.send(now_ns, id, self.payloads.bytes(&outgoing));
+        }
+        self.payloads.recycle(outgoing);
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        self.payloads.take_buffer()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let now_ns = self.spend(self.costs.open_ns);
+        if let Some(id) = self.link_of(slot) {
+            self.world.close(now_ns, id);
+            self.slots[slot.0 as usize] = None;
+        }
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        let from_ns = self.spend(self.costs.wait_ns);
+        let until_ns = until_ns.unwrap_or(u64::MAX).max(from_ns);
+        self.world.pass(from_ns);
+        let mut now_ns = from_ns;
+        while self.world.notices.is_empty() {
+            match self.world.next_ns().filter(|&next_ns| next_ns <= until_ns) {
+                Some(next_ns) => {
+                    self.world.pass(next_ns);
+                    now_ns = next_ns;
+                }
+                None if until_ns == u64::MAX => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "the simulation waits for ever: nothing more will happen in it",
+                    ));
+                }
+                None => {
+                    now_ns = until_ns;
+                    break;
+                }
+            }
+        }
+        if let Some(late) = self.late_wake_ups
+            && now_ns > from_ns
+            && self.world.chance(late.probability)
+        {
+            self.world.counts.late_wake_ups += 1;
+            now_ns += late.delay_ns;
+        }
+        self.world.pass(now_ns);
+        self.now_ns.set(now_ns);
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.received = Received::Nothing;
+        loop {
+            let (id, notice) = self.world.notices.pop_front()?;
+            let Some(slot) = self.world.open_link(id).and_then(|link| link.slot) else {
+                continue;
+            };
+            let event = match notice {
+                Notice::Connected => {
+                    self.world.counts.connections_established += 1;
+                    Some(Event::Connected(slot))
+                }
+                Notice::ConnectFailed(errno) => Some(Event::ConnectFailed(slot, errno)),
+                Notice::Sent => Some(Event::Sent(slot)),
+                Notice::Arrived => self.take_arrivals(id, slot),
+            };
+            if event.is_some() {
+                self.spend(self.costs.event_ns);
+                return event;
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        match self.received {
+            Received::Nothing => &[],
+            Received::Piece(template, start, end) => {
+                &self.world.replies.bytes(template)[start as usize..end as usize]
+            }
+            Received::Buffer => &self.buffer,
+        }
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        let link = self.world.links.get(self.link_of(slot)?)?;
+        Some(TcpInfo {
+            bytes_received: link.bytes_arrived,
+            bytes_unread: link.bytes_arrived - link.bytes_taken,
+            min_rtt_ns: Some(2 * self.network_ns),
+        })
+    }
+}
+
+impl Drop for Sim {
+    /// Brunt is gone, and its connections with it; what is under way comes to its end.
+    fn drop(&mut self) {
+        let now_ns = self.now_ns.get();
+        for id in self.slots.drain(..).flatten() {
+            self.world.close(now_ns, id);
+        }
+        self.world.pass(u64::MAX);
+        *self.counts.borrow_mut() = self.world.counts;
+    }
+}

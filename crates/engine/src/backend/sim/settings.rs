@@ -1,0 +1,343 @@
+//! What a simulation simulates: the server, the network, and what goes wrong in brunt itself.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// A simulation. Everything in it follows from these values and the plan alone: equal ones give
+/// equal runs, to the last bit.
+///
+/// Every worker has a network and a server of its own, so that the limits of the server are per
+/// worker, and a stream of random numbers of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimSettings {
+    /// Where the random numbers begin.
+    pub seed: u64,
+    /// The server.
+    pub server: SimServer,
+    /// One way through the network, nanoseconds. A connection takes a round trip to open.
+    pub network_ns: u64,
+    /// Bytes that the network takes at once from a connection; each further such amount of a
+    /// request takes a round trip more.
+    pub send_buffer_bytes: NonZeroU32,
+    /// What brunt's own work takes.
+    pub costs: Costs,
+    /// Delays of brunt's wake-ups by the scheduler.
+    pub late_wake_ups: Option<LateWakeUps>,
+    /// When an interrupt comes, nanoseconds from the start of the simulation.
+    pub interrupt_ns: Option<u64>,
+}
+
+impl SimSettings {
+    /// The seed of `brunt --backend sim`.
+    pub const SEED: u64 = 1;
+
+    /// A server that takes 1 ms on average (exponential) for an answer of 100 bytes, 50 µs away;
+    /// nothing goes wrong.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            server: SimServer::default(),
+            network_ns: 50 * US,
+            send_buffer_bytes: NonZeroU32::MIN.saturating_add(64 * 1024 - 1),
+            costs: Costs::default(),
+            late_wake_ups: None,
+            interrupt_ns: None,
+        }
+    }
+}
+
+/// The simulated server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimServer {
+    /// Time from the turn of a request until its answer. Requests on one connection are answered
+    /// in order, one after the other.
+    pub service: ServiceTime,
+    /// Requests in service at once; the others queue in the order in which their turn came.
+    /// Absent: no limit.
+    pub concurrency: Option<NonZeroU32>,
+    /// Silences in which nothing is answered; what falls into one is answered at its end.
+    pub stall: Option<Stall>,
+    /// The server closes a connection after this many answers.
+    pub close_after: Option<NonZeroU64>,
+    /// It says so in the last answer (`Connection: close`).
+    pub announces_close: bool,
+    /// It closes when a request asks for it.
+    pub honours_close: bool,
+    /// A time in which the server is gone.
+    pub outage: Option<Outage>,
+    /// How often something goes wrong.
+    pub faults: SimFaults,
+    /// Bytes of the body of an answer.
+    pub body_bytes: u32,
+    /// How its end is told.
+    pub framing: Framing,
+    /// Interim answers (103) before each answer.
+    pub interim: u32,
+    /// What a malformed answer consists of.
+    pub malformed: Vec<u8>,
+    /// What follows a malformed answer.
+    pub after_malformed: AfterMalformed,
+    /// Most pieces in which an answer arrives, cut at random; 1 for whole ones.
+    pub pieces_max: NonZeroU32,
+    /// Longest time between two of them, nanoseconds (uniform from 0).
+    pub piece_gap_ns: u64,
+}
+
+impl Default for SimServer {
+    fn default() -> Self {
+        Self {
+            service: ServiceTime::Exponential { mean_ns: MS },
+            concurrency: None,
+            stall: None,
+            close_after: None,
+            announces_close: true,
+            honours_close: true,
+            outage: None,
+            faults: SimFaults::default(),
+            body_bytes: 100,
+            framing: Framing::Length,
+            interim: 0,
+            malformed: b"this is not HTTP\r\n\r\n".to_vec(),
+            after_malformed: AfterMalformed::Close,
+            pieces_max: NonZeroU32::MIN,
+            piece_gap_ns: 0,
+        }
+    }
+}
+
+/// How long the server takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceTime {
+    /// Always the same, nanoseconds.
+    Constant(u64),
+    /// Evenly spread.
+    Uniform {
+        /// Shortest, nanoseconds.
+        min_ns: u64,
+        /// Longest, nanoseconds; not under `min_ns`.
+        max_ns: u64,
+    },
+    /// Exponentially distributed.
+    Exponential {
+        /// Mean, nanoseconds.
+        mean_ns: u64,
+    },
+}
+
+/// Silences that come at fixed times: the first `silence_ns` of every `period_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Length of a silence, nanoseconds; at most the period.
+    pub silence_ns: u64,
+    /// From the start of one to the start of the next, nanoseconds.
+    pub period_ns: NonZeroU64,
+}
+
+/// A time in which the server is gone: its connections are reset at the start, and attempts to
+/// connect are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// First instant, nanoseconds from the start of the simulation.
+    pub from_ns: u64,
+    /// First instant after it.
+    pub until_ns: u64,
+}
+
+/// Probabilities, 0 to 1: the first two of an attempt to connect, the others of a request, which
+/// meets one of them at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SimFaults {
+    /// The attempt is refused.
+    pub connect_refused: f64,
+    /// The attempt is not answered.
+    pub connect_unanswered: f64,
+    /// No answer, to this request and all later ones on the connection.
+    pub silent: f64,
+    /// The connection is reset in place of an answer.
+    pub reset: f64,
+    /// The connection is closed in place of an answer.
+    pub closed: f64,
+    /// The connection is closed in the middle of the answer.
+    pub truncated: f64,
+    /// A malformed answer.
+    pub malformed: f64,
+    /// Four unasked bytes behind the answer.
+    pub extra_bytes: f64,
+    /// An answer with status 503.
+    pub error_status: f64,
+}
+
+/// How the end of a body is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Content-Length.
+    #[default]
+    Length,
+    /// Chunks of at most 16 KiB, with a trailer.
+    Chunked,
+    /// An HTTP/1.0 reply that ends with the connection.
+    UntilClose,
+}
+
+/// What the server does after a malformed answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterMalformed {
+    /// It closes.
+    #[default]
+    Close,
+    /// It goes on with the next request.
+    Continue,
+    /// It falls silent.
+    FallSilent,
+}
+
+/// What brunt's own work takes, so that virtual time passes while it works; nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Reading the clock.
+    pub clock_ns: u64,
+    /// Starting a connection attempt, or closing.
+    pub open_ns: u64,
+    /// A send.
+    pub send_ns: u64,
+    /// Taking an event.
+    pub event_ns: u64,
+    /// Waiting, beside the time waited for.
+    pub wait_ns: u64,
+}
+
+impl Costs {
+    /// Work takes no time at all.
+    pub const NONE: Self = Self {
+        clock_ns: 0,
+        open_ns: 0,
+        send_ns: 0,
+        event_ns: 0,
+        wait_ns: 0,
+    };
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            clock_ns: 20,
+            open_ns: 5_000,
+            send_ns: 2_000,
+            event_ns: 500,
+            wait_ns: 500,
+        }
+    }
+}
+
+/// Delays of wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LateWakeUps {
+    /// How often a sleep ends late, 0 to 1.
+    pub probability: f64,
+    /// How late, nanoseconds.
+    pub delay_ns: u64,
+}
+
+/// What the simulated server and network counted, to set beside what brunt counted. Exact: taken
+/// after everything that was under way has come to its end.
+///
+/// `requests_sent = requests + requests_lost`, and
+/// `requests = replies + faults() + abandoned`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimCounts {
+    /// Attempts to connect that the server took.
+    pub connections_accepted: u64,
+    /// Of these, those that brunt learnt of before it gave up on them.
+    pub connections_established: u64,
+    /// Attempts to connect that were refused.
+    pub connections_refused: u64,
+    /// Attempts to connect that were never answered.
+    pub connections_unanswered: u64,
+    /// Requests given to the network.
+    pub requests_sent: u64,
+    /// Requests completely received by the server.
+    pub requests: u64,
+    /// Requests that the server never received in full: it had closed, or brunt had.
+    pub requests_lost: u64,
+    /// Answers that keep to the protocol, those with status 503 included.
+    pub replies: u64,
+    /// Of these, those with status 503.
+    pub replies_error: u64,
+    /// Of all answers, those that brunt took in full.
+    pub replies_delivered: u64,
+    /// Requests that met silence.
+    pub silent: u64,
+    /// Requests that met a reset.
+    pub reset: u64,
+    /// Requests that met a close.
+    pub closed: u64,
+    /// Requests whose answer was cut short.
+    pub truncated: u64,
+    /// Requests whose answer was malformed.
+    pub malformed: u64,
+    /// Answers with unasked bytes behind them.
+    pub extra_bytes: u64,
+    /// Requests received whose connection ended before their turn.
+    pub abandoned: u64,
+    /// Bytes given to the network.
+    pub bytes_sent: u64,
+    /// Bytes that brunt took.
+    pub bytes_delivered: u64,
+    /// Wake-ups that were delayed.
+    pub late_wake_ups: u64,
+}
+
+impl SimCounts {
+    /// Requests that met something else than an answer.
+    pub fn faults(&self) -> u64 {
+        self.silent + self.reset + self.closed + self.truncated + self.malformed
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            connections_accepted,
+            connections_established,
+            connections_refused,
+            connections_unanswered,
+            requests_sent,
+            requests,
+            requests_lost,
+            replies,
+            replies_error,
+            replies_delivered,
+            silent,
+            reset,
+            closed,
+            truncated,
+            malformed,
+            extra_bytes,
+            abandoned,
+            bytes_sent,
+            bytes_delivered,
+            late_wake_ups,
+        } = other;
+        self.connections_accepted += connections_accepted;
+        self.connections_established += connections_established;
+        self.connections_refused += connections_refused;
+        self.connections_unanswered += connections_unanswered;
+        self.requests_sent += requests_sent;
+        self.requests += requests;
+        self.requests_lost += requests_lost;
+        self.replies += replies;
+        self.replies_error += replies_error;
+        self.replies_delivered += replies_delivered;
+        self.silent += silent;
+        self.reset += reset;
+        self.closed += closed;
+        self.truncated += truncated;
+        self.malformed += malformed;
+        self.extra_bytes += extra_bytes;
+        self.abandoned += abandoned;
+        self.bytes_sent += bytes_sent;
+        self.bytes_delivered += bytes_delivered;
+        self.late_wake_ups += late_wake_ups;
+    }
+}

@@ -1,0 +1,195 @@
+//! The course of a simulated run: the same workers, one after the other, each in a virtual time of
+//! its own that begins at 0.
+
+use std::sync::Arc;
+
+use brunt_load::share;
+use brunt_measure::{Backend as BackendName, Run, RunEdges, Window};
+
+use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
+use crate::budget::Budget;
+use crate::clock;
+use crate::control::{Control, Progress};
+use crate::gate::Start;
+use crate::host::CpuUse;
+use crate::prepare::Prepared;
+use crate::run::{
+    Conclusion, Ended, INTERRUPT_MARGIN_NS, RunError, START_MARGIN_NS, WATCH_NS, Watched, fault_of,
+    shifted,
+};
+use crate::threads;
+use crate::worker::Worker;
+
+/// Runs in simulation, whatever backend was prepared, and gives the run with what the simulated
+/// servers of all workers counted. The outcome follows from `prepared` and `settings` alone.
+///
+/// # Errors
+///
+/// [`RunError::Interrupted`] when `settings` put the interrupt before the window;
+/// [`RunError::Worker`] when nothing more would ever happen in the simulation.
+pub fn simulate(prepared: Prepared, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
+    let control = prepared.control();
+    simulate_under(prepared, settings, &control)
+}
+
+/// `brunt --backend sim`: simulates with the default settings while `show` is called now and then.
+/// An interrupt ends it without a result, for there is no one instant that all workers have
+/// reached.
+pub(crate) fn simulate_and_show(
+    prepared: Prepared,
+    control: &Arc<Control>,
+    show: &mut dyn FnMut(&str, Progress),
+) -> Result<Run, RunError> {
+    let started_unix_ms = clock::unix_ms();
+    let own = Arc::clone(control);
+    let body = move || simulate_under(prepared, &SimSettings::new(SimSettings::SEED), &own);
+    let thread = threads::spawn("brunt-sim", body)
+        .map_err(|reason| RunError::Start { worker: 0, reason })?;
+    while !thread.is_finished() {
+        show("simulation", control.progress());
+        if control.is_interrupted() {
+            control.abort();
+        }
+        threads::sleep(WATCH_NS);
+    }
+    let outcome = thread.join().map_err(|_| RunError::Panic { worker: 0 })?;
+    let (mut run, _) = outcome?;
+    run.wall.started_unix_ms = started_unix_ms;
+    Ok(run)
+}
+
+/// One simulated worker, with its connections open.
+struct Ready {
+    worker: Worker<Sim>,
+    handle: SimHandle,
+    budget: Option<Arc<Budget>>,
+    window_shift_ns: u64,
+}
+
+fn simulate_under(
+    mut prepared: Prepared,
+    settings: &SimSettings,
+    control: &Arc<Control>,
+) -> Result<(Run, SimCounts), RunError> {
+    prepared.backend = BackendName::Sim;
+    prepared.backend_note = None;
+    let mut edges = RunEdges::default();
+    edges.setup_start.set(0);
+    let crew = set_up(&prepared, settings, control)?;
+    let ready_ns = crew.iter().map(|ready| ready.handle.now_ns()).max();
+    let load_ns = ready_ns.unwrap_or(0) + START_MARGIN_NS;
+    let start_ns = load_ns + prepared.plan.warmup_ns;
+    let planned_end_ns = prepared
+        .plan
+        .stop
+        .duration_ns
+        .map(|duration_ns| start_ns + duration_ns);
+    let window = Window {
+        start_ns,
+        end_ns: planned_end_ns.unwrap_or(u64::MAX),
+    };
+    edges.warmup_start.set(load_ns);
+    if let Some(interrupt_ns) = settings.interrupt_ns {
+        if interrupt_ns < start_ns {
+            return Err(RunError::Interrupted);
+        }
+        if interrupt_ns < window.end_ns {
+            control.interrupt();
+            control.end_at(interrupt_ns + INTERRUPT_MARGIN_NS);
+        }
+    }
+    let mut ended = Vec::new();
+    let mut unsent = 0;
+    let mut counts = SimCounts::default();
+    for (worker, ready) in (0..).zip(crew) {
+        let mut start = Start { load_ns, window };
+        start.window = shifted(start.window, ready.window_shift_ns);
+        let finished = ready
+            .worker
+            .run(start)
+            .map_err(|reason| RunError::Worker { worker, reason })?;
+        counts.merge(&ready.handle.counts());
+        unsent += ready.budget.map_or(0, |budget| budget.left());
+        ended.push(Ended {
+            finished,
+            cpu: CpuUse::default(),
+        });
+    }
+    if control.is_aborted() {
+        return Err(RunError::Interrupted);
+    }
+    let run = prepared.conclude(Conclusion {
+        control,
+        own_server: false,
+        wall_start: None,
+        edges,
+        window,
+        planned_end_ns,
+        ended,
+        unsent,
+        watched: Watched::default(),
+    });
+    Ok((run, counts))
+}
+
+/// Opens the connections of all workers.
+fn set_up(
+    prepared: &Prepared,
+    settings: &SimSettings,
+    control: &Arc<Control>,
+) -> Result<Vec<Ready>, RunError> {
+    let plan = &prepared.plan;
+    let workers = plan.workers.get();
+    let mut crew = Vec::new();
+    let mut connections_before = 0;
+    for worker in 0..workers {
+        let connections = share(plan.connections.get(), workers, worker);
+        let budget = plan.stop.requests.map(|requests| {
+            let dealt = |connections: u32| dealt_to(requests, connections, plan.connections.get());
+            let from = dealt(connections_before);
+            let requests = dealt(connections_before + connections) - from;
+            Arc::new(Budget::new(requests, 1))
+        });
+        connections_before += connections;
+        let start_delay_ns = fault_of(plan.faults.start_delay, worker);
+        let (sim, handle) = Sim::new(settings, worker, start_delay_ns);
+        let task = prepared.task(worker, budget.clone(), control);
+        let mut ready = Worker::new(sim, task);
+        ready
+            .set_up()
+            .map_err(|reason| RunError::Worker { worker, reason })?;
+        crew.push(Ready {
+            worker: ready,
+            handle,
+            budget,
+            window_shift_ns: fault_of(plan.faults.window_shift, worker),
+        });
+    }
+    Ok(crew)
+}
+
+/// How many of `requests` the first `connections` of `all` have among them. Workers in simulation
+/// cannot share a budget, for they do not live at the same time: each has the part of its
+/// connections.
+fn dealt_to(requests: u64, connections: u32, all: u32) -> u64 {
+    let dealt = u128::from(requests) * u128::from(connections) / u128::from(all.max(1));
+    u64::try_from(dealt).unwrap_or(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dealt_to;
+
+    #[test]
+    fn requests_are_dealt_by_connections_and_none_is_lost() {
+        for requests in [0, 1, 7, 1_000, u64::MAX] {
+            for all in 1..20 {
+                assert_eq!(dealt_to(requests, all, all), requests);
+                let dealt: Vec<u64> = (0..=all)
+                    .map(|count| dealt_to(requests, count, all))
+                    .collect();
+                assert!(dealt.is_sorted());
+            }
+        }
+    }
+}
