@@ -1,0 +1,308 @@
+//! What brunt refuses: exit code 2, one clear message, nothing sent, no file touched.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::support::process::{Outcome, Process, binary, brunt, brunt_with};
+use crate::support::serve::Serve;
+
+/// A port that is bound, so that nobody else takes it, and does not listen.
+fn refusing_port() -> (rustix::fd::OwnedFd, u16) {
+    use rustix::net::{AddressFamily, SocketAddrAny, SocketType, bind, getsockname, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    let any: std::net::SocketAddr = ([127, 0, 0, 1], 0).into();
+    bind(&socket, &any).expect("a free port");
+    let bound: SocketAddrAny = getsockname(&socket).expect("it is bound");
+    let bound = std::net::SocketAddr::try_from(bound).expect("an internet address");
+    (socket, bound.port())
+}
+
+/// Checks exit code and message: it comes alone, holds all of `words`, and says nothing twice.
+fn assert_refused(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_eq!(outcome.stdout, "", "standard output");
+    let message = outcome.stderr.trim_end();
+    for word in words {
+        assert!(message.contains(word), "{word:?} is not in: {message}");
+    }
+    for bad in ["panicked", "backtrace", "Error {"] {
+        assert!(!message.contains(bad), "{message}");
+    }
+    // Ours take one line; those of the argument parser may add a tip and the usage.
+    let first = message.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with("error: ") || message.lines().count() == 1,
+        "{message}"
+    );
+    let clauses: Vec<_> = first.split(": ").collect();
+    let repeated = clauses
+        .iter()
+        .enumerate()
+        .any(|(index, clause)| clause.len() > 12 && clauses[..index].contains(clause));
+    assert!(!repeated, "says the same twice: {message}");
+}
+
+/// Runs with `arguments` and an output file that does not exist, then with one that does.
+fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.json");
+    let run = || {
+        let mut command = binary();
+        command.args(arguments).arg("--output").arg(&path);
+        let outcome = Process::start(command).wait();
+        assert_refused(&outcome, words);
+    };
+    run();
+    assert!(!path.exists(), "an output file was left behind");
+    std::fs::write(&path, "kept").expect("the directory is ours");
+    run();
+    let text = std::fs::read_to_string(&path).expect("it was there before");
+    assert_eq!(text, "kept", "the output file was touched");
+}
+
+/// The same with the URL of a server, which must not have received any request.
+fn refused_before_load(arguments: &[&str], words: &[&str]) {
+    let server = Serve::start();
+    let url = server.url("/");
+    refused(&[arguments, &[url.as_str()]].concat(), words);
+    assert_eq!(server.counters().requests, 0);
+}
+
+#[test]
+fn an_unknown_scheme() {
+    refused(&["ftp://127.0.0.1/"], &["ftp", "http"]);
+    refused(&["https://127.0.0.1/"], &["https", "http only"]);
+}
+
+#[test]
+fn text_that_is_no_url() {
+    refused(&["http://127.0.0.1:99999/"], &["99999", "port"]);
+    refused(&["http://"], &["http://HOST"]);
+}
+
+#[test]
+fn a_user_name_in_the_url() {
+    refused(
+        &["http://user:secret@127.0.0.1/"],
+        &["user name", "Authorization"],
+    );
+}
+
+#[test]
+fn a_host_that_cannot_be_resolved() {
+    refused(
+        &["http://no-such-host.invalid/"],
+        &["no-such-host.invalid", "resolve"],
+    );
+}
+
+#[test]
+fn a_port_that_refuses() {
+    let (_socket, port) = refusing_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    refused(&[url], &[&format!("127.0.0.1:{port}"), "refused"]);
+}
+
+#[test]
+fn no_connections() {
+    refused_before_load(&["-c", "0"], &["--connections", "at least 1"]);
+}
+
+#[test]
+fn no_workers() {
+    refused_before_load(&["-t", "0"], &["--threads", "at least 1"]);
+}
+
+#[test]
+fn no_requests() {
+    refused_before_load(&["-n", "0"], &["--requests", "at least 1"]);
+}
+
+#[test]
+fn more_workers_than_connections() {
+    refused_before_load(
+        &["-t", "3", "-c", "2"],
+        &["3 workers", "2 connection", "-t 2"],
+    );
+}
+
+#[test]
+fn more_workers_than_cpus() {
+    refused_before_load(
+        &["-t", "9999", "-c", "9999"],
+        &["9999 workers", "CPUs", "--oversubscribe"],
+    );
+}
+
+#[test]
+fn a_header_without_a_colon() {
+    refused_before_load(&["-H", "nocolon"], &["nocolon", "Name: value"]);
+}
+
+#[test]
+fn a_header_name_that_is_none() {
+    refused_before_load(&["-H", "bad name: x"], &["header", "bad name"]);
+}
+
+#[test]
+fn a_header_that_smuggles_in_another() {
+    for field in ["A: b\r\nC: d", "A: b\nC: d", "A: b\rC: d", "A\r\nB: c"] {
+        refused_before_load(&["-H", field], &["header"]);
+    }
+}
+
+#[test]
+fn a_method_that_is_none() {
+    refused_before_load(&["-m", "GE T"], &["method", "GE T"]);
+}
+
+#[test]
+fn a_body_file_that_is_missing() {
+    refused_before_load(
+        &["--body-file", "/nonexistent/body"],
+        &["/nonexistent/body", "No such file"],
+    );
+}
+
+#[test]
+fn a_body_file_that_is_a_directory() {
+    refused_before_load(&["--body-file", "/"], &["body", "irectory"]);
+}
+
+#[test]
+fn two_bodies() {
+    refused_before_load(&["-b", "x", "--body-file", "y"], &["--body", "--body-file"]);
+}
+
+#[test]
+fn an_unknown_option_gets_a_suggestion() {
+    refused_before_load(&["--conections", "3"], &["--conections", "'--connections'"]);
+}
+
+#[test]
+fn a_duration_that_is_none() {
+    for typed in ["10x", "s", "-1s", "1s1"] {
+        let option = format!("--duration={typed}");
+        refused_before_load(&[&option], &["--duration", typed, "10ms"]);
+    }
+    refused_before_load(&["-d", "0s"], &["--duration", "longer than 0"]);
+}
+
+#[test]
+fn a_source_address_that_is_none() {
+    refused_before_load(
+        &["--source-address", "300.1.1.1"],
+        &["--source-address", "300.1.1.1"],
+    );
+}
+
+#[test]
+fn a_source_address_that_is_not_local() {
+    // Of a range for documentation (RFC 5737).
+    refused_before_load(
+        &["--source-address", "192.0.2.1"],
+        &["192.0.2.1", "--source-address"],
+    );
+}
+
+#[test]
+fn a_source_address_of_another_family() {
+    refused_before_load(&["--source-address", "::1"], &["::1", "source"]);
+}
+
+#[test]
+fn a_unix_socket_that_is_missing() {
+    refused(
+        &["--unix-socket", "/nonexistent/socket", "http://localhost/"],
+        &["/nonexistent/socket", "No such file"],
+    );
+}
+
+#[test]
+fn more_connections_than_ports() {
+    refused_before_load(
+        &["-t", "1", "-c", "200000", "--source-address", "127.0.0.1"],
+        &["200000", "local ports", "--source-address"],
+    );
+}
+
+#[test]
+fn more_connections_than_descriptors() {
+    let server = Serve::start();
+    let script = format!(
+        "ulimit -n 200; exec '{}' --backend epoll -t 1 -c 1000 {}",
+        env!("CARGO_BIN_EXE_brunt"),
+        server.url("/")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(script);
+    let outcome = Process::start(command).wait();
+    assert_refused(&outcome, &["file descriptors", "200", "ulimit -n"]);
+    assert_eq!(server.counters().requests, 0);
+}
+
+#[test]
+fn a_new_connection_per_request_with_pipelining() {
+    refused_before_load(
+        &["--no-keepalive", "--pipeline", "2"],
+        &["--no-keepalive", "--pipeline"],
+    );
+}
+
+#[test]
+fn an_output_in_a_directory_that_is_missing() {
+    let server = Serve::start();
+    let outcome = brunt(&format!("-o /nonexistent/run.json {}", server.url("/")));
+    assert_refused(&outcome, &["/nonexistent/run.json", "No such file"]);
+    assert_eq!(
+        server.counters().connections_accepted,
+        1,
+        "only the one that asks"
+    );
+}
+
+#[test]
+fn an_output_that_is_a_directory() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let server = Serve::start();
+    let url = server.url("/");
+    let outcome = brunt_with(&[OsStr::new("-o"), path.as_os_str(), OsStr::new(&url)]);
+    let name = path.to_str().expect("a path in UTF-8");
+    assert_refused(&outcome, &[name, "irectory"]);
+    assert_eq!(
+        server.counters().connections_accepted,
+        1,
+        "only the one that asks"
+    );
+}
+
+#[test]
+fn an_address_to_serve_on_that_is_not_local() {
+    let outcome = brunt("serve --listen 192.0.2.1:0");
+    assert_refused(&outcome, &["192.0.2.1", "listen"]);
+}
+
+#[test]
+fn an_address_to_serve_on_that_is_taken() {
+    let (_socket, port) = refusing_port();
+    let outcome = brunt(&format!("serve --listen 127.0.0.1:{port}"));
+    assert_refused(&outcome, &[&format!("127.0.0.1:{port}"), "in use"]);
+}
+
+#[test]
+fn a_unix_socket_to_serve_on_that_exists() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("socket");
+    std::fs::write(&path, "").expect("the directory is ours");
+    let outcome = brunt_with(&[
+        OsStr::new("serve"),
+        OsStr::new("--unix-socket"),
+        path.as_ref(),
+    ]);
+    assert_refused(&outcome, &["socket", "in use"]);
+    assert!(
+        Path::new(&path).exists(),
+        "what was there is not ours to remove"
+    );
+}

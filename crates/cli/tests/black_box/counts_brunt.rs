@@ -1,0 +1,197 @@
+//! Requests and replies as brunt counts them, against the reference server's own count.
+
+use brunt_server::Counters;
+
+use crate::loads::{MACHINERIES, Machinery};
+use crate::support::run::{Requests, RunReport};
+use crate::support::serve::Serve;
+
+/// Runs `load` on every backend, with one and with two workers, each against a new server.
+fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
+    for machinery in MACHINERIES {
+        let server = Serve::start();
+        let report = machinery.run(load, &server.url(path));
+        check(&report, &agreed(machinery, &report, &server));
+    }
+}
+
+/// Compares the counts that must be equal whatever the load, and gives the server's.
+fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -> Counters {
+    let counters = server.settled();
+    let requests = report.requests();
+    assert_eq!(requests.sent, counters.requests, "{machinery:?}: requests");
+    assert_eq!(
+        requests.answered, counters.replies,
+        "{machinery:?}: replies"
+    );
+    assert_eq!(
+        report.total("bytes_sent"),
+        counters.bytes_received,
+        "{machinery:?}: bytes of requests"
+    );
+    // One more is the connection with which brunt found out that the server is there. Of those
+    // that were being opened when the run ended, the server may have seen any.
+    let opened = report.total("connections_opened") + 1;
+    let accepted = counters.connections_accepted - counters.counters_requests;
+    let possible = opened..=opened + report.number("/load/connections");
+    assert!(
+        possible.contains(&accepted),
+        "{machinery:?}: {accepted} connections accepted, {opened} opened"
+    );
+    counters
+}
+
+/// Nothing failed, nothing is left over.
+fn all_answered(report: &RunReport) -> Requests {
+    let requests = report.requests();
+    assert_eq!(requests.answered, requests.sent);
+    assert!(requests.sent > 0);
+    requests
+}
+
+#[test]
+fn closed_loop_by_duration() {
+    compare(
+        "/bytes/100",
+        "-c 8 -d 300ms --warmup 100ms",
+        |report, counters| {
+            all_answered(report);
+            assert_eq!(
+                report.total("bytes_received"),
+                counters.bytes_sent,
+                "bytes of replies"
+            );
+        },
+    );
+}
+
+#[test]
+fn by_number_of_requests() {
+    compare("/", "-c 8 -n 1000", |report, _| {
+        assert_eq!(all_answered(report).sent, 1_000);
+        assert_eq!(report.number("/summary/requests/issued"), 1_000);
+    });
+}
+
+#[test]
+fn by_number_of_requests_after_a_warm_up() {
+    compare("/", "-c 8 -n 1000 --warmup 100ms", |report, _| {
+        all_answered(report);
+        assert_eq!(report.number("/summary/requests/issued"), 1_000);
+    });
+}
+
+#[test]
+fn without_keepalive() {
+    compare(
+        "/",
+        "-c 8 -d 300ms --warmup 100ms --no-keepalive",
+        |report, _| {
+            let requests = all_answered(report);
+            // Connections that stood open when the run ended had no request.
+            let opened = report.total("connections_opened");
+            assert!(
+                (requests.sent..=requests.sent + 8).contains(&opened),
+                "{opened}"
+            );
+        },
+    );
+}
+
+#[test]
+fn by_number_of_requests_without_keepalive() {
+    compare("/", "-c 8 -n 500 --no-keepalive", |report, _| {
+        assert_eq!(all_answered(report).sent, 500);
+    });
+}
+
+#[test]
+fn with_seven_requests_per_connection() {
+    compare(
+        "/",
+        "-c 8 -d 300ms --warmup 100ms --requests-per-connection 7",
+        |report, _| {
+            let requests = all_answered(report);
+            let opened = report.total("connections_opened");
+            assert!(opened >= requests.sent.div_ceil(7), "{opened}");
+            assert!(opened <= requests.sent / 7 + 8 + 1, "{opened}");
+        },
+    );
+}
+
+#[test]
+fn with_pipelining() {
+    compare(
+        "/",
+        "-c 4 -d 300ms --warmup 100ms --pipeline 8",
+        |report, _| {
+            all_answered(report);
+        },
+    );
+}
+
+#[test]
+fn with_pipelining_and_seven_requests_per_connection() {
+    compare(
+        "/",
+        "-c 4 -d 300ms --warmup 100ms --pipeline 4 --requests-per-connection 7",
+        |report, _| {
+            all_answered(report);
+        },
+    );
+}
+
+#[test]
+fn cut_off_by_a_signal() {
+    for machinery in MACHINERIES {
+        for load in ["-c 8", "-c 4 --pipeline 8", "-c 8 --no-keepalive"] {
+            let server = Serve::start();
+            let report = machinery.run_interrupted(load, &server.url("/"), || {
+                server.wait_for_requests(500);
+            });
+            agreed(machinery, &report, &server);
+            assert!(all_answered(&report).sent >= 500);
+        }
+    }
+}
+
+#[test]
+fn requests_under_way_at_the_end_are_named() {
+    compare(
+        "/never",
+        "-c 8 -d 200ms --warmup 0s -T 10m --drain 0s",
+        |report, counters| {
+            let expected = Requests {
+                sent: 8,
+                answered: 0,
+                failed: 0,
+                under_way: 8,
+            };
+            assert_eq!(report.requests(), expected);
+            assert_eq!(report.number("/summary/requests/censored"), 8);
+            assert_eq!(counters.faults, 8);
+        },
+    );
+}
+
+#[test]
+fn when_the_server_closes_at_random() {
+    compare(
+        "/random-close/20",
+        "-c 8 -d 300ms --warmup 0s",
+        |report, counters| {
+            let requests = report.requests();
+            assert!(requests.failed > 0);
+            assert_eq!(requests.failed, counters.faults);
+        },
+    );
+}
+
+#[test]
+fn statuses_are_those_that_the_server_sent() {
+    compare("/refuse-after/100", "-c 8 -n 300", |report, counters| {
+        let expected = [("200".to_owned(), 100), ("503".to_owned(), 200)];
+        assert_eq!(report.statuses(), expected.into());
+        assert_eq!(counters.replies_by_status, [(200, 100), (503, 200)].into());
+    });
+}

@@ -1,0 +1,133 @@
+//! Requests and replies as brunt counts them, against nginx's own count.
+
+use crate::loads::MACHINERIES;
+use crate::support::nginx::{KEEPALIVE_REQUESTS, Nginx};
+use crate::support::run::{Requests, RunReport};
+
+/// Runs `load` on every backend, with one and with two workers, against one nginx.
+fn compare(url: fn(&Nginx) -> String, load: &str, check: impl Fn(Requests, &RunReport)) {
+    let mut nginx = Nginx::start();
+    for machinery in MACHINERIES {
+        let before = nginx.settled();
+        let report = machinery.run(load, &url(&nginx));
+        let received = nginx.settled() - before;
+        let requests = report.requests();
+        assert_eq!(requests.sent, received, "{machinery:?}: {requests:?}");
+        assert_eq!(requests.answered, received, "{machinery:?}: {requests:?}");
+        assert!(received > 0);
+        let statuses = report.statuses();
+        assert_eq!(
+            statuses.keys().collect::<Vec<_>>(),
+            ["200"],
+            "{machinery:?}"
+        );
+        check(requests, &report);
+    }
+}
+
+#[test]
+fn closed_loop_by_duration() {
+    compare(Nginx::url, "-c 8 -d 300ms --warmup 100ms", |_, report| {
+        assert_eq!(report.total("connections_opened"), 8);
+    });
+}
+
+#[test]
+fn by_number_of_requests() {
+    compare(Nginx::url, "-c 8 -n 1000", |requests, _| {
+        assert_eq!(requests.sent, 1_000);
+    });
+}
+
+#[test]
+fn without_keepalive() {
+    compare(
+        Nginx::url,
+        "-c 8 -d 300ms --warmup 100ms --no-keepalive",
+        |requests, report| {
+            let opened = report.total("connections_opened");
+            assert!(
+                (requests.sent..=requests.sent + 8).contains(&opened),
+                "{opened}"
+            );
+        },
+    );
+}
+
+#[test]
+fn with_seven_requests_per_connection() {
+    compare(
+        Nginx::url,
+        "-c 8 -d 300ms --warmup 100ms --requests-per-connection 7",
+        |requests, report| {
+            assert!(report.total("connections_opened") >= requests.sent.div_ceil(7));
+        },
+    );
+}
+
+#[test]
+fn with_pipelining() {
+    compare(
+        Nginx::url,
+        "-c 4 -d 300ms --warmup 100ms --pipeline 8",
+        |_, report| {
+            assert_eq!(report.total("connections_opened"), 4);
+        },
+    );
+}
+
+#[test]
+fn where_the_server_replaces_connections() {
+    compare(
+        Nginx::url_replaced,
+        "-c 8 -d 300ms --warmup 100ms",
+        |requests, report| {
+            let opened = report.total("connections_opened");
+            assert!(opened >= requests.sent / KEEPALIVE_REQUESTS, "{opened}");
+        },
+    );
+}
+
+#[test]
+fn where_the_server_replaces_connections_with_pipelined_requests() {
+    // nginx does not read what was pipelined behind the last request that it answers.
+    let mut nginx = Nginx::start();
+    for machinery in MACHINERIES {
+        let before = nginx.settled();
+        let load = "-c 4 -d 300ms --warmup 100ms --pipeline 8";
+        let report = machinery.run(load, &nginx.url_replaced());
+        let received = nginx.settled() - before;
+        let requests = report.requests();
+        assert_eq!(requests.under_way, 0, "{machinery:?}");
+        assert!(requests.failed > 0, "{machinery:?}");
+        // A reset may overtake replies that nginx had sent.
+        assert!(
+            (requests.answered..=requests.sent).contains(&received),
+            "{machinery:?}: {received} received, {requests:?}"
+        );
+    }
+}
+
+#[test]
+fn cut_off_by_a_signal() {
+    let mut nginx = Nginx::start();
+    for machinery in MACHINERIES {
+        for load in ["-c 8", "-c 4 --pipeline 8", "-c 8 --no-keepalive"] {
+            let before = nginx.settled();
+            let url = nginx.url();
+            let report = machinery.run_interrupted(load, &url, || {
+                nginx.wait_for_requests(before + 500);
+            });
+            let received = nginx.settled() - before;
+            let requests = report.requests();
+            assert_eq!(
+                requests.sent, received,
+                "{machinery:?} {load}: {requests:?}"
+            );
+            assert_eq!(
+                requests.answered, received,
+                "{machinery:?} {load}: {requests:?}"
+            );
+        }
+    }
+}

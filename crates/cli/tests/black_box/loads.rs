@@ -1,0 +1,74 @@
+//! The ways of loading whose counts are compared with those of servers.
+
+use rustix::process::Signal;
+
+use crate::support::run::{RunReport, run, start_run};
+
+/// One combination of backend and workers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machinery {
+    pub(crate) backend: &'static str,
+    pub(crate) workers: u32,
+}
+
+/// All combinations that counts are compared with.
+pub(crate) const MACHINERIES: [Machinery; 4] = [
+    Machinery {
+        backend: "uring",
+        workers: 1,
+    },
+    Machinery {
+        backend: "epoll",
+        workers: 1,
+    },
+    Machinery {
+        backend: "uring",
+        workers: 2,
+    },
+    Machinery {
+        backend: "epoll",
+        workers: 2,
+    },
+];
+
+impl Machinery {
+    /// Runs with the options `load` against `url`, and checks that what was asked for ran.
+    pub(crate) fn run(self, load: &str, url: &str) -> RunReport {
+        self.checked(run(&format!("{} {load} {url}", self.options())))
+    }
+
+    /// Runs without an end of its own, and sends SIGINT when `under_load` returns.
+    pub(crate) fn run_interrupted(
+        self,
+        load: &str,
+        url: &str,
+        under_load: impl FnOnce(),
+    ) -> RunReport {
+        // Without a warm-up, load is measured from its first request.
+        let process = start_run(&format!(
+            "{} --warmup 0s -d 10m {load} {url}",
+            self.options()
+        ));
+        under_load();
+        process.signal(Signal::INT);
+        let report = self.checked(RunReport::of(process.wait()));
+        assert!(report.flag("/interrupted"));
+        report
+    }
+
+    fn options(self) -> String {
+        format!(
+            "--backend {} -t {} --oversubscribe",
+            self.backend, self.workers
+        )
+    }
+
+    fn checked(self, report: RunReport) -> RunReport {
+        // Where io_uring is refused, epoll stands in for it and the report says so.
+        if report.at("/load/backend_note").is_null() {
+            assert_eq!(report.at("/load/backend"), self.backend);
+        }
+        assert_eq!(report.number("/load/workers"), u64::from(self.workers));
+        report
+    }
+}

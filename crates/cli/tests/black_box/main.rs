@@ -1,0 +1,15 @@
+//! Tests of the `brunt` binary from outside: what it prints, how it exits, and whether its counts
+//! are those of the servers that it loads.
+
+mod bad_input;
+mod counts_brunt;
+mod counts_nginx;
+mod loads;
+mod options;
+mod output;
+mod readme;
+mod robustness;
+mod signals;
+mod stored;
+mod support;
+mod time;

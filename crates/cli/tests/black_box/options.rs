@@ -1,0 +1,248 @@
+//! What the options of the request and of the connections do on the wire.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use crate::support::process::{Process, binary, brunt_with};
+use crate::support::recorder::Recorder;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::{Serve, ServeUnix};
+
+/// Runs one request on one connection with `arguments` against a server that keeps the bytes of
+/// what it receives, and gives them.
+fn one_request(arguments: &[&str]) -> String {
+    let recorder = Recorder::start();
+    let url = recorder.url("/path?query=1");
+    let base = ["--format", "json", "-n", "1", "-c", "1", &url];
+    let report = RunReport::of(brunt_with(&[&base, arguments].concat()));
+    assert_eq!(report.requests().answered, 1);
+    let mut requests = recorder.requests();
+    assert_eq!(requests.len(), 1);
+    let request = requests.remove(0).text;
+    assert_eq!(request.len() as u64, report.number("/load/request_bytes"));
+    request
+}
+
+#[test]
+fn a_plain_request() {
+    let request = one_request(&[]);
+    let (head, body) = request.split_once("\r\n\r\n").expect("a whole head");
+    let mut lines = head.lines();
+    assert_eq!(lines.next(), Some("GET /path?query=1 HTTP/1.1"));
+    let fields: Vec<_> = lines.collect();
+    let hosts = fields
+        .iter()
+        .filter(|field| field.starts_with("Host: 127."));
+    assert_eq!(hosts.count(), 1, "{head}");
+    assert_eq!(body, "");
+}
+
+#[test]
+fn a_body_as_text_makes_it_a_post() {
+    let request = one_request(&["--body", "some text"]);
+    assert!(
+        request.starts_with("POST /path?query=1 HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(request.contains("\r\nContent-Length: 9\r\n"), "{request}");
+    assert!(request.ends_with("\r\n\r\nsome text"), "{request}");
+}
+
+#[test]
+fn a_body_from_a_file() {
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let body = "line\r\n\r\n".repeat(1_000);
+    file.write_all(body.as_bytes()).expect("it is ours");
+    let path = file.path().to_str().expect("a path in UTF-8");
+    let request = one_request(&["-m", "PUT", "--body-file", path]);
+    assert!(request.starts_with("PUT "), "{request}");
+    assert!(
+        request.contains("\r\nContent-Length: 8000\r\n"),
+        "{request}"
+    );
+    assert!(request.ends_with(&format!("\r\n\r\n{body}")));
+}
+
+#[test]
+fn an_empty_body_has_a_length() {
+    let request = one_request(&["--body", ""]);
+    assert!(request.starts_with("POST "), "{request}");
+    assert!(request.contains("\r\nContent-Length: 0\r\n"), "{request}");
+}
+
+#[test]
+fn headers_are_added_and_replace_ours() {
+    let request = one_request(&[
+        "-H",
+        "host: other.example",
+        "-H",
+        "X-One: 1",
+        "-H",
+        "X-Two:2",
+        "-H",
+        "User-Agent: mine",
+    ]);
+    let lower = request.to_lowercase();
+    assert!(lower.contains("\r\nhost: other.example\r\n"), "{request}");
+    assert_eq!(lower.matches("\r\nhost:").count(), 1, "{request}");
+    assert_eq!(lower.matches("\r\nuser-agent:").count(), 1, "{request}");
+    assert!(lower.contains("\r\nuser-agent: mine\r\n"), "{request}");
+    assert!(lower.contains("\r\nx-one: 1\r\n"), "{request}");
+    assert!(lower.contains("\r\nx-two: 2\r\n"), "{request}");
+}
+
+#[test]
+fn without_keepalive_the_server_is_told() {
+    let request = one_request(&["--no-keepalive"]).to_lowercase();
+    assert!(request.contains("\r\nconnection: close\r\n"), "{request}");
+}
+
+#[test]
+fn bodies_arrive_whole() {
+    let server = Serve::start();
+    let url = server.url("/");
+    let body = "0123456789".repeat(2_000);
+    let arguments = [
+        "--format", "json", "-n", "200", "-c", "4", "-b", &body, &url,
+    ];
+    let report = RunReport::of(brunt_with(&arguments));
+    assert_eq!(report.requests().answered, 200);
+    let counters = server.settled();
+    assert_eq!(
+        counters.requests_by_method,
+        [("POST".to_owned(), 200)].into()
+    );
+    assert_eq!(
+        counters.bytes_received,
+        200 * report.number("/load/request_bytes")
+    );
+    assert!(report.number("/load/request_bytes") > 20_000);
+}
+
+#[test]
+fn head_requests_have_no_body_to_wait_for() {
+    let server = Serve::start();
+    let report = run(&format!(
+        "-m HEAD -n 200 -c 4 {}",
+        server.url("/bytes/1000")
+    ));
+    assert_eq!(report.requests().answered, 200);
+    assert_eq!(report.total("reply_body_bytes"), 0);
+    let counters = server.settled();
+    assert_eq!(
+        counters.requests_by_method,
+        [("HEAD".to_owned(), 200)].into()
+    );
+}
+
+#[test]
+fn through_a_unix_socket_on_both_sides() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let socket = directory.path().join("brunt.sock");
+    let server = ServeUnix::start(&socket);
+    let path = server.socket.display();
+    for backend in crate::support::BACKENDS {
+        let before = server.settled().requests;
+        let report = run(&format!(
+            "--backend {backend} -c 8 -n 1000 --unix-socket {path} http://localhost/bytes/10"
+        ));
+        let requests = report.requests();
+        assert_eq!(
+            (requests.sent, requests.answered),
+            (1_000, 1_000),
+            "{backend}"
+        );
+        assert_eq!(server.settled().requests - before, 1_000, "{backend}");
+        assert_eq!(report.at("/load/unix_socket"), path.to_string().as_str());
+    }
+}
+
+#[test]
+fn connections_are_spread_over_the_source_addresses() {
+    for backend in crate::support::BACKENDS {
+        let recorder = Recorder::start();
+        let report = run(&format!(
+            "--backend {backend} -t 1 -c 4 -n 8 --no-keepalive \
+             --source-address 127.0.0.5 --source-address 127.0.0.6 {}",
+            recorder.url("/")
+        ));
+        assert_eq!(report.requests().answered, 8, "{backend}");
+        let peers: BTreeSet<_> = recorder
+            .requests()
+            .iter()
+            .map(|request| request.from.to_string())
+            .collect();
+        assert_eq!(
+            Vec::from_iter(peers),
+            ["127.0.0.5", "127.0.0.6"],
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn connections_are_dealt_out_over_the_workers() {
+    let server = Serve::start();
+    let report = run(&format!(
+        "-t 2 --oversubscribe -c 7 -d 200ms --warmup 0s {}",
+        server.url("/")
+    ));
+    let asked = [0, 1].map(|worker| report.number(&format!("/workers/{worker}/live/asked")));
+    assert_eq!(asked.iter().sum::<u64>(), 7);
+    assert_eq!(report.number("/summary/live/max"), 7);
+}
+
+#[test]
+fn connections_of_io_uring_need_no_descriptors() {
+    let server = Serve::start();
+    let script = format!(
+        "ulimit -n 200; exec '{}' --backend uring --format json -t 1 -c 500 -n 2000 {}",
+        env!("CARGO_BIN_EXE_brunt"),
+        server.url("/")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(script);
+    let outcome = Process::start(command).wait();
+    if outcome.code == Some(2) {
+        // Where io_uring is refused, epoll stands in, and its need is named.
+        assert!(outcome.stderr.contains("ulimit -n"), "{outcome:?}");
+        return;
+    }
+    let report = RunReport::of(outcome);
+    assert_eq!(report.requests().answered, 2_000);
+    assert_eq!(report.total("connections_opened"), 500);
+}
+
+#[test]
+fn without_a_url_it_loads_its_own_server() {
+    let report = run("-d 200ms --warmup 50ms -c 4");
+    assert!(report.flag("/load/own_server"));
+    let requests = report.requests();
+    assert!(requests.answered > 0);
+    assert_eq!(requests.answered, requests.sent);
+    assert!(report.at("/summary/cpu_ns_per_reply").is_null());
+}
+
+#[test]
+fn the_simulated_network_needs_no_server() {
+    let report = run("--backend sim -d 1s --warmup 100ms -c 4");
+    assert_eq!(report.at("/load/backend"), "sim");
+    assert!(report.requests().answered > 0);
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    for (words, part) in [
+        ("--help", "--requests-per-connection"),
+        ("serve --help", "/malformed/KIND"),
+        ("report --help", "--format"),
+        ("--version", env!("CARGO_PKG_VERSION")),
+    ] {
+        let mut command = binary();
+        command.args(words.split(' '));
+        let outcome = Process::start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{words}");
+        assert!(outcome.stdout.contains(part), "{words}: {}", outcome.stdout);
+        assert_eq!(outcome.stderr, "", "{words}");
+    }
+}

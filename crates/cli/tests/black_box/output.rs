@@ -1,0 +1,256 @@
+//! Where reports go and what they look like there.
+
+use std::process::Command;
+
+use crate::support::json_schema::violations;
+use crate::support::process::{Process, binary, brunt};
+use crate::support::run::{RunReport, run, start_run};
+use crate::support::serve::Serve;
+
+/// A short load for tests of what is printed about it.
+const LOAD: &str = "-c 4 -d 200ms --warmup 50ms";
+
+/// Text for something that is no terminal.
+fn assert_plain(text: &str, what: &str) {
+    assert!(!text.is_empty(), "{what}: nothing printed");
+    assert!(text.ends_with('\n'), "{what}");
+    for line in text.lines() {
+        assert!(!line.contains(['\u{1b}', '\r', '\u{8}']), "{what}: {line:?}");
+        assert!(line.chars().count() <= 80, "{what}: over 80 columns: {line}");
+        assert_eq!(line.trim_end(), line, "{what}: blanks at the end of {line:?}");
+    }
+    for word in ["NaN", "inf ", "null"] {
+        assert!(!text.contains(word), "{what}: {word} in\n{text}");
+    }
+}
+
+#[test]
+fn text_on_a_pipe_is_plain_and_within_80_columns() {
+    let server = Serve::start();
+    let long = format!("/bytes/10?{}", "a-long-query-".repeat(10));
+    for (options, path) in [
+        (LOAD, "/"),
+        ("-c 4 -d 200ms --warmup 50ms -v", "/chunked/100"),
+        ("-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe", "/random-close/20"),
+        ("-c 4 -d 200ms --warmup 0s -v", "/status/503"),
+        ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
+        ("-c 2 -d 100ms --warmup 0s --pipeline 4 -v", "/malformed/garbage"),
+        ("-c 4 -n 100", long.as_str()),
+        (
+            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "/",
+        ),
+    ] {
+        let outcome = brunt(&format!("{options} {}", server.url(path)));
+        assert_eq!(outcome.stderr, "", "no progress where there is no terminal");
+        assert_plain(&outcome.stdout, &format!("{options} {path}"));
+        // Lines are broken, and nothing is cut off.
+        let unbroken = outcome.stdout.replace(['\n', ' '], "");
+        assert!(unbroken.contains(path), "{path} in\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_stored_run_gives_the_same_text_again() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    let file = file.to_str().expect("a path in UTF-8");
+    for (options, path) in [
+        (LOAD, "/"),
+        ("-c 4 -d 200ms --warmup 0s", "/random-close/20"),
+        ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
+        (
+            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "/",
+        ),
+    ] {
+        for verbosity in ["", "-v"] {
+            let url = server.url(path);
+            let printed = brunt(&format!("{options} {verbosity} -o {file} {url}"));
+            let again = brunt(&format!("report {verbosity} {file}"));
+            assert_eq!(again.stdout, printed.stdout, "{options} {path}");
+            assert_eq!(again.code, printed.code, "{options} {path}");
+            assert_eq!(again.stderr, "");
+        }
+    }
+}
+
+#[test]
+fn a_stored_run_gives_the_same_json_and_csv_again() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let stored = directory.path().join("run.json");
+    let copy = directory.path().join("copy.json");
+    let (stored_name, copy_name) = (stored.display(), copy.display());
+    let outcome = brunt(&format!("{LOAD} -q -o {stored_name} {}", server.url("/")));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let json = std::fs::read_to_string(&stored).expect("it was written");
+    let printed = brunt(&format!("report --format json {stored_name}"));
+    assert_eq!(printed.stdout, json);
+    let outcome = brunt(&format!("report -q -o {copy_name} {stored_name}"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
+    assert_eq!(std::fs::read_to_string(&copy).expect("it was written"), json);
+    let csv = brunt(&format!("report --format csv {stored_name}")).stdout;
+    let csv_again = brunt(&format!("report --format csv {copy_name}")).stdout;
+    assert_eq!(csv, csv_again);
+    assert_csv(&csv);
+}
+
+/// A header and one row of as many fields.
+fn assert_csv(text: &str) {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let columns = reader.headers().expect("a header").len();
+    let rows: Vec<_> = reader
+        .records()
+        .map(|row| row.expect("as many fields as the header has"))
+        .collect();
+    assert!(columns > 10, "{text}");
+    assert_eq!(rows.len(), 1, "{text}");
+}
+
+#[test]
+fn csv_on_standard_output() {
+    let server = Serve::start();
+    for path in ["/", "/never"] {
+        let outcome = brunt(&format!("{LOAD} --drain 50ms --format csv {}", server.url(path)));
+        assert_eq!(outcome.stderr, "");
+        assert_csv(&outcome.stdout);
+    }
+}
+
+#[test]
+fn json_keeps_to_its_schema() {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/schema/run.schema.json");
+    let schema = std::fs::read_to_string(schema).expect("the schema is in the repository");
+    let schema = serde_json::from_str(&schema).expect("the schema is JSON");
+    let server = Serve::start();
+    for (options, path) in [
+        (LOAD, "/"),
+        ("-c 4 -n 200", "/status/404"),
+        ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
+        ("-c 4 -d 100ms --warmup 0s --no-keepalive", "/random-close/30"),
+        (
+            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "/",
+        ),
+    ] {
+        let report = run(&format!("{options} {}", server.url(path)));
+        let found = violations(&schema, &report.json);
+        assert!(found.is_empty(), "{options} {path}: {found:#?}");
+    }
+}
+
+#[test]
+fn the_form_of_a_file_follows_its_name() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let written = |name: &str, options: &str| {
+        let path = directory.path().join(name);
+        let outcome = brunt(&format!(
+            "-c 2 -n 100 {options} -o {} {}",
+            path.display(),
+            server.url("/")
+        ));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.starts_with("target "), "{}", outcome.stdout);
+        std::fs::read_to_string(&path).expect("it was written")
+    };
+    assert_csv(&written("run.csv", ""));
+    assert_plain(&written("run.txt", ""), "run.txt");
+    for (name, options) in [("run.json", ""), ("run", ""), ("other.txt", "--format json")] {
+        let text = written(name, options);
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn an_output_file_is_replaced_whole() {
+    let server = Serve::start();
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "x".repeat(1 << 20)).expect("it is ours");
+    let outcome = brunt(&format!(
+        "-q -c 2 -n 10 -o {} {}",
+        file.path().display(),
+        server.url("/")
+    ));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let text = std::fs::read_to_string(file.path()).expect("it was written");
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+}
+
+#[test]
+fn quiet_with_a_file_prints_nothing() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.json");
+    let outcome = brunt(&format!("{LOAD} -q -o {} {}", path.display(), server.url("/")));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    assert!(path.exists());
+}
+
+#[test]
+fn an_interrupted_run_is_stored_too() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.json");
+    let process = start_run(&format!(
+        "-o {} -c 4 -d 10m --warmup 0s {}",
+        path.display(),
+        server.url("/")
+    ));
+    server.wait_for_requests(100);
+    assert_eq!(process.wait_interrupted().code, Some(130));
+    let printed = brunt(&format!("report --format json {}", path.display()));
+    let json: serde_json::Value = serde_json::from_str(&printed.stdout).expect("a whole report");
+    assert_eq!(json["interrupted"], true);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let server = Serve::start();
+    for format in ["text", "json", "csv"] {
+        let mut command = binary();
+        command
+            .args(["--format", format, "-c", "2", "-n", "100"])
+            .arg(server.url("/"));
+        let (process, stdout) = Process::start_open(command);
+        drop(stdout);
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(0), "{format}: {outcome:?}");
+        assert_eq!(outcome.stderr, "", "{format}");
+    }
+}
+
+#[test]
+fn a_help_whose_reader_leaves_early_does_not_panic() {
+    let mut command = binary();
+    command.arg("--help");
+    let (process, stdout) = Process::start_open(command);
+    drop(stdout);
+    let outcome = process.wait();
+    assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+}
+
+#[test]
+fn a_full_disk_is_reported() {
+    let server = Serve::start();
+    let outcome = brunt(&format!("-q -c 2 -n 100 -o /dev/full {}", server.url("/")));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");
+    assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
+}
+
+#[test]
+fn an_output_may_be_a_device() {
+    let server = Serve::start();
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!(
+        "'{}' -q -c 2 -n 100 --format json -o /dev/stdout {} | cat",
+        env!("CARGO_BIN_EXE_brunt"),
+        server.url("/")
+    ));
+    let report = RunReport::of(Process::start(command).wait());
+    assert_eq!(report.requests().answered, 100);
+}

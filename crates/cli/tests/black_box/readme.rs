@@ -1,0 +1,122 @@
+//! The README's commands work as they stand there, with addresses, files and lengths put in.
+
+use std::path::Path;
+
+use crate::support::process::{Outcome, Process, binary, first_line};
+use crate::support::serve::{Serve, ServeUnix};
+
+/// The commands in fenced blocks, without comments.
+fn commands() -> Vec<String> {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
+    readme
+        .split("```")
+        .skip(1)
+        .step_by(2)
+        .flat_map(str::lines)
+        .map(|line| line.split('#').next().unwrap_or_default().trim().to_owned())
+        .filter(|line| line.starts_with("brunt ") || line.starts_with("cargo run"))
+        .collect()
+}
+
+/// The arguments of a command, quotes removed.
+fn arguments(command: &str) -> Vec<String> {
+    let program = if command.starts_with("brunt ") {
+        "brunt"
+    } else {
+        "cargo run --release"
+    };
+    let rest = command.strip_prefix(program).expect("one of the two");
+    let rest = rest.trim().trim_start_matches("-- ");
+    let mut words = Vec::new();
+    let mut quoted = false;
+    let mut inside = false;
+    for character in rest.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => inside = false,
+            _ => {
+                if !std::mem::replace(&mut inside, true) {
+                    words.push(String::new());
+                }
+                words.last_mut().expect("one was begun").push(character);
+            }
+        }
+    }
+    assert!(!quoted, "{command}: a quote is open");
+    words
+}
+
+/// Puts the servers of this test into `words`, and short lengths.
+fn adapt(words: &mut Vec<String>, server: &Serve, unix: &ServeUnix) {
+    let mut previous = String::new();
+    for word in words.iter_mut() {
+        match previous.as_str() {
+            "-d" | "--duration" => *word = "200ms".to_owned(),
+            "-n" | "--requests" => *word = "1000".to_owned(),
+            "--unix-socket" => *word = unix.socket.display().to_string(),
+            _ if word.starts_with("http://") => *word = server.url("/"),
+            _ => {}
+        }
+        previous.clone_from(word);
+    }
+    if !words.iter().any(|word| ["-d", "-n"].contains(&word.as_str())) {
+        words.extend(["-d", "200ms"].map(str::to_owned));
+    }
+    words.extend(["--warmup", "50ms", "--oversubscribe"].map(str::to_owned));
+}
+
+fn run_in(directory: &Path, words: &[String]) -> Outcome {
+    let mut command = binary();
+    command.current_dir(directory).args(words);
+    Process::start(command).wait()
+}
+
+#[test]
+fn the_commands_work() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = Serve::start();
+    let unix = ServeUnix::start(&directory.path().join("app.sock"));
+    let commands = commands();
+    assert!(commands.len() >= 10, "{commands:?}");
+    for command in commands {
+        let mut words = arguments(&command);
+        match words.first().map(String::as_str) {
+            Some("serve") => {
+                let listen = words.iter().position(|word| word == "--listen");
+                if let Some(address) = listen.and_then(|at| words.get_mut(at + 1)) {
+                    "127.0.0.1:0".clone_into(address);
+                }
+                let mut serve = binary();
+                serve.args(&words);
+                let (process, stdout) = Process::start_open(serve);
+                let line = first_line(stdout);
+                assert!(line.starts_with("listening on "), "{command}: {}", process.kill());
+                continue;
+            }
+            Some("report") => {}
+            _ => adapt(&mut words, &server, &unix),
+        }
+        let outcome = run_in(directory.path(), &words);
+        // 3 is a run on a machine that is too loaded for its checks: the command was right.
+        assert!(matches!(outcome.code, Some(0 | 3)), "{command}: {outcome:?}");
+        assert!(outcome.stdout.contains("throughput"), "{command}: {outcome:?}");
+    }
+}
+
+#[test]
+fn the_options_that_it_names_exist() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
+    let help = run_in(Path::new("."), &["--help".to_owned()]).stdout;
+    let known: Vec<_> = help.split([' ', ',', '\n']).collect();
+    let mut named = 0;
+    for code in readme.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)) {
+        let option = code.split(' ').next().unwrap_or_default();
+        if option.starts_with('-') && option.len() > 1 {
+            assert!(known.contains(&option), "the README names {option}");
+            named += 1;
+        }
+    }
+    assert!(named > 5, "{named}");
+}

@@ -1,0 +1,344 @@
+//! Servers that break the protocol, or the connection: the run completes, what failed is counted
+//! under its kind, and memory stays bounded.
+
+use std::collections::BTreeMap;
+
+use crate::support::BACKENDS;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+
+/// Far above what these runs need, and far below what an endless reply would take.
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
+
+/// What a request that was answered wrongly ends as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    /// It fails, of this kind.
+    Failure(&'static str),
+    /// It is answered, and what follows the answer is a failure of the connection.
+    UnaskedBytes,
+}
+use Expected::{Failure, UnaskedBytes};
+
+/// Every kind of `/malformed/KIND`.
+const MALFORMED: &[(&str, Expected)] = &[
+    ("empty", Failure("closed_before_reply")),
+    ("garbage", Failure("malformed_head")),
+    ("http2-preface", Failure("malformed_head")),
+    ("bad-version", Failure("unsupported_version")),
+    ("bad-status-line", Failure("malformed_head")),
+    ("bad-status", Failure("malformed_head")),
+    ("bad-field", Failure("malformed_head")),
+    ("nul-in-field", Failure("malformed_head")),
+    ("half-head", Failure("truncated_head")),
+    ("bad-content-length", Failure("bad_content_length")),
+    ("negative-content-length", Failure("bad_content_length")),
+    ("huge-content-length", Failure("bad_content_length")),
+    ("two-lengths", Failure("bad_content_length")),
+    ("length-and-chunked", Failure("bad_transfer_encoding")),
+    ("bad-chunk", Failure("bad_chunk")),
+    ("huge-chunk", Failure("bad_chunk")),
+    ("bad-chunk-end", Failure("bad_chunk")),
+    ("half-chunk", Failure("truncated_body")),
+    ("no-last-chunk", Failure("truncated_body")),
+    ("body-in-204", UnaskedBytes),
+    ("unasked-upgrade", Failure("bad_interim")),
+    ("extra-bytes", UnaskedBytes),
+    ("short-length", UnaskedBytes),
+    ("short-body", Failure("timed_out")),
+    ("too-many-fields", Failure("too_many_headers")),
+    ("large-head", Failure("head_too_large")),
+    ("endless-head", Failure("head_too_large")),
+    ("endless-headers", Failure("too_many_headers")),
+    ("endless-interim", Failure("bad_interim")),
+    ("endless-chunk-extension", Failure("bad_chunk")),
+    ("endless-trailers", Failure("too_many_headers")),
+    ("endless-chunks", Failure("timed_out")),
+];
+
+/// Runs `load` against `path` on a backend, and checks what holds for every such run.
+fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
+    let report = run(&format!(
+        "--backend {backend} -t 1 --warmup 0s {load} {}",
+        server.url(path)
+    ));
+    let requests = report.requests();
+    assert!(requests.sent > 0, "{path} on {backend}");
+    let resident_bytes = report.number("/host/peak_resident_bytes");
+    assert!(
+        (1..MEMORY_BYTES_MAX).contains(&resident_bytes),
+        "{path} on {backend}: {resident_bytes} bytes of memory"
+    );
+    report
+}
+
+fn only(kind: &str, count: u64) -> BTreeMap<String, u64> {
+    [(kind.to_owned(), count)].into()
+}
+
+#[test]
+fn every_kind_of_malformed_answer_is_in_the_table() {
+    let server = Serve::start();
+    let list = server.get("/routes");
+    let (_, kinds) = list
+        .split_once("KIND is one of\n")
+        .expect("a list of kinds");
+    let kinds: Vec<_> = kinds
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let known: Vec<_> = MALFORMED.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, known);
+}
+
+fn malformed_answers_are_counted(backend: &str) {
+    let server = Serve::start();
+    for &(kind, expected) in MALFORMED {
+        let path = format!("/malformed/{kind}");
+        let report = survive(backend, &server, &path, "-c 2 -d 100ms -T 400ms");
+        let (requests, failures) = (report.requests(), report.failures());
+        match expected {
+            Failure(name) => {
+                assert_eq!(requests.answered, 0, "{kind} on {backend}");
+                assert_eq!(failures, only(name, requests.sent), "{kind} on {backend}");
+            }
+            UnaskedBytes => {
+                assert_eq!(requests.answered, requests.sent, "{kind} on {backend}");
+                let count = failures.get("unexpected_bytes").copied().unwrap_or(0);
+                assert_eq!(
+                    failures,
+                    only("unexpected_bytes", count),
+                    "{kind} on {backend}"
+                );
+                // Bytes that came apart from the answer may meet a connection that is gone.
+                assert!(
+                    (1..=requests.answered).contains(&count),
+                    "{kind} on {backend}: {count} of {}",
+                    requests.answered
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn malformed_answers_are_counted_on_uring() {
+    malformed_answers_are_counted("uring");
+}
+
+#[test]
+fn malformed_answers_are_counted_on_epoll() {
+    malformed_answers_are_counted("epoll");
+}
+
+#[test]
+fn endless_answers_do_not_hold_up_the_end() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let load = "-c 2 -d 100ms -T 400ms --drain 100ms";
+        let report = survive(backend, &server, "/malformed/endless-chunks", load);
+        let ended_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
+        assert!(
+            ended_ns <= 200_000_000,
+            "{backend}: drain took {ended_ns} ns"
+        );
+    }
+}
+
+#[test]
+fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let load = "-c 2 -d 100ms --pipeline 4";
+        let report = survive(backend, &server, "/malformed/garbage", load);
+        let (requests, failures) = (report.requests(), report.failures());
+        assert_eq!((requests.answered, requests.under_way), (0, 0), "{backend}");
+        let first = failures["malformed_head"];
+        assert_eq!(failures["unanswered"], 3 * first, "{backend}: {failures:?}");
+    }
+}
+
+#[test]
+fn truncated_bodies() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/truncate/1000", "-c 4 -d 200ms");
+        let requests = report.requests();
+        assert_eq!(requests.answered, 0, "{backend}");
+        assert_eq!(
+            report.failures(),
+            only("truncated_body", requests.sent),
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn reset_connections() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/reset", "-c 4 -d 200ms");
+        let requests = report.requests();
+        assert_eq!(requests.answered, 0, "{backend}");
+        // Where the server's backend cannot reset, the connection is closed instead.
+        let failures = report.failures();
+        let count = |kind: &str| failures.get(kind).copied().unwrap_or(0);
+        assert_eq!(
+            count("reset") + count("closed_before_reply"),
+            requests.sent,
+            "{backend}: {failures:?}"
+        );
+        assert!(count("reset") > 0, "{backend}: {failures:?}");
+    }
+}
+
+#[test]
+fn connections_closed_at_random() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/random-close/20", "-c 4 -d 200ms");
+        let requests = report.requests();
+        assert!(
+            requests.answered > requests.failed,
+            "{backend}: {requests:?}"
+        );
+        assert_eq!(
+            report.failures(),
+            only("closed_before_reply", requests.failed),
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn connections_closed_and_told_so_are_no_failures() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        for path in ["/close", "/http10"] {
+            let report = survive(backend, &server, path, "-c 4 -d 200ms");
+            let requests = report.requests();
+            assert_eq!(requests.answered, requests.sent, "{path} on {backend}");
+            assert!(report.failures().is_empty(), "{path} on {backend}");
+            assert!(report.total("connections_opened") >= requests.sent);
+        }
+    }
+}
+
+#[test]
+fn http_1_0_with_keep_alive_keeps_its_connections() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/http10-keepalive", "-c 4 -d 200ms");
+        let requests = report.requests();
+        assert_eq!(requests.answered, requests.sent, "{backend}");
+        assert_eq!(report.total("connections_opened"), 4, "{backend}");
+        assert_eq!(
+            report.total("reply_body_bytes"),
+            26 * requests.answered,
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn bodies_in_chunks_and_large_ones() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        for path in ["/chunked/100k", "/bytes/1m"] {
+            let report = survive(backend, &server, path, "-c 4 -n 100");
+            assert_eq!(report.requests().answered, 100, "{path} on {backend}");
+            assert!(report.failures().is_empty(), "{path} on {backend}");
+            assert!(report.total("reply_body_bytes") >= 100 * (100 << 10));
+        }
+    }
+}
+
+#[test]
+fn a_slow_drip_is_one_reply() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/drip/5/2ms", "-c 4 -n 12");
+        assert_eq!(report.requests().answered, 12, "{backend}");
+        // The head comes at once, each byte after another interval.
+        assert!(
+            report.number("/response/min_ns") >= 4 * 2_000_000,
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn interim_replies_are_counted_apart() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/interim/3", "-c 4 -n 100");
+        assert_eq!(report.requests().answered, 100, "{backend}");
+        assert_eq!(report.total("interim_replies"), 300, "{backend}");
+        assert_eq!(
+            report.statuses(),
+            [("200".to_owned(), 100)].into(),
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn error_statuses_are_no_successes() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        for status in [404, 503] {
+            let path = format!("/status/{status}");
+            let report = survive(backend, &server, &path, "-c 4 -d 200ms");
+            let requests = report.requests();
+            assert_eq!(requests.answered, requests.sent, "{backend}");
+            assert_eq!(
+                report.statuses(),
+                only(&status.to_string(), requests.sent),
+                "{backend}"
+            );
+            assert_eq!(report.number("/summary/requests/successes"), 0, "{backend}");
+            assert_eq!(report.number("/response/count"), 0, "{backend}");
+            if report.code == Some(0) {
+                assert_eq!(report.at("/summary/successes_per_s"), 0.0, "{backend}");
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_that_are_never_answered_time_out() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = survive(backend, &server, "/never", "-c 4 -d 500ms -T 200ms");
+        let requests = report.requests();
+        assert_eq!(requests.answered, 0, "{backend}");
+        assert_eq!(
+            report.failures(),
+            only("timed_out", requests.sent),
+            "{backend}"
+        );
+        // Each connection waits its 200 ms before it is replaced.
+        assert!(requests.sent <= 4 * 3, "{backend}: {requests:?}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_is_counted_and_the_run_ends() {
+    use crate::support::run::start_run;
+    for backend in BACKENDS {
+        let server = Serve::start();
+        let process = start_run(&format!(
+            "--backend {backend} -t 1 -c 4 -d 1500ms --warmup 0s {}",
+            server.url("/")
+        ));
+        server.wait_for_requests(100);
+        drop(server);
+        let report = RunReport::of(process.wait());
+        let requests = report.requests();
+        assert!(requests.answered > 0, "{backend}");
+        assert!(requests.failed <= 4, "{backend}: {requests:?}");
+        assert!(report.failures()["connect_refused"] > 0, "{backend}");
+        // Half of the connections that were asked for were not there.
+        assert_eq!(report.finding("L1")["id"], "L1");
+    }
+}

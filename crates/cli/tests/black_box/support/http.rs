@@ -1,0 +1,38 @@
+//! One HTTP request over a blocking socket, for what the servers say about themselves.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::PATIENCE;
+
+/// The body of the reply to a GET of `path`.
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
+    let stream = TcpStream::connect(address).expect("the server listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("it is not zero");
+    exchange(stream, path)
+}
+
+/// The same through a Unix socket.
+pub(crate) fn get_unix(socket: &Path, path: &str) -> String {
+    let stream = UnixStream::connect(socket).expect("the server listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("it is not zero");
+    exchange(stream, path)
+}
+
+fn exchange(mut stream: impl Read + Write, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .expect("the server reads");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("a reply in UTF-8");
+    let (head, body) = reply.split_once("\r\n\r\n").expect("a whole head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+    body.to_owned()
+}

@@ -1,0 +1,34 @@
+//! The harness: the binary, the servers that it loads, and a small HTTP client, all bounded in
+//! time.
+
+pub(crate) mod http;
+pub(crate) mod json_schema;
+pub(crate) mod nginx;
+pub(crate) mod process;
+pub(crate) mod recorder;
+pub(crate) mod run;
+pub(crate) mod serve;
+
+use std::time::{Duration, Instant};
+
+/// Longest life of anything that a test starts or waits for: generous, so that a loaded machine
+/// does not matter, and short enough that a hang is reported as one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often something that is waited for is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Both kernel interfaces.
+pub(crate) const BACKENDS: [&str; 2] = ["uring", "epoll"];
+
+/// Waits until `ready` gives something; fails the test when that takes too long.
+pub(crate) fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(LOOK);
+    }
+}

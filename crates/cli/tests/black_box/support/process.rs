@@ -1,0 +1,162 @@
+//! The binary as a child process with a time limit.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{PATIENCE, wait_for};
+
+/// What became of a process.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit code; none after a signal.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// From its start to its end.
+    pub(crate) took: Duration,
+}
+
+/// A child process that does not outlive the test.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    name: String,
+    started: Instant,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// A command for the binary under test.
+pub(crate) fn binary() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_brunt"))
+}
+
+/// Runs the binary with the blank-separated `words` to its end.
+pub(crate) fn brunt(words: &str) -> Outcome {
+    start(words).wait()
+}
+
+/// Runs the binary with `arguments`, blanks and all, to its end.
+pub(crate) fn brunt_with<A: AsRef<OsStr>>(arguments: &[A]) -> Outcome {
+    let mut command = binary();
+    command.args(arguments);
+    Process::start(command).wait()
+}
+
+/// Starts the binary with the blank-separated `words`.
+pub(crate) fn start(words: &str) -> Process {
+    let mut command = binary();
+    command.args(words.split_whitespace());
+    Process::start(command)
+}
+
+impl Process {
+    /// Starts `command`, collecting what it prints.
+    pub(crate) fn start(command: Command) -> Self {
+        let mut process = Self::start_piped(command);
+        let stdout = process.child.stdout.take();
+        process.stdout = stdout.map(collect);
+        process
+    }
+
+    /// Starts `command` and leaves its standard output to the caller.
+    pub(crate) fn start_open(command: Command) -> (Self, ChildStdout) {
+        let mut process = Self::start_piped(command);
+        let stdout = process.child.stdout.take().expect("it is piped");
+        (process, stdout)
+    }
+
+    fn start_piped(mut command: Command) -> Self {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let name = format!("{command:?}");
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
+        let stderr = child.stderr.take().map(collect);
+        Self {
+            child,
+            name,
+            started: Instant::now(),
+            stdout: None,
+            stderr,
+        }
+    }
+
+    /// Sends `signal`.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // It may have ended by itself in the meantime: the outcome will tell.
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// Whether it is still running.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> Outcome {
+        let name = std::mem::take(&mut self.name);
+        let status = wait_for(&name, || self.child.try_wait().expect("it is our child"));
+        Outcome {
+            code: status.code(),
+            took: self.started.elapsed(),
+            stdout: join(self.stdout.take()),
+            stderr: join(self.stderr.take()),
+        }
+    }
+
+    /// Sends SIGINT and waits for its end.
+    pub(crate) fn wait_interrupted(self) -> Outcome {
+        self.signal(Signal::INT);
+        self.wait()
+    }
+
+    /// Kills it and gives what it wrote to standard error.
+    pub(crate) fn kill(mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        join(self.stderr.take())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // By its handle, and only when it was not waited for: its id is nobody else's.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads `stream` to its end in a thread of its own.
+fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn join(reader: Option<JoinHandle<String>>) -> String {
+    reader.map_or_else(String::new, |reader| reader.join().expect("it only reads"))
+}
+
+/// Reads the first line of `stream`, within the time limit; the rest is read and dropped.
+pub(crate) fn first_line(stream: ChildStdout) -> String {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        let _ = stream.read_line(&mut line);
+        let _ = sender.send(line);
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    receiver.recv_timeout(PATIENCE).unwrap_or_default()
+}

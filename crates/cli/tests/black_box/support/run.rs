@@ -1,0 +1,181 @@
+//! A finished run, taken apart: the JSON report with its sums.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::process::{Outcome, Process, brunt};
+
+/// A run whose report was printed as JSON.
+#[derive(Debug)]
+pub(crate) struct RunReport {
+    pub(crate) code: Option<i32>,
+    pub(crate) json: Value,
+}
+
+/// Requests of all phases: `sent = answered + failed + under_way`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Requests {
+    pub(crate) sent: u64,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+    pub(crate) under_way: u64,
+}
+
+/// Invariants that do not depend on how the machine was scheduled: a run that breaks one of them
+/// is wrong on a loaded machine too.
+const EXACT: [&str; 12] = [
+    "W1", "W2", "W3", "W6", "L7", "A1", "A2", "A3", "A4", "A5", "I4", "I5",
+];
+
+/// Runs the binary with the blank-separated `words` and takes its JSON report.
+pub(crate) fn run(words: &str) -> RunReport {
+    RunReport::of(brunt(&format!("--format json {words}")))
+}
+
+/// Starts the same.
+pub(crate) fn start_run(words: &str) -> Process {
+    super::process::start(&format!("--format json {words}"))
+}
+
+impl RunReport {
+    /// Reads what a run with `--format json` printed, and checks what holds for every run.
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        let json = serde_json::from_str(&outcome.stdout)
+            .unwrap_or_else(|error| panic!("no JSON report ({error}): {outcome:?}"));
+        let report = Self {
+            code: outcome.code,
+            json,
+        };
+        assert_eq!(outcome.stderr, "", "standard error of a run with a report");
+        let broken = report.broken();
+        for id in EXACT {
+            let finding = report.finding(id);
+            assert!(!broken.contains(&id.to_owned()), "{finding}");
+        }
+        let expected = match (report.flag("/interrupted"), broken.is_empty()) {
+            (true, _) => 130,
+            (false, true) => 0,
+            (false, false) => 3,
+        };
+        assert_eq!(report.code, Some(expected), "broken: {broken:?}");
+        report
+    }
+
+    /// The value at a JSON pointer.
+    pub(crate) fn at(&self, pointer: &str) -> &Value {
+        self.json
+            .pointer(pointer)
+            .unwrap_or_else(|| panic!("the report has no {pointer}"))
+    }
+
+    /// The whole number at a JSON pointer.
+    pub(crate) fn number(&self, pointer: &str) -> u64 {
+        let value = self.at(pointer);
+        value
+            .as_u64()
+            .unwrap_or_else(|| panic!("{pointer} is {value}"))
+    }
+
+    /// The truth value at a JSON pointer.
+    pub(crate) fn flag(&self, pointer: &str) -> bool {
+        self.at(pointer)
+            .as_bool()
+            .unwrap_or_else(|| panic!("{pointer} is no truth value"))
+    }
+
+    /// An instant of the run, by its edge's name.
+    pub(crate) fn edge_ns(&self, name: &str) -> u64 {
+        self.number(&format!("/edges/{name}/ns"))
+    }
+
+    /// Names of the broken invariants.
+    pub(crate) fn broken(&self) -> Vec<String> {
+        let names = self.at("/summary/broken").as_array().expect("a list");
+        names
+            .iter()
+            .map(|name| name.as_str().expect("a name").to_owned())
+            .collect()
+    }
+
+    /// What was found of one invariant.
+    pub(crate) fn finding(&self, id: &str) -> &Value {
+        self.at("/findings")
+            .as_array()
+            .and_then(|findings| findings.iter().find(|finding| finding["id"] == id))
+            .unwrap_or_else(|| panic!("no finding {id}"))
+    }
+
+    /// Requests of all phases and workers, added up from the counters and not from the summary.
+    pub(crate) fn requests(&self) -> Requests {
+        let workers = self.at("/workers").as_array().expect("a list");
+        let under_way = |worker: &Value| worker["under_way_at_end"].as_u64().expect("a count");
+        let requests = Requests {
+            sent: self.total("requests_sent"),
+            answered: self.by_name("replies").values().sum(),
+            failed: self
+                .failures()
+                .iter()
+                .filter(|(kind, _)| is_of_request(kind))
+                .map(|(_, count)| count)
+                .sum(),
+            under_way: workers.iter().map(under_way).sum(),
+        };
+        let Requests {
+            sent,
+            answered,
+            failed,
+            under_way,
+        } = requests;
+        assert_eq!(sent, answered + failed + under_way, "{requests:?}");
+        for (name, count) in [
+            ("sent", sent),
+            ("answered", answered),
+            ("failed", failed),
+            ("under_way", under_way),
+        ] {
+            let stated = self.number(&format!("/summary/all_phases/{name}"));
+            assert_eq!(stated, count, "{name} of the summary and of the counters");
+        }
+        requests
+    }
+
+    /// Failures of all phases and workers by kind.
+    pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
+        self.by_name("failures")
+    }
+
+    /// Replies of all phases and workers by status.
+    pub(crate) fn statuses(&self) -> BTreeMap<String, u64> {
+        self.by_name("replies")
+    }
+
+    /// One counter, all phases and workers.
+    pub(crate) fn total(&self, counter: &str) -> u64 {
+        self.tallies()
+            .map(|tally| tally[counter].as_u64().expect("a count"))
+            .sum()
+    }
+
+    fn by_name(&self, counter: &str) -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::new();
+        for tally in self.tallies() {
+            for (name, count) in tally[counter].as_object().expect("counts by name") {
+                *sums.entry(name.clone()).or_default() += count.as_u64().expect("a count");
+            }
+        }
+        sums
+    }
+
+    fn tallies(&self) -> impl Iterator<Item = &Value> {
+        let workers = self.at("/workers").as_array().expect("a list");
+        let phases = ["before", "measure", "after"];
+        workers
+            .iter()
+            .flat_map(move |worker| phases.map(|phase| &worker["tallies"][phase]))
+    }
+}
+
+fn is_of_request(kind: &str) -> bool {
+    !kind.starts_with("connect_") && !["unexpected_bytes", "idle_reset"].contains(&kind)
+}

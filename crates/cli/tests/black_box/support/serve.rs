@@ -1,0 +1,108 @@
+//! `brunt serve` as a child process.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use brunt_server::Counters;
+
+use super::process::{Process, binary, first_line};
+use super::{http, wait_for};
+
+/// A reference server of the test's own.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    address: SocketAddr,
+    _process: Process,
+}
+
+/// A reference server on a Unix socket.
+#[derive(Debug)]
+pub(crate) struct ServeUnix {
+    pub(crate) socket: PathBuf,
+    _process: Process,
+}
+
+impl Serve {
+    /// Starts one that has a free port of loopback.
+    pub(crate) fn start() -> Self {
+        let (process, address) = Self::start_alone();
+        Self {
+            address,
+            _process: process,
+        }
+    }
+
+    /// Starts one and gives the process and its address, for a test of the process itself.
+    pub(crate) fn start_alone() -> (Process, SocketAddr) {
+        let (process, line) = listening(&["--listen", "127.0.0.1:0"]);
+        let address = line
+            .strip_prefix("listening on ")
+            .and_then(|rest| rest.split(' ').next())
+            .and_then(|address| address.parse().ok());
+        let Some(address) = address else {
+            panic!("`brunt serve` says {line:?}; {}", process.kill());
+        };
+        (process, address)
+    }
+
+    /// The URL of `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The body of the reply to a GET of `path`.
+    pub(crate) fn get(&self, path: &str) -> String {
+        http::get(self.address, path)
+    }
+
+    /// What it counted until now.
+    pub(crate) fn counters(&self) -> Counters {
+        parse(&self.get("/counters"))
+    }
+
+    /// What it counted when it has seen the end of every connection but the one that asks.
+    pub(crate) fn settled(&self) -> Counters {
+        wait_for("the server sees its clients leave", || {
+            Some(self.counters()).filter(|counters| counters.connections_live == 1)
+        })
+    }
+
+    /// Waits until it has received at least `requests`.
+    pub(crate) fn wait_for_requests(&self, requests: u64) {
+        wait_for("load begins", || {
+            (self.counters().requests >= requests).then_some(())
+        });
+    }
+}
+
+impl ServeUnix {
+    /// Starts one on `socket`, which must not exist.
+    pub(crate) fn start(socket: &Path) -> Self {
+        let path = socket.to_str().expect("a path in UTF-8");
+        let (process, line) = listening(&["--unix-socket", path]);
+        assert!(line.contains(path), "`brunt serve` says {line:?}");
+        Self {
+            socket: socket.to_owned(),
+            _process: process,
+        }
+    }
+
+    /// As [`Serve::settled`].
+    pub(crate) fn settled(&self) -> Counters {
+        wait_for("the server sees its clients leave", || {
+            let counters = parse(&http::get_unix(&self.socket, "/counters"));
+            Some(counters).filter(|counters| counters.connections_live == 1)
+        })
+    }
+}
+
+fn listening(arguments: &[&str]) -> (Process, String) {
+    let mut command = binary();
+    command.arg("serve").args(["-t", "1"]).args(arguments);
+    let (process, stdout) = Process::start_open(command);
+    (process, first_line(stdout))
+}
+
+fn parse(json: &str) -> Counters {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}

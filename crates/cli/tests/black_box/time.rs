@@ -1,0 +1,163 @@
+//! When a run ends, and what its window is, whatever the server or a worker does.
+
+use std::time::Duration;
+
+use crate::support::BACKENDS;
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_server_that_never_answers_cannot_hold_up_the_end() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        for (load, under_way) in [("-c 4", 4), ("-c 4 --pipeline 8", 32), ("-c 8 -t 2", 8)] {
+            let outcome = brunt(&format!(
+                "--format json --backend {backend} --oversubscribe {load} \
+                 -d 300ms --warmup 0s --drain 200ms -T 10m {}",
+                server.url("/never")
+            ));
+            assert!(outcome.took < Duration::from_secs(15), "{:?}", outcome.took);
+            let report = RunReport::of(outcome);
+            let started_ns = report.edge_ns("measure_start");
+            let took_ns = report.edge_ns("drain_end") - started_ns;
+            assert!((300 * MS..=600 * MS).contains(&took_ns), "{backend}: {took_ns}");
+            let requests = report.requests();
+            assert_eq!((requests.sent, requests.under_way), (under_way, under_way));
+            assert_eq!(report.number("/summary/requests/censored"), under_way);
+        }
+    }
+}
+
+#[test]
+fn censored_requests_are_named_in_the_text() {
+    let server = Serve::start();
+    let outcome = brunt(&format!(
+        "-c 4 -d 200ms --warmup 0s --drain 100ms {}",
+        server.url("/never")
+    ));
+    assert!(outcome.stdout.contains("4 censored"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("4 under way"), "{}", outcome.stdout);
+}
+
+#[test]
+fn drain_waits_for_the_last_replies() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = run(&format!(
+            "--backend {backend} -c 4 -d 100ms --warmup 0s {}",
+            server.url("/delay/400ms")
+        ));
+        let requests = report.requests();
+        assert_eq!((requests.sent, requests.answered), (4, 4), "{backend}");
+        assert_eq!(report.number("/summary/requests/censored"), 0);
+        // Sent in the window, answered after it: a latency, and no part of the rate.
+        assert_eq!(report.number("/response/count"), 4);
+        assert_eq!(report.number("/summary/replies/successes"), 0);
+        assert!(report.number("/response/min_ns") >= 400 * MS);
+    }
+}
+
+#[test]
+fn a_run_by_number_ends_with_its_last_reply() {
+    let server = Serve::start();
+    let report = run(&format!("-c 4 -n 8 {}", server.url("/delay/50ms")));
+    let window_ns = report.number("/summary/window_ns");
+    assert!(window_ns >= 100 * MS, "{window_ns}");
+    assert!(window_ns < 2_000 * MS, "{window_ns}");
+    assert_eq!(report.number("/summary/replies/successes"), 8);
+}
+
+#[test]
+fn number_and_duration_together_end_with_the_first() {
+    let server = Serve::start();
+    let url = server.url("/delay/20ms");
+    let report = run(&format!("-c 1 -n 1000 -d 200ms {url}"));
+    assert!(report.requests().answered < 1_000);
+    assert_eq!(report.number("/summary/window_ns"), 200 * MS);
+    let requests = report.requests();
+    let unsent = report.number("/summary/requests/unsent");
+    assert_eq!(requests.sent + unsent, 1_000);
+    let report = run(&format!("-c 1 -n 3 -d 10m {url}"));
+    assert_eq!(report.requests().answered, 3);
+}
+
+#[test]
+fn a_worker_that_starts_late_changes_no_rate() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = run(&format!(
+            "--backend {backend} --fault start-delay=0:2s -t 2 --oversubscribe -c 4 \
+             -d 500ms --warmup 100ms {}",
+            server.url("/delay/10ms")
+        ));
+        let setup_ns = report.edge_ns("warmup_start") - report.edge_ns("setup_start");
+        assert!(setup_ns >= 2_000 * MS, "{backend}: set-up took {setup_ns}");
+        let warmup_ns = report.edge_ns("measure_start") - report.edge_ns("warmup_start");
+        assert_eq!(warmup_ns, 100 * MS, "{backend}");
+        assert_eq!(report.number("/summary/window_ns"), 500 * MS, "{backend}");
+        assert_ne!(report.finding("W4")["standing"], "broken", "{backend}");
+        // Four connections that wait 10 ms for each reply: no more than 400 replies a second, and
+        // not much less. Had the delay leaked into the window, it would be a fifth of that.
+        let replies = report.number("/summary/replies/successes");
+        assert!((100..=204).contains(&replies), "{backend}: {replies}");
+        let rate = report.at("/summary/successes_per_s").as_f64();
+        if report.code == Some(0) {
+            assert_eq!(rate, Some(replies as f64 / 0.5), "{backend}");
+        }
+        let setup_ms = setup_ns / MS;
+        assert!(setup_ms < 30_000, "{setup_ms}");
+    }
+}
+
+#[test]
+fn windows_that_are_forced_apart_are_refused() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let options = format!(
+            "--backend {backend} --fault window-shift=1:500ms -t 2 --oversubscribe -c 4 \
+             -d 500ms --warmup 100ms {}",
+            server.url("/")
+        );
+        let report = run(&options);
+        assert_eq!(report.code, Some(3), "{backend}");
+        assert!(report.broken().contains(&"W4".to_owned()), "{backend}");
+        for rate in ["successes_per_s", "attempts_per_s", "bytes_received_per_s"] {
+            assert!(report.at(&format!("/summary/{rate}")).is_null(), "{rate}");
+            let reason = report.at(&format!("/summary/absent/{rate}"));
+            assert!(reason.as_str().is_some_and(|reason| reason.contains("W4")), "{reason}");
+        }
+        let outcome = brunt(&options);
+        assert_eq!(outcome.code, Some(3), "{outcome:?}");
+        assert!(outcome.stdout.starts_with("INVALID"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("W4"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("withheld"), "{}", outcome.stdout);
+        assert!(!outcome.stdout.contains("req/s"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn the_phases_add_up_to_the_life_of_the_process() {
+    let server = Serve::start();
+    let outcome = brunt(&format!(
+        "--format json -c 4 -d 300ms --warmup 200ms {}",
+        server.url("/")
+    ));
+    let took_ns = outcome.took.as_nanos() as u64;
+    let report = RunReport::of(outcome);
+    let edges = [
+        "setup_start",
+        "warmup_start",
+        "measure_start",
+        "measure_end",
+        "drain_end",
+        "finished",
+    ]
+    .map(|name| report.edge_ns(name));
+    assert!(edges.is_sorted(), "{edges:?}");
+    let process_ns = report.number("/wall/process_ns");
+    assert!(process_ns >= edges[5], "{edges:?}");
+    assert!(process_ns <= took_ns, "{process_ns} of {took_ns}");
+}
