@@ -167,7 +167,7 @@ fn connections(summary: &Summary, page: &mut Page) {
     }
     items.push(format!("{} opened", units::count(all.connections_opened)));
     items.push(format!(
-        "{} closed by server",
+        "{} closed idle by server",
         units::count(all.connections_closed_by_server)
     ));
     items.push(format!(
