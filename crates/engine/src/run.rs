@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brunt_load::{Reuse, share};
 use brunt_measure::{
-    Backend as BackendName, HostUse, LoadDescription, Recording, Run, RunEdges, Wall, Window,
+    Backend as BackendName, HostUse, LoadDescription, Once, Recording, Run, RunEdges, Wall, Window,
 };
 use thiserror::Error;
 
@@ -220,24 +220,21 @@ impl Prepared {
             control,
             mut edges,
             mut window,
-            ended,
+            mut ended,
             ..
         } = conclusion;
         window.end_ns = window.end_ns.min(control.end_ns());
-        let last_done_ns = ended
-            .iter()
-            .map(|ended| ended.finished.last_done_ns)
-            .max()
-            .unwrap_or(0);
-        let by_count = self.plan.stop.requests.is_some() && last_done_ns < window.end_ns;
-        if by_count {
-            // The budget was used up first: the window ends with the last reply.
-            window.end_ns = (last_done_ns + 1).max(window.start_ns);
+        let counts_requests = self.plan.stop.requests.is_some();
+        let early_end_ns = counts_requests
+            .then(|| early_end_ns(&mut ended, conclusion.unsent, window.end_ns))
+            .flatten();
+        if let Some(end_ns) = early_end_ns {
+            window.end_ns = end_ns.max(window.start_ns);
         }
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if let Some(planned_end_ns) = conclusion.planned_end_ns
-            && !by_count
+            && early_end_ns.is_none()
             && !control.is_interrupted()
         {
             edges.measure_end_planned.set(planned_end_ns);
@@ -253,9 +250,12 @@ impl Prepared {
                 // What nobody drew belongs to no worker: it is stated once.
                 recording.record.unsent += conclusion.unsent;
             }
-            if by_count {
-                let lived = &mut recording.record.edges.window_end;
-                *lived = brunt_measure::Once::at(window.end_ns);
+            let lived = &mut recording.record.edges.window_end;
+            if early_end_ns.is_some()
+                || counts_requests && lived.get().is_some_and(|end_ns| end_ns < window.end_ns)
+            {
+                // It left because nothing was left to do: it would have idled until the end.
+                *lived = Once::at(window.end_ns);
             }
             drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
             total.response.merge(&recording.response);
@@ -357,6 +357,23 @@ pub(crate) struct Conclusion<'a> {
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,
     pub(crate) watched: Watched,
+}
+
+/// When a run by count was over, if all workers left before the end of the window: with the last reply when all
+/// requests were sent, else when the last worker gave up.
+fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window_end_ns: u64) -> Option<u64> {
+    let (mut left_ns, mut done_ns, mut unsent) = (0, 0, unsent_by_none);
+    for Ended { finished, .. } in ended {
+        let record = finished.recorder.record();
+        left_ns = left_ns.max(record.edges.window_end.get()?);
+        done_ns = done_ns.max(finished.last_done_ns);
+        unsent = unsent.saturating_add(record.unsent);
+    }
+    let is_early = left_ns < window_end_ns;
+    is_early.then(|| match unsent {
+        0 => left_ns.min(done_ns + 1),
+        _ => left_ns,
+    })
 }
 
 /// The labels, and the process's length as of now.

@@ -1,0 +1,4 @@
+//! The engine as a whole: the same cases on every backend, and properties of simulated runs.
+
+mod common;
+mod simulation;
