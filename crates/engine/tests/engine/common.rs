@@ -2,8 +2,11 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_engine::backend::sim::{SimServer, SimSettings};
+use brunt_engine::{prepare, simulate};
 use brunt_load::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop, Target};
 use brunt_measure::{FailureKind, FailureScope, Finding, Run, Standing, Tally};
+use brunt_server::{ListenAddress, Options, Running};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -79,4 +82,130 @@ pub(crate) fn expect_valid(run: &Run, what: &str) {
 pub(crate) fn standing(run: &Run, id: &str) -> Standing {
     let finding = run.findings.iter().find(|finding| finding.id == id);
     finding.expect("every invariant is checked").standing
+}
+
+/// What a case runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Uring,
+    Epoll,
+    Sim,
+}
+
+/// Makes a test per backend of each case.
+macro_rules! on_every_backend {
+    ($($case:ident),+ $(,)?) => {
+        mod uring {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
+        }
+        mod epoll {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
+        }
+        mod sim {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Sim) })+
+        }
+    };
+}
+pub(crate) use on_every_backend;
+
+/// What the other side counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub(crate) requests: u64,
+    pub(crate) replies: u64,
+    /// Without the attempt that looks whether the server is there.
+    pub(crate) connections: u64,
+}
+
+/// Runs against the reference server's `path`, or in simulation against `server`.
+pub(crate) fn load(
+    kind: Kind,
+    path: &str,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+) -> (Run, Served) {
+    match kind {
+        Kind::Sim => simulated(SimSettings::new(1), server, change),
+        Kind::Uring | Kind::Epoll => {
+            let serving = serve(kind);
+            let mut plan = plan(&url(&serving, path), choice(kind));
+            change(&mut plan);
+            let prepared = prepare(plan).expect("a plan that fits");
+            let control = prepared.control();
+            let run = prepared.run(&control, true, &mut |_, _| {});
+            (run.expect("a run"), served(serving))
+        }
+    }
+}
+
+/// Runs in simulation.
+pub(crate) fn simulated(
+    settings: SimSettings,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+) -> (Run, Served) {
+    let mut plan = plan("http://simulated/", BackendChoice::Sim);
+    change(&mut plan);
+    let prepared = prepare(plan).expect("a plan that fits");
+    let settings = SimSettings { server, ..settings };
+    let (run, counts) = simulate(prepared, &settings).expect("a run");
+    let served = Served {
+        requests: counts.requests,
+        replies: counts.replies,
+        connections: counts.connections_accepted,
+    };
+    (run, served)
+}
+
+/// The backend to ask for. Where the kernel refuses io_uring, epoll is tested twice.
+pub(crate) fn choice(kind: Kind) -> BackendChoice {
+    match kind {
+        Kind::Uring => BackendChoice::Uring,
+        Kind::Epoll => BackendChoice::Epoll,
+        Kind::Sim => BackendChoice::Sim,
+    }
+}
+
+/// The reference server on a free port.
+pub(crate) fn serve(kind: Kind) -> Running {
+    serve_at(kind, ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))
+}
+
+/// The reference server at `address`.
+pub(crate) fn serve_at(kind: Kind, address: ListenAddress) -> Running {
+    let mut options = Options::new(address);
+    options.backend = match kind {
+        Kind::Epoll => brunt_server::BackendChoice::Epoll,
+        Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
+    };
+    brunt_server::start(&options).expect("a server")
+}
+
+pub(crate) fn url(serving: &Running, path: &str) -> String {
+    format!("http://{}{path}", serving.address())
+}
+
+/// Stops the server and gives what it counted.
+pub(crate) fn served(serving: Running) -> Served {
+    let counters = serving.stop().expect("a server that ends well");
+    Served {
+        requests: counters.requests,
+        replies: counters.replies,
+        connections: counters.connections_accepted.saturating_sub(1),
+    }
+}
+
+/// Refuses a run whose counts are not those of the server.
+pub(crate) fn expect_equal_counts(run: &Run, served: Served, what: &str) {
+    let lifetime = lifetime(run);
+    assert_eq!(lifetime.requests_sent, served.requests, "{what}: requests");
+    assert_eq!(lifetime.replies.total(), served.replies, "{what}: replies");
+    // The connections that were being opened when the run ended were accepted, too.
+    let opened = lifetime.connections_opened;
+    let opening = u64::from(run.load.connections);
+    assert!(
+        (opened..=opened + opening).contains(&served.connections),
+        "{what}: {opened} connections opened, {} accepted",
+        served.connections
+    );
 }

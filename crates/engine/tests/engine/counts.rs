@@ -1,0 +1,208 @@
+//! What brunt counts is what the server counts, whatever the plan and the replies.
+
+use brunt_engine::backend::sim::{Framing, SimServer};
+use brunt_load::{Plan, Reuse};
+
+use crate::common::{
+    Kind, MS, Served, broken, expect_equal_counts, expect_valid, failures, lifetime, load, many,
+    many_long, on_every_backend,
+};
+
+on_every_backend! {
+    closed_loop_by_duration,
+    closed_loop_by_count,
+    fewer_requests_than_connections,
+    connections_replaced_by_plan,
+    pipelined,
+    heads,
+    bodies_larger_than_the_socket_buffer,
+    replies_of_every_framing,
+    connections_dealt_unevenly,
+}
+
+/// Runs, and expects a valid run without failures, equal counts, and at least one reply.
+fn faultless(
+    kind: Kind,
+    path: &str,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+) -> brunt_measure::Run {
+    let (run, served) = load(kind, path, server, change);
+    expect_valid(&run, path);
+    expect_answered(&run, served, path);
+    run
+}
+
+fn expect_answered(run: &brunt_measure::Run, served: Served, what: &str) {
+    expect_equal_counts(run, served, what);
+    assert_eq!(failures(run), [], "{what}");
+    assert_eq!(run.summary().under_way_at_end, 0, "{what}");
+    assert_eq!(served.requests, served.replies, "{what}");
+    assert!(run.summary().population.recorded > 0, "{what}");
+}
+
+fn by_count(plan: &mut Plan, requests: u64) {
+    plan.stop.requests = Some(requests);
+    plan.stop.duration_ns = None;
+    plan.warmup_ns = 0;
+}
+
+fn closed_loop_by_duration(kind: Kind) {
+    let run = faultless(kind, "/bytes/100", SimServer::default(), |_| {});
+    assert_eq!(run.window.length_ns(), 200 * MS);
+    assert_eq!(lifetime(&run).connections_opened, 4);
+}
+
+fn closed_loop_by_count(kind: Kind) {
+    for (requests, workers) in [(1, 1), (500, 1), (501, 2)] {
+        let run = faultless(kind, "/", SimServer::default(), |plan| {
+            by_count(plan, requests);
+            plan.workers = many(workers);
+        });
+        assert_eq!(lifetime(&run).requests_sent, requests);
+        assert_eq!(run.summary().population.recorded, requests);
+        assert_eq!(run.summary().unsent, 0);
+    }
+    // The requests of warm-up come on top.
+    let run = faultless(kind, "/", SimServer::default(), |plan| {
+        by_count(plan, 100);
+        plan.warmup_ns = 20 * MS;
+    });
+    assert_eq!(run.summary().population.issued, 100);
+}
+
+fn fewer_requests_than_connections(kind: Kind) {
+    let run = faultless(kind, "/", SimServer::default(), |plan| {
+        by_count(plan, 3);
+        plan.connections = many(20);
+        plan.workers = many(2);
+    });
+    assert_eq!(lifetime(&run).requests_sent, 3);
+    assert_eq!(lifetime(&run).connections_opened, 20);
+}
+
+fn connections_replaced_by_plan(kind: Kind) {
+    for uses in [1, 7] {
+        let reuse = Reuse::Requests(many_long(uses));
+        let run = faultless(kind, "/bytes/10", SimServer::default(), |plan| {
+            plan.reuse = reuse
+        });
+        let lifetime = lifetime(&run);
+        let (sent, opened) = (lifetime.requests_sent, lifetime.connections_opened);
+        assert!(
+            sent <= opened * uses,
+            "{sent} requests on {opened} connections"
+        );
+        assert!(
+            sent + 4 * uses >= opened.saturating_sub(4) * uses,
+            "{sent} on {opened}"
+        );
+        let run = faultless(kind, "/bytes/10", SimServer::default(), |plan| {
+            plan.reuse = reuse;
+            by_count(plan, 50);
+        });
+        assert_eq!(run.summary().population.recorded, 50);
+    }
+    // A server that does not close when it is asked to.
+    if kind == Kind::Sim {
+        let server = SimServer {
+            honours_close: false,
+            ..SimServer::default()
+        };
+        faultless(kind, "/", server, |plan| {
+            plan.reuse = Reuse::Requests(many_long(3))
+        });
+    }
+}
+
+fn pipelined(kind: Kind) {
+    for pipeline in [1, 4, 16] {
+        faultless(kind, "/bytes/300", SimServer::default(), |plan| {
+            plan.pipeline = many(pipeline);
+        });
+        let run = faultless(kind, "/", SimServer::default(), |plan| {
+            plan.pipeline = many(pipeline);
+            plan.reuse = Reuse::Requests(many_long(5));
+            by_count(plan, 203);
+        });
+        assert_eq!(run.summary().population.recorded, 203);
+    }
+}
+
+fn heads(kind: Kind) {
+    let run = faultless(kind, "/bytes/1000", SimServer::default(), |plan| {
+        plan.request.method = "HEAD".to_owned();
+    });
+    assert_eq!(lifetime(&run).reply_body_bytes, 0);
+}
+
+fn bodies_larger_than_the_socket_buffer(kind: Kind) {
+    let bytes = 6 << 20;
+    let run = faultless(kind, "/", SimServer::default(), |plan| {
+        plan.request.method = "POST".to_owned();
+        plan.request.body = vec![b'x'; bytes];
+        plan.connections = many(2);
+        by_count(plan, 6);
+    });
+    assert!(lifetime(&run).bytes_sent >= 6 * bytes as u64);
+}
+
+fn replies_of_every_framing(kind: Kind) {
+    let server = |body_bytes, framing, interim| SimServer {
+        body_bytes,
+        framing,
+        interim,
+        pieces_max: many(5),
+        ..SimServer::default()
+    };
+    let cases = [
+        ("/bytes/0", server(0, Framing::Length, 0)),
+        ("/bytes/1m", server(1 << 20, Framing::Length, 0)),
+        ("/chunked/0", server(0, Framing::Chunked, 0)),
+        ("/chunked/100k", server(100 << 10, Framing::Chunked, 0)),
+        ("/http10-keepalive", server(26, Framing::Length, 0)),
+        ("/interim/3", server(0, Framing::Length, 3)),
+    ];
+    for (path, server) in cases {
+        let run = faultless(kind, path, server, |plan| by_count(plan, 40));
+        let interim = if path.starts_with("/interim") { 120 } else { 0 };
+        assert_eq!(lifetime(&run).interim_replies, interim, "{path}");
+    }
+    // The server closes after each reply: connections are fewer while they are replaced (L1).
+    let closing = SimServer {
+        close_after: Some(many_long(1)),
+        ..SimServer::default()
+    };
+    for (path, server) in [
+        ("/http10", server(26, Framing::UntilClose, 0)),
+        ("/close", closing),
+    ] {
+        let (run, served) = load(kind, path, server, |plan| by_count(plan, 40));
+        assert_eq!(
+            broken(&run, &["L1"]),
+            Vec::<&brunt_measure::Finding>::new(),
+            "{path}"
+        );
+        expect_answered(&run, served, path);
+        assert!(lifetime(&run).connections_opened >= 40, "{path}");
+    }
+}
+
+fn connections_dealt_unevenly(kind: Kind) {
+    for (connections, workers) in [(1, 1), (5, 2), (7, 3)] {
+        let run = faultless(kind, "/", SimServer::default(), |plan| {
+            plan.connections = many(connections);
+            plan.workers = many(workers);
+        });
+        let asked: Vec<u32> = run.workers.iter().map(|worker| worker.live.asked).collect();
+        assert_eq!(asked.iter().sum::<u32>(), connections);
+        assert!(
+            asked
+                .iter()
+                .max()
+                .zip(asked.iter().min())
+                .is_some_and(|(most, least)| most - least <= 1)
+        );
+        assert_eq!(lifetime(&run).connections_opened, u64::from(connections));
+    }
+}

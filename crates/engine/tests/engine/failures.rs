@@ -1,0 +1,350 @@
+//! Every failure is counted once, under its kind, and the run goes on.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use brunt_engine::backend::sim::{AfterMalformed, Outage, SimFaults, SimServer};
+use brunt_engine::prepare;
+use brunt_load::Plan;
+use brunt_measure::{FailureKind, Run, Standing};
+use brunt_server::{ListenAddress, Running};
+
+use crate::common::{
+    Kind, MS, broken, choice, expect_equal_counts, expect_valid, failed, failures, lifetime,
+    load, many, on_every_backend, plan, serve, serve_at, served, simulated, standing, url,
+};
+
+on_every_backend! {
+    malformed_answers_are_counted_by_kind,
+    a_silent_server_ends_the_run_on_time,
+    a_timeout_is_counted_once_per_request,
+    resets_truncations_and_random_closes_are_accounted_for,
+    a_server_that_goes_away_and_comes_back_is_found_again,
+}
+
+/// How the simulated server sends the same answer.
+enum Script {
+    /// What the reference server sends until it closes, or the beginning of what has no end.
+    AsServed,
+    /// This, and then silence.
+    Silence(&'static [u8]),
+    /// This, and then the next request.
+    Continue(&'static [u8]),
+}
+
+/// Kinds of malformed answers, the failure that each is, and whether there is a reply, too.
+const MALFORMED: &[(&str, FailureKind, bool, Script)] = {
+    use FailureKind as Is;
+    use Script::{AsServed, Continue, Silence};
+    &[
+        ("empty", Is::ClosedBeforeReply, false, AsServed),
+        ("garbage", Is::MalformedHead, false, AsServed),
+        ("http2-preface", Is::MalformedHead, false, AsServed),
+        ("bad-version", Is::UnsupportedVersion, false, AsServed),
+        ("bad-status-line", Is::MalformedHead, false, AsServed),
+        ("bad-status", Is::MalformedHead, false, AsServed),
+        ("bad-field", Is::MalformedHead, false, AsServed),
+        ("nul-in-field", Is::MalformedHead, false, AsServed),
+        ("half-head", Is::TruncatedHead, false, AsServed),
+        ("bad-content-length", Is::BadContentLength, false, AsServed),
+        (
+            "negative-content-length",
+            Is::BadContentLength,
+            false,
+            AsServed,
+        ),
+        ("huge-content-length", Is::BadContentLength, false, AsServed),
+        ("two-lengths", Is::BadContentLength, false, AsServed),
+        (
+            "length-and-chunked",
+            Is::BadTransferEncoding,
+            false,
+            AsServed,
+        ),
+        ("bad-chunk", Is::BadChunk, false, AsServed),
+        ("huge-chunk", Is::BadChunk, false, AsServed),
+        ("bad-chunk-end", Is::BadChunk, false, AsServed),
+        ("half-chunk", Is::TruncatedBody, false, AsServed),
+        ("no-last-chunk", Is::TruncatedBody, false, AsServed),
+        ("body-in-204", Is::UnexpectedBytes, true, AsServed),
+        (
+            "unasked-upgrade",
+            Is::BadInterim,
+            false,
+            Silence(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: unknown\r\n\r\n"),
+        ),
+        (
+            "extra-bytes",
+            Is::UnexpectedBytes,
+            true,
+            Continue(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n0123456789"),
+        ),
+        ("short-length", Is::UnexpectedBytes, true, AsServed),
+        (
+            "short-body",
+            Is::TimedOut,
+            false,
+            Silence(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123"),
+        ),
+        ("too-many-fields", Is::TooManyHeaders, false, AsServed),
+        ("large-head", Is::HeadTooLarge, false, AsServed),
+        ("endless-head", Is::HeadTooLarge, false, AsServed),
+        ("endless-headers", Is::TooManyHeaders, false, AsServed),
+        ("endless-interim", Is::BadInterim, false, AsServed),
+        ("endless-chunk-extension", Is::BadChunk, false, AsServed),
+        ("endless-trailers", Is::TooManyHeaders, false, AsServed),
+        ("endless-chunks", Is::TimedOut, false, AsServed),
+    ]
+};
+
+/// Requests per kind of malformed answer.
+const TRIES: u64 = 6;
+/// Enough of an answer without end to be over every limit.
+const FETCHED_BYTES: u64 = 256 << 10;
+
+fn malformed_answers_are_counted_by_kind(kind: Kind) {
+    let serving = serve(kind);
+    for &(name, failure, with_reply, ref script) in MALFORMED {
+        let path = format!("/malformed/{name}");
+        let change = |plan: &mut Plan| {
+            plan.stop.requests = Some(TRIES);
+            plan.stop.duration_ns = None;
+            plan.warmup_ns = 0;
+            plan.connections = many(2);
+            if failure == FailureKind::TimedOut {
+                plan.timeout_ns = 50 * MS;
+            }
+        };
+        let run = if kind == Kind::Sim {
+            simulated_malformed(&serving, &path, script, change)
+        } else {
+            let mut plan = plan(&url(&serving, &path), choice(kind));
+            change(&mut plan);
+            let prepared = prepare(plan).expect("a plan that fits");
+            let control = prepared.control();
+            prepared.run(&control, true, &mut |_, _| {}).expect("a run")
+        };
+        let unexpected = broken(&run, &["L1"]);
+        assert!(unexpected.is_empty(), "{name}: {unexpected:#?}");
+        assert_eq!(failures(&run), [(failure, TRIES)], "{name}");
+        let replies = if with_reply { TRIES } else { 0 };
+        assert_eq!(lifetime(&run).replies.total(), replies, "{name}");
+        assert_eq!(lifetime(&run).requests_sent, TRIES, "{name}");
+    }
+}
+
+fn simulated_malformed(
+    serving: &Running,
+    path: &str,
+    script: &Script,
+    change: impl FnOnce(&mut Plan),
+) -> Run {
+    let (malformed, after_malformed) = match script {
+        Script::AsServed => (fetch(serving, path), AfterMalformed::Close),
+        Script::Silence(bytes) => (bytes.to_vec(), AfterMalformed::FallSilent),
+        Script::Continue(bytes) => (bytes.to_vec(), AfterMalformed::Continue),
+    };
+    let after_malformed = match path {
+        // What is cut off here would go on.
+        "/malformed/endless-chunks" => AfterMalformed::FallSilent,
+        _ => after_malformed,
+    };
+    let server = SimServer {
+        faults: SimFaults {
+            malformed: 1.0,
+            ..SimFaults::default()
+        },
+        malformed,
+        after_malformed,
+        pieces_max: many(3),
+        ..SimServer::default()
+    };
+    simulated(
+        brunt_engine::backend::sim::SimSettings::new(1),
+        server,
+        change,
+    )
+    .0
+}
+
+/// The bytes of an answer, to its end or to `FETCHED_BYTES`.
+fn fetch(serving: &Running, path: &str) -> Vec<u8> {
+    let ListenAddress::Tcp(address) = serving.address() else {
+        panic!("a TCP server")
+    };
+    let mut stream = TcpStream::connect(address).expect("a server");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .expect("a request sent");
+    let mut bytes = Vec::new();
+    stream
+        .take(FETCHED_BYTES)
+        .read_to_end(&mut bytes)
+        .expect("an answer");
+    bytes
+}
+
+fn faulty(faults: SimFaults) -> SimServer {
+    SimServer {
+        faults,
+        ..SimServer::default()
+    }
+}
+
+fn silent() -> SimServer {
+    faulty(SimFaults {
+        silent: 1.0,
+        ..SimFaults::default()
+    })
+}
+
+fn a_silent_server_ends_the_run_on_time(kind: Kind) {
+    let (run, served) = load(kind, "/never", silent(), |plan| {
+        plan.drain_limit_ns = 300 * MS;
+        plan.workers = many(2);
+    });
+    expect_valid(&run, "never");
+    let end_ns = run.edges.drain_end.get().expect("an end");
+    assert!(end_ns <= run.window.end_ns + (300 + 100) * MS);
+    assert_eq!(run.window.length_ns(), 200 * MS);
+    assert_eq!(lifetime(&run).requests_sent, 4);
+    assert_eq!(run.summary().under_way_at_end, 4);
+    assert_eq!((served.requests, served.replies), (4, 0));
+}
+
+fn a_timeout_is_counted_once_per_request(kind: Kind) {
+    let (run, served) = load(kind, "/never", silent(), |plan| {
+        plan.timeout_ns = 40 * MS;
+        plan.pipeline = many(2);
+        plan.drain_limit_ns = 500 * MS;
+    });
+    assert!(
+        broken(&run, &["L1"]).is_empty(),
+        "{:#?}",
+        broken(&run, &["L1"])
+    );
+    let lifetime = lifetime(&run);
+    let timed_out = lifetime.failures.get(FailureKind::TimedOut);
+    let unanswered = lifetime.failures.get(FailureKind::Unanswered);
+    assert!(timed_out >= 4, "{timed_out}");
+    // The second of a pair was sent with the first, and is lost with it.
+    assert_eq!(timed_out, unanswered);
+    assert_eq!(lifetime.requests_sent, timed_out + unanswered);
+    assert_eq!(run.summary().under_way_at_end, 0);
+    assert_eq!(lifetime.connections_opened, served.connections);
+    assert_eq!(served.replies, 0);
+}
+
+fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
+    use FailureKind as Is;
+    let none = SimFaults::default;
+    let cases: [(&str, SimFaults, &[FailureKind]); 3] = [
+        (
+            "/reset",
+            SimFaults {
+                reset: 1.0,
+                ..none()
+            },
+            // A backend that cannot reset closes.
+            &[Is::Reset, Is::ClosedBeforeReply],
+        ),
+        (
+            "/truncate/1k",
+            SimFaults {
+                truncated: 1.0,
+                ..none()
+            },
+            &[Is::TruncatedBody, Is::TruncatedHead],
+        ),
+        (
+            "/random-close/30",
+            SimFaults {
+                closed: 0.3,
+                ..none()
+            },
+            &[Is::ClosedBeforeReply, Is::Reset],
+        ),
+    ];
+    for (path, faults, kinds) in cases {
+        let (run, served) = load(kind, path, faulty(faults), |plan| {
+            plan.stop.requests = Some(200);
+            plan.stop.duration_ns = None;
+            plan.warmup_ns = 0;
+        });
+        let unexpected = broken(&run, &["L1"]);
+        assert!(unexpected.is_empty(), "{path}: {unexpected:#?}");
+        expect_equal_counts(&run, served, path);
+        assert_eq!(lifetime(&run).requests_sent, 200, "{path}");
+        assert_eq!(failed(&run) + served.replies, 200, "{path}");
+        assert!(failed(&run) > 20, "{path}");
+        let found = failures(&run);
+        assert!(
+            found.iter().all(|(kind, _)| kinds.contains(kind)),
+            "{path}: {found:?}"
+        );
+    }
+}
+
+fn a_server_that_goes_away_and_comes_back_is_found_again(kind: Kind) {
+    let change = |plan: &mut Plan| plan.stop.duration_ns = Some(400 * MS);
+    let run = if kind == Kind::Sim {
+        let server = SimServer {
+            outage: Some(Outage {
+                from_ns: 100 * MS,
+                until_ns: 150 * MS,
+            }),
+            ..SimServer::default()
+        };
+        simulated(
+            brunt_engine::backend::sim::SimSettings::new(1),
+            server,
+            change,
+        )
+        .0
+    } else {
+        restarted(kind, change)
+    };
+    let lifetime = lifetime(&run);
+    assert!(lifetime.failures.get(FailureKind::ConnectRefused) > 0);
+    assert!(
+        lifetime.connections_opened > 4,
+        "{}",
+        lifetime.connections_opened
+    );
+    assert!(
+        broken(&run, &["L1"]).is_empty(),
+        "{:#?}",
+        broken(&run, &["L1"])
+    );
+    assert_ne!(standing(&run, "L1"), Standing::Held);
+}
+
+/// Stops the server once the window has begun, and starts it again as soon as an attempt to
+/// connect has failed.
+fn restarted(kind: Kind, change: impl FnOnce(&mut Plan)) -> Run {
+    let mut serving = Some(serve(kind));
+    let mut plan = plan(&url(serving.as_ref().expect("a server"), "/"), choice(kind));
+    change(&mut plan);
+    let address = serving.as_ref().expect("a server").address().clone();
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let (mut requests, mut is_stopped) = (0, false);
+    let run = prepared.run(&control, true, &mut |phase, progress| {
+        if phase == "measure" && !is_stopped {
+            is_stopped = true;
+            requests += serving.take().map_or(0, |serving| served(serving).requests);
+        } else if is_stopped && serving.is_none() && progress.live == 0 {
+            serving = Some(serve_at(kind, address.clone()));
+        }
+    });
+    let run = run.expect("a run");
+    requests += serving.take().map_or(0, |serving| served(serving).requests);
+    let sent = lifetime(&run).requests_sent;
+    // Those under way when the server stopped may have come too late for it.
+    assert!(
+        (sent - failed(&run)..=sent).contains(&requests),
+        "{sent} sent, {requests} received"
+    );
+    run
+}

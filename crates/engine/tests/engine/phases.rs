@@ -1,0 +1,108 @@
+//! The course of a run: its edges, interrupts, and disturbances of brunt itself.
+
+use brunt_engine::backend::sim::{ServiceTime, SimServer, SimSettings};
+use brunt_engine::{RunError, prepare, simulate};
+use brunt_load::BackendChoice;
+use brunt_measure::{FailureKind, Run, Standing};
+
+use crate::common::{
+    Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, lifetime, load, many,
+    on_every_backend, plan, serve, served, simulated, standing, url,
+};
+
+on_every_backend! {
+    a_late_worker_changes_no_rate_and_idle_connections_never_time_out,
+    windows_forced_apart_are_refused,
+    an_interrupt_in_warm_up_leaves_no_run,
+    an_interrupt_in_the_window_ends_it,
+}
+
+fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
+    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        plan.workers = many(2);
+        plan.faults.start_delay = Some((1, 900 * MS));
+        // The connections of worker 0 wait for longer than this.
+        plan.timeout_ns = 700 * MS;
+    });
+    expect_valid(&run, "a late worker");
+    expect_equal_counts(&run, served, "a late worker");
+    let edge = |edge: brunt_measure::Once| edge.get().expect("an edge");
+    let setup_ns = edge(run.edges.warmup_start) - edge(run.edges.setup_start);
+    assert!(setup_ns >= 900 * MS, "{setup_ns}");
+    assert_eq!(
+        edge(run.edges.measure_start) - edge(run.edges.warmup_start),
+        30 * MS
+    );
+    assert_eq!(run.window.length_ns(), 200 * MS);
+    assert_eq!(lifetime(&run).failures.get(FailureKind::TimedOut), 0);
+    assert!(
+        run.workers
+            .iter()
+            .all(|worker| worker.population.recorded > 0)
+    );
+}
+
+fn windows_forced_apart_are_refused(kind: Kind) {
+    let (run, _) = load(kind, "/", SimServer::default(), |plan| {
+        plan.workers = many(2);
+        plan.faults.window_shift = Some((1, 100 * MS));
+    });
+    assert_eq!(standing(&run, "W4"), Standing::Broken);
+}
+
+/// Interrupts a long run as soon as `phase` is shown.
+fn interrupted_in(kind: Kind, phase: &str) -> (Result<Run, RunError>, Served) {
+    let serving = serve(kind);
+    let mut plan = plan(&url(&serving, "/"), choice(kind));
+    (plan.warmup_ns, plan.stop.duration_ns) = match phase {
+        "warm-up" => (20 * S, Some(S)),
+        _ => (10 * MS, Some(20 * S)),
+    };
+    plan.workers = many(2);
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |now, _| {
+        if now == phase {
+            control.interrupt();
+        }
+    });
+    (run, served(serving))
+}
+
+fn an_interrupt_in_warm_up_leaves_no_run(kind: Kind) {
+    let outcome = match kind {
+        Kind::Sim => {
+            let mut settings = SimSettings::new(1);
+            settings.interrupt_ns = Some(20 * MS);
+            let plan = plan("http://simulated/", BackendChoice::Sim);
+            simulate(prepare(plan).expect("a plan that fits"), &settings).map(|(run, _)| run)
+        }
+        Kind::Uring | Kind::Epoll => interrupted_in(kind, "warm-up").0,
+    };
+    assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
+}
+
+fn an_interrupt_in_the_window_ends_it(kind: Kind) {
+    let (run, served) = match kind {
+        Kind::Sim => {
+            let mut settings = SimSettings::new(1);
+            settings.interrupt_ns = Some(S);
+            let server = SimServer {
+                service: ServiceTime::Constant(MS),
+                ..SimServer::default()
+            };
+            simulated(settings, server, |plan| {
+                plan.stop.duration_ns = Some(20 * S)
+            })
+        }
+        Kind::Uring | Kind::Epoll => {
+            let (run, served) = interrupted_in(kind, "measure");
+            (run.expect("a run"), served)
+        }
+    };
+    expect_valid(&run, "interrupted");
+    expect_equal_counts(&run, served, "interrupted");
+    assert!(run.interrupted);
+    assert!(run.window.length_ns() > 0 && run.window.length_ns() < 10 * S);
+    assert_eq!(run.edges.measure_end_planned.get(), None);
+}
