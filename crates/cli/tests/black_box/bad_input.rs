@@ -3,19 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, binary, brunt, brunt_with};
 use crate::support::serve::Serve;
-
-/// A port that is bound, so that nobody else takes it, and does not listen.
-fn refusing_port() -> (rustix::fd::OwnedFd, u16) {
-    use rustix::net::{AddressFamily, SocketAddrAny, SocketType, bind, getsockname, socket};
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-    let any: std::net::SocketAddr = ([127, 0, 0, 1], 0).into();
-    bind(&socket, &any).expect("a free port");
-    let bound: SocketAddrAny = getsockname(&socket).expect("it is bound");
-    let bound = std::net::SocketAddr::try_from(bound).expect("an internet address");
-    (socket, bound.port())
-}
 
 /// Checks exit code and message: it comes alone, holds all of `words`, and says nothing twice.
 fn assert_refused(outcome: &Outcome, words: &[&str]) {
@@ -98,7 +88,8 @@ fn a_host_that_cannot_be_resolved() {
 
 #[test]
 fn a_port_that_refuses() {
-    let (_socket, port) = refusing_port();
+    let refusing = Port::refusing();
+    let port = refusing.address.port();
     let url = format!("http://127.0.0.1:{port}/");
     refused(&[url], &[&format!("127.0.0.1:{port}"), "refused"]);
 }
@@ -154,6 +145,11 @@ fn a_header_that_smuggles_in_another() {
 #[test]
 fn a_method_that_is_none() {
     refused_before_load(&["-m", "GE T"], &["method", "GE T"]);
+}
+
+#[test]
+fn a_length_that_contradicts_the_body() {
+    refused_before_load(&["-H", "Content-Length: 5"], &["Content-Length", "0 bytes"]);
 }
 
 #[test]
@@ -285,7 +281,8 @@ fn an_address_to_serve_on_that_is_not_local() {
 
 #[test]
 fn an_address_to_serve_on_that_is_taken() {
-    let (_socket, port) = refusing_port();
+    let taken = Port::refusing();
+    let port = taken.address.port();
     let outcome = brunt(&format!("serve --listen 127.0.0.1:{port}"));
     assert_refused(&outcome, &[&format!("127.0.0.1:{port}"), "in use"]);
 }

@@ -195,3 +195,19 @@ fn statuses_are_those_that_the_server_sent() {
         assert_eq!(counters.replies_by_status, [(200, 100), (503, 200)].into());
     });
 }
+
+#[test]
+fn fewer_requests_than_connections() {
+    compare("/", "-c 8 -n 3", |report, _| {
+        assert_eq!(all_answered(report).sent, 3);
+    });
+}
+
+#[test]
+fn requests_that_time_out() {
+    compare("/delay/10m", "-c 4 -n 10 -T 200ms", |report, _| {
+        let requests = report.requests();
+        assert_eq!((requests.sent, requests.failed), (10, 10));
+        assert_eq!(report.failures(), [("timed_out".to_owned(), 10)].into());
+    });
+}

@@ -181,6 +181,36 @@ fn connections_are_spread_over_the_source_addresses() {
 }
 
 #[test]
+fn the_longest_durations_are_taken_or_refused() {
+    let server = Serve::start();
+    for option in ["--duration", "--timeout", "--connect-timeout", "--drain"] {
+        let url = server.url("/");
+        let outcome = brunt_with(&["-c", "2", "-n", "10", option, "18446744073.7s", &url]);
+        assert!(matches!(outcome.code, Some(0 | 2)), "{option}: {outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{option}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_url_without_a_scheme_is_http() {
+    let server = Serve::start();
+    let url = server.url("/bytes/10");
+    let bare = url.strip_prefix("http://").expect("that is how it begins");
+    let report = run(&format!("-c 2 -n 20 {bare}"));
+    assert_eq!(report.requests().answered, 20);
+    assert_eq!(report.at("/load/target"), url.as_str());
+}
+
+#[test]
+fn a_name_is_resolved() {
+    let server = Serve::start();
+    let url = server.url("/").replace("127.0.0.1", "localhost");
+    let report = run(&format!("-c 2 -n 20 {url}"));
+    assert_eq!(report.requests().answered, 20);
+    assert_eq!(report.at("/load/target"), url.as_str());
+}
+
+#[test]
 fn connections_are_dealt_out_over_the_workers() {
     let server = Serve::start();
     let report = run(&format!(

@@ -15,9 +15,19 @@ fn assert_plain(text: &str, what: &str) {
     assert!(!text.is_empty(), "{what}: nothing printed");
     assert!(text.ends_with('\n'), "{what}");
     for line in text.lines() {
-        assert!(!line.contains(['\u{1b}', '\r', '\u{8}']), "{what}: {line:?}");
-        assert!(line.chars().count() <= 80, "{what}: over 80 columns: {line}");
-        assert_eq!(line.trim_end(), line, "{what}: blanks at the end of {line:?}");
+        assert!(
+            !line.contains(['\u{1b}', '\r', '\u{8}']),
+            "{what}: {line:?}"
+        );
+        assert!(
+            line.chars().count() <= 80,
+            "{what}: over 80 columns: {line}"
+        );
+        assert_eq!(
+            line.trim_end(),
+            line,
+            "{what}: blanks at the end of {line:?}"
+        );
     }
     for word in ["NaN", "inf ", "null"] {
         assert!(!text.contains(word), "{what}: {word} in\n{text}");
@@ -31,10 +41,16 @@ fn text_on_a_pipe_is_plain_and_within_80_columns() {
     for (options, path) in [
         (LOAD, "/"),
         ("-c 4 -d 200ms --warmup 50ms -v", "/chunked/100"),
-        ("-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe", "/random-close/20"),
+        (
+            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe",
+            "/random-close/20",
+        ),
         ("-c 4 -d 200ms --warmup 0s -v", "/status/503"),
         ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
-        ("-c 2 -d 100ms --warmup 0s --pipeline 4 -v", "/malformed/garbage"),
+        (
+            "-c 2 -d 100ms --warmup 0s --pipeline 4 -v",
+            "/malformed/garbage",
+        ),
         ("-c 4 -n 100", long.as_str()),
         (
             "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
@@ -90,7 +106,10 @@ fn a_stored_run_gives_the_same_json_and_csv_again() {
     assert_eq!(printed.stdout, json);
     let outcome = brunt(&format!("report -q -o {copy_name} {stored_name}"));
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
-    assert_eq!(std::fs::read_to_string(&copy).expect("it was written"), json);
+    assert_eq!(
+        std::fs::read_to_string(&copy).expect("it was written"),
+        json
+    );
     let csv = brunt(&format!("report --format csv {stored_name}")).stdout;
     let csv_again = brunt(&format!("report --format csv {copy_name}")).stdout;
     assert_eq!(csv, csv_again);
@@ -113,7 +132,10 @@ fn assert_csv(text: &str) {
 fn csv_on_standard_output() {
     let server = Serve::start();
     for path in ["/", "/never"] {
-        let outcome = brunt(&format!("{LOAD} --drain 50ms --format csv {}", server.url(path)));
+        let outcome = brunt(&format!(
+            "{LOAD} --drain 50ms --format csv {}",
+            server.url(path)
+        ));
         assert_eq!(outcome.stderr, "");
         assert_csv(&outcome.stdout);
     }
@@ -121,7 +143,10 @@ fn csv_on_standard_output() {
 
 #[test]
 fn json_keeps_to_its_schema() {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/schema/run.schema.json");
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../report/schema/run.schema.json"
+    );
     let schema = std::fs::read_to_string(schema).expect("the schema is in the repository");
     let schema = serde_json::from_str(&schema).expect("the schema is JSON");
     let server = Serve::start();
@@ -129,7 +154,10 @@ fn json_keeps_to_its_schema() {
         (LOAD, "/"),
         ("-c 4 -n 200", "/status/404"),
         ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
-        ("-c 4 -d 100ms --warmup 0s --no-keepalive", "/random-close/30"),
+        (
+            "-c 4 -d 100ms --warmup 0s --no-keepalive",
+            "/random-close/30",
+        ),
         (
             "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
             "/",
@@ -158,9 +186,16 @@ fn the_form_of_a_file_follows_its_name() {
     };
     assert_csv(&written("run.csv", ""));
     assert_plain(&written("run.txt", ""), "run.txt");
-    for (name, options) in [("run.json", ""), ("run", ""), ("other.txt", "--format json")] {
+    for (name, options) in [
+        ("run.json", ""),
+        ("run", ""),
+        ("other.txt", "--format json"),
+    ] {
         let text = written(name, options);
-        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{name}");
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&text).is_ok(),
+            "{name}"
+        );
     }
 }
 
@@ -184,7 +219,11 @@ fn quiet_with_a_file_prints_nothing() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("run.json");
-    let outcome = brunt(&format!("{LOAD} -q -o {} {}", path.display(), server.url("/")));
+    let outcome = brunt(&format!(
+        "{LOAD} -q -o {} {}",
+        path.display(),
+        server.url("/")
+    ));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
     assert!(path.exists());

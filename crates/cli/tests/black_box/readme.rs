@@ -60,7 +60,10 @@ fn adapt(words: &mut Vec<String>, server: &Serve, unix: &ServeUnix) {
         }
         previous.clone_from(word);
     }
-    if !words.iter().any(|word| ["-d", "-n"].contains(&word.as_str())) {
+    if !words
+        .iter()
+        .any(|word| ["-d", "-n"].contains(&word.as_str()))
+    {
         words.extend(["-d", "200ms"].map(str::to_owned));
     }
     words.extend(["--warmup", "50ms", "--oversubscribe"].map(str::to_owned));
@@ -91,7 +94,11 @@ fn the_commands_work() {
                 serve.args(&words);
                 let (process, stdout) = Process::start_open(serve);
                 let line = first_line(stdout);
-                assert!(line.starts_with("listening on "), "{command}: {}", process.kill());
+                assert!(
+                    line.starts_with("listening on "),
+                    "{command}: {}",
+                    process.kill()
+                );
                 continue;
             }
             Some("report") => {}
@@ -99,8 +106,14 @@ fn the_commands_work() {
         }
         let outcome = run_in(directory.path(), &words);
         // 3 is a run on a machine that is too loaded for its checks: the command was right.
-        assert!(matches!(outcome.code, Some(0 | 3)), "{command}: {outcome:?}");
-        assert!(outcome.stdout.contains("throughput"), "{command}: {outcome:?}");
+        assert!(
+            matches!(outcome.code, Some(0 | 3)),
+            "{command}: {outcome:?}"
+        );
+        assert!(
+            outcome.stdout.contains("throughput"),
+            "{command}: {outcome:?}"
+        );
     }
 }
 
@@ -111,7 +124,11 @@ fn the_options_that_it_names_exist() {
     let help = run_in(Path::new("."), &["--help".to_owned()]).stdout;
     let known: Vec<_> = help.split([' ', ',', '\n']).collect();
     let mut named = 0;
-    for code in readme.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)) {
+    for code in readme
+        .split("```")
+        .step_by(2)
+        .flat_map(|prose| prose.split('`').skip(1).step_by(2))
+    {
         let option = code.split(' ').next().unwrap_or_default();
         if option.starts_with('-') && option.len() > 1 {
             assert!(known.contains(&option), "the README names {option}");

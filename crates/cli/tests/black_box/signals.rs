@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::support::BACKENDS;
+use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, start};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
-use crate::support::{BACKENDS, wait_for};
 
 /// What "at once" may take on a loaded machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -87,27 +88,40 @@ fn in_the_warm_up_there_is_nothing_to_report() {
 
 #[test]
 fn during_set_up_there_is_nothing_to_report() {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
     for backend in BACKENDS {
-        // One connection fits into the queue of a listener that never accepts: the one by which
-        // brunt finds out that somebody is there. Those of the load then wait for an answer.
-        let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-        let any: std::net::SocketAddr = ([127, 0, 0, 1], 0).into();
-        bind(&listener, &any).expect("a free port");
-        listen(&listener, 0).expect("it is bound");
-        let address = getsockname(&listener).expect("it is bound");
-        let address = std::net::SocketAddr::try_from(address).expect("an internet address");
+        let port = Port::full_after_one();
         let process = start(&format!(
-            "--backend {backend} -t 1 -c 4 --connect-timeout 10m http://{address}/"
+            "--backend {backend} -t 1 -c 4 --connect-timeout 10m http://{}/",
+            port.address
         ));
-        wait_for("brunt looks whether somebody is there", || {
-            let mut waiting = [PollFd::new(&listener, PollFlags::IN)];
-            let ready = poll(&mut waiting, Some(&Timespec::default())).expect("it is open");
-            (ready > 0).then_some(())
-        });
+        port.wait_until_full();
         assert_nothing_measured(&interrupt(process));
     }
+}
+
+#[test]
+fn a_run_without_a_report_leaves_no_file_behind() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.json");
+    let server = Serve::start();
+    let words = format!(
+        "-c 4 --warmup 10m -o {} {}",
+        path.display(),
+        server.url("/")
+    );
+    let process = start(&words);
+    server.wait_for_requests(100);
+    assert_nothing_measured(&interrupt(process));
+    assert!(!path.exists());
+    std::fs::write(&path, "kept").expect("the directory is ours");
+    let seen = server.counters().requests;
+    let process = start(&words);
+    server.wait_for_requests(seen + 100);
+    assert_nothing_measured(&interrupt(process));
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("it was there before"),
+        "kept"
+    );
 }
 
 #[test]

@@ -29,7 +29,10 @@ fn stored() -> Value {
 fn a_file_that_is_missing() {
     let outcome = brunt("report /nonexistent/run.json");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("/nonexistent/run.json"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("/nonexistent/run.json"),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -76,7 +79,12 @@ fn a_run_that_was_cut_short() {
 #[test]
 fn a_run_without_one_of_its_fields() {
     let run = stored();
-    let names: Vec<_> = run.as_object().expect("an object").keys().cloned().collect();
+    let names: Vec<_> = run
+        .as_object()
+        .expect("an object")
+        .keys()
+        .cloned()
+        .collect();
     for name in names {
         // The summary is derived, and the findings are made anew.
         if name == "summary" || name == "format" {
@@ -84,7 +92,10 @@ fn a_run_without_one_of_its_fields() {
         }
         let mut changed = run.clone();
         changed.as_object_mut().expect("an object").remove(&name);
-        refused(changed.to_string().as_bytes(), &["not a complete run", &name]);
+        refused(
+            changed.to_string().as_bytes(),
+            &["not a complete run", &name],
+        );
     }
 }
 

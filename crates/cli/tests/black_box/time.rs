@@ -23,7 +23,10 @@ fn a_server_that_never_answers_cannot_hold_up_the_end() {
             let report = RunReport::of(outcome);
             let started_ns = report.edge_ns("measure_start");
             let took_ns = report.edge_ns("drain_end") - started_ns;
-            assert!((300 * MS..=600 * MS).contains(&took_ns), "{backend}: {took_ns}");
+            assert!(
+                (300 * MS..=600 * MS).contains(&took_ns),
+                "{backend}: {took_ns}"
+            );
             let requests = report.requests();
             assert_eq!((requests.sent, requests.under_way), (under_way, under_way));
             assert_eq!(report.number("/summary/requests/censored"), under_way);
@@ -127,7 +130,10 @@ fn windows_that_are_forced_apart_are_refused() {
         for rate in ["successes_per_s", "attempts_per_s", "bytes_received_per_s"] {
             assert!(report.at(&format!("/summary/{rate}")).is_null(), "{rate}");
             let reason = report.at(&format!("/summary/absent/{rate}"));
-            assert!(reason.as_str().is_some_and(|reason| reason.contains("W4")), "{reason}");
+            assert!(
+                reason.as_str().is_some_and(|reason| reason.contains("W4")),
+                "{reason}"
+            );
         }
         let outcome = brunt(&options);
         assert_eq!(outcome.code, Some(3), "{outcome:?}");

@@ -28,7 +28,9 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
                 check(root, target.expect("a link within"), value, place, found);
             }
             "type" => {
-                let names = rule.as_array().map_or_else(|| vec![rule], |names| names.iter().collect());
+                let names = rule
+                    .as_array()
+                    .map_or_else(|| vec![rule], |names| names.iter().collect());
                 if !names.iter().any(|name| is_of_type(value, name)) {
                     found.push(format!("{place}: {value} is not of type {rule}"));
                 }
@@ -37,7 +39,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
             "enum" if !list(rule).contains(value) => {
                 found.push(format!("{place}: {value} is none of {rule}"));
             }
-            "minimum" if value.as_f64() < rule.as_f64() => {
+            "minimum" if value.is_number() && value.as_f64() < rule.as_f64() => {
                 found.push(format!("{place}: {value} is below {rule}"));
             }
             "required" => {
@@ -87,7 +89,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
 
 fn check_bound(keyword: &str, rule: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
     // Patterns are those of status codes, which are checked when the run is read again.
-    if keyword == "maximum" && value.as_f64() > rule.as_f64() {
+    if keyword == "maximum" && value.is_number() && value.as_f64() > rule.as_f64() {
         found.push(format!("{place}: {value} is above {rule}"));
     }
 }

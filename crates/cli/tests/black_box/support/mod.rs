@@ -3,6 +3,7 @@
 
 pub(crate) mod http;
 pub(crate) mod json_schema;
+pub(crate) mod listener;
 pub(crate) mod nginx;
 pub(crate) mod process;
 pub(crate) mod recorder;
