@@ -36,8 +36,8 @@ pub(crate) const WATCH_NS: u64 = 10_000_000;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A signal came before anything was measured.
-    #[error("interrupted before the measure phase began: nothing was measured")]
+    /// A signal came before anything was measured, or before a simulation was complete.
+    #[error("interrupted before there was a measurement: there is nothing to report")]
     Interrupted,
     /// A worker could not be started.
     #[error("cannot start worker {worker}: {reason}")]

@@ -20,6 +20,9 @@ use crate::tcp_info::TcpInfo;
 const RECEIVE_BYTES: usize = 64 * 1024;
 /// Readiness events taken at once.
 const READY_MAX: usize = 1_024;
+/// Reads of one socket in a turn: whoever sends without end must not keep the others, and the
+/// caller's clock, waiting.
+const READS_MAX: u32 = 16;
 /// Marks the listening socket among the epoll tokens.
 const LISTENER: u64 = u64::MAX;
 
@@ -34,6 +37,10 @@ pub struct Epoll {
     /// Readiness to look at, first to last; `ready_next` is the next one.
     ready: Vec<epoll::Event>,
     ready_next: usize,
+    /// Reads again of the readiness in hand.
+    reads: u32,
+    /// Readiness that was not read to its end in this turn.
+    unfinished: Vec<epoll::Event>,
     /// Events known without asking the kernel.
     events: VecDeque<(u32, Event)>,
     buffer: Box<[u8]>,
@@ -45,6 +52,8 @@ struct Connection {
     socket: Option<OwnedFd>,
     generation: u32,
     state: State,
+    /// It is in `Epoll::unfinished`.
+    is_unfinished: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(Outgoing, usize)>,
 }
@@ -75,6 +84,8 @@ impl Epoll {
             accepting: false,
             ready: Vec::with_capacity(READY_MAX),
             ready_next: 0,
+            reads: 0,
+            unfinished: Vec::new(),
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
             received: 0,
@@ -150,6 +161,21 @@ impl Epoll {
         }
         let flags = self.ready[self.ready_next - 1].flags;
         self.received == self.buffer.len() || flags.intersects(closing)
+    }
+
+    /// Looks at the readiness in hand again, in this turn or, after many reads, in the next.
+    fn read_again(&mut self) {
+        if self.reads < READS_MAX {
+            self.reads += 1;
+            self.ready_next -= 1;
+            return;
+        }
+        self.reads = 0;
+        let ready = self.ready[self.ready_next - 1];
+        let connection = self.connection(Slot(ready.data.u64() as u32));
+        if !std::mem::replace(&mut connection.is_unfinished, true) {
+            self.unfinished.push(ready);
+        }
     }
 
     fn accept_next(&mut self) -> Option<Event> {
@@ -306,8 +332,10 @@ impl Backend for Epoll {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        let timeout_ns = if !self.events.is_empty() || (self.accepting && !self.offered.is_empty())
-        {
+        let must_not_wait = !self.events.is_empty()
+            || !self.unfinished.is_empty()
+            || (self.accepting && !self.offered.is_empty());
+        let timeout_ns = if must_not_wait {
             Some(0)
         } else {
             until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns()))
@@ -315,11 +343,16 @@ impl Backend for Epoll {
         let timeout = timeout_ns.map(timespec);
         self.ready.clear();
         self.ready_next = 0;
-        match epoll::wait(
+        let outcome = epoll::wait(
             &self.epoll,
             rustix::buffer::spare_capacity(&mut self.ready),
             timeout.as_ref(),
-        ) {
+        );
+        for ready in self.unfinished.drain(..) {
+            self.slots[ready.data.u64() as u32 as usize].is_unfinished = false;
+            self.ready.push(ready);
+        }
+        match outcome {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
@@ -328,7 +361,9 @@ impl Backend for Epoll {
     fn next_event(&mut self) -> Option<Event> {
         loop {
             if self.must_read_again() {
-                self.ready_next -= 1;
+                self.read_again();
+            } else if self.received > 0 {
+                self.reads = 0;
             }
             self.received = 0;
             if let Some((generation, event)) = self.events.pop_front() {

@@ -10,14 +10,15 @@ use brunt_measure::{FailureKind, Run, Standing};
 use brunt_server::{ListenAddress, Running};
 
 use crate::common::{
-    Kind, MS, broken, choice, expect_equal_counts, expect_valid, failed, failures, lifetime,
-    load, many, on_every_backend, plan, serve, serve_at, served, simulated, standing, url,
+    Kind, MS, broken, choice, expect_equal_counts, expect_valid, failed, failures, lifetime, load,
+    many, on_every_backend, plan, serve, serve_at, served, simulated, standing, url,
 };
 
 on_every_backend! {
     malformed_answers_are_counted_by_kind,
     a_silent_server_ends_the_run_on_time,
     a_timeout_is_counted_once_per_request,
+    an_answer_without_end_times_out_in_time,
     resets_truncations_and_random_closes_are_accounted_for,
     a_server_that_goes_away_and_comes_back_is_found_again,
 }
@@ -234,6 +235,29 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
     assert_eq!(run.summary().under_way_at_end, 0);
     assert_eq!(lifetime.connections_opened, served.connections);
     assert_eq!(served.replies, 0);
+}
+
+fn an_answer_without_end_times_out_in_time(kind: Kind) {
+    let trickle = SimServer {
+        body_bytes: 10 << 20,
+        pieces_max: many(100_000),
+        piece_gap_ns: 100_000_000,
+        ..SimServer::default()
+    };
+    let (run, _) = load(kind, "/malformed/endless-chunks", trickle, |plan| {
+        plan.timeout_ns = 50 * MS;
+        plan.drain_limit_ns = 100 * MS;
+    });
+    // W8 is the point: whoever sends without end must not keep brunt from looking at the clock.
+    assert!(
+        broken(&run, &["L1"]).is_empty(),
+        "{:#?}",
+        broken(&run, &["L1"])
+    );
+    let lifetime = lifetime(&run);
+    let timed_out = lifetime.failures.get(FailureKind::TimedOut);
+    assert!(timed_out > 0);
+    assert_eq!(timed_out + lifetime.replies.total(), lifetime.requests_sent);
 }
 
 fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
