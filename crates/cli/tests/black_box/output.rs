@@ -53,7 +53,7 @@ fn text_on_a_pipe_is_plain_and_within_80_columns() {
         ),
         ("-c 4 -n 100", long.as_str()),
         (
-            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
             "/",
         ),
     ] {
@@ -77,7 +77,7 @@ fn a_stored_run_gives_the_same_text_again() {
         ("-c 4 -d 200ms --warmup 0s", "/random-close/20"),
         ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
         (
-            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
             "/",
         ),
     ] {
@@ -159,7 +159,7 @@ fn json_keeps_to_its_schema() {
             "/random-close/30",
         ),
         (
-            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe --fault window-shift=1:200ms",
+            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
             "/",
         ),
     ] {
