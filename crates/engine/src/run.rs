@@ -359,8 +359,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) watched: Watched,
 }
 
-/// When a run by count was over, if all workers left before the end of the window: with the last reply when all
-/// requests were sent, else when the last worker gave up.
+/// When a run by count was over, if all workers left before the end of the window: with the last
+/// reply when all requests were sent, else when the last worker gave up.
 fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window_end_ns: u64) -> Option<u64> {
     let (mut left_ns, mut done_ns, mut unsent) = (0, 0, unsent_by_none);
     for Ended { finished, .. } in ended {
