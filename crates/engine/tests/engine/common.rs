@@ -5,12 +5,15 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
 use brunt_load::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop, Target};
-use brunt_measure::{FailureKind, FailureScope, Finding, Run, Standing, Tally};
+use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
+
+/// No scheduler of an idle machine wakes a thread this late.
+const LATE_NS: u64 = 5 * MS;
 
 pub(crate) fn many(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).expect("at least one")
@@ -63,12 +66,20 @@ pub(crate) fn failures(run: &Run) -> Vec<(FailureKind, u64)> {
     lifetime(run).failures.iter().collect()
 }
 
-/// The broken invariants but for `excused` ones.
+/// The broken invariants but for `excused` ones. On a machine that is busy with other things a
+/// worker may come late into its window, which W4 and W5 are there to refuse: where that happened
+/// they say nothing about the engine.
 pub(crate) fn broken<'a>(run: &'a Run, excused: &[&str]) -> Vec<&'a Finding> {
+    let came_late = run.load.backend != Backend::Sim
+        && run.workers.iter().any(|worker| {
+            let lived_from_ns = worker.edges.window_start.get().unwrap_or(0);
+            lived_from_ns > run.window.start_ns + LATE_NS
+        });
     run.findings
         .iter()
         .filter(|finding| finding.standing == Standing::Broken)
         .filter(|finding| !excused.contains(&finding.id.as_str()))
+        .filter(|finding| !(came_late && matches!(finding.id.as_str(), "W4" | "W5")))
         .collect()
 }
 
@@ -200,8 +211,13 @@ pub(crate) fn expect_equal_counts(run: &Run, served: Served, what: &str) {
     let lifetime = lifetime(run);
     assert_eq!(lifetime.requests_sent, served.requests, "{what}: requests");
     assert_eq!(lifetime.replies.total(), served.replies, "{what}: replies");
-    // The connections that were being opened when the run ended were accepted, too.
-    let opened = lifetime.connections_opened;
+    expect_equal_connections(run, served, what);
+}
+
+/// Refuses a run whose connections are not those that the server accepted, but for those that
+/// were being opened when the run ended.
+pub(crate) fn expect_equal_connections(run: &Run, served: Served, what: &str) {
+    let opened = lifetime(run).connections_opened;
     let opening = u64::from(run.load.connections);
     assert!(
         (opened..=opened + opening).contains(&served.connections),

@@ -10,8 +10,9 @@ use brunt_measure::{FailureKind, Run, Standing};
 use brunt_server::{ListenAddress, Running};
 
 use crate::common::{
-    Kind, MS, broken, choice, expect_equal_counts, expect_valid, failed, failures, lifetime, load,
-    many, on_every_backend, plan, serve, serve_at, served, simulated, standing, url,
+    Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
+    failures, lifetime, load, many, on_every_backend, plan, serve, serve_at, served, simulated,
+    standing, url,
 };
 
 on_every_backend! {
@@ -233,7 +234,7 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
     assert_eq!(timed_out, unanswered);
     assert_eq!(lifetime.requests_sent, timed_out + unanswered);
     assert_eq!(run.summary().under_way_at_end, 0);
-    assert_eq!(lifetime.connections_opened, served.connections);
+    expect_equal_connections(&run, served, "time-outs");
     assert_eq!(served.replies, 0);
 }
 
