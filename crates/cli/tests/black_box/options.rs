@@ -185,7 +185,7 @@ fn the_longest_durations_are_taken_or_refused() {
     let server = Serve::start();
     for option in ["--duration", "--timeout", "--connect-timeout", "--drain"] {
         let url = server.url("/");
-        let outcome = brunt_with(&["-c", "2", "-n", "10", option, "18446744073.7s", &url]);
+        let outcome = brunt_with(&["-c", "2", "-n", "10", option, "18446744073.7095s", &url]);
         assert!(matches!(outcome.code, Some(0 | 2)), "{option}: {outcome:?}");
         assert!(
             !outcome.stderr.contains("panicked"),

@@ -24,7 +24,7 @@ fn a_server_that_never_answers_cannot_hold_up_the_end() {
             let started_ns = report.edge_ns("measure_start");
             let took_ns = report.edge_ns("drain_end") - started_ns;
             assert!(
-                (300 * MS..=600 * MS).contains(&took_ns),
+                (300 * MS..=1_000 * MS).contains(&took_ns),
                 "{backend}: {took_ns}"
             );
             let requests = report.requests();
