@@ -42,7 +42,7 @@ pub enum PrepareError {
         reason: io::Error,
     },
     /// The request cannot be encoded.
-    #[error("the request cannot be sent: {0}")]
+    #[error("the request cannot be sent")]
     Request(#[from] RequestError),
     /// A limit is too low.
     #[error(transparent)]
@@ -79,6 +79,17 @@ pub enum PrepareError {
         pipeline: u32,
         /// Bytes of one request.
         bytes: usize,
+    },
+    /// A source address is IPv4 and the target IPv6, or the reverse.
+    #[error(
+        "cannot connect from {address} to {target}: --source-address takes an address of the \
+         target's family, IPv4 or IPv6"
+    )]
+    SourceFamily {
+        /// As given.
+        address: String,
+        /// The target's.
+        target: String,
     },
     /// A source address cannot be used.
     #[error("cannot connect from {address}: {reason}; --source-address takes a local address")]
@@ -128,7 +139,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
             pipeline: plan.pipeline.get(),
-            bytes: request.bytes(),
+            bytes: request.bytes(false),
         });
     }
     let (backend, backend_note) = choose_backend(plan.backend);
@@ -142,6 +153,16 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
             address: address.to_string(),
             reason,
         })?;
+    }
+    if let Peer::Tcp(target) = &peer {
+        for address in &plan.source_addresses {
+            if address.is_ipv4() != target.is_ipv4() {
+                return Err(PrepareError::SourceFamily {
+                    address: address.to_string(),
+                    target: target.ip().to_string(),
+                });
+            }
+        }
     }
     let sources = limits::source_addresses(&plan, &peer);
     let limits = limits::check(&plan, backend, &peer, &sources, payload_bytes as u64)?;

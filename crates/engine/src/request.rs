@@ -40,9 +40,13 @@ impl EncodedRequest {
         self.is_head
     }
 
-    /// Bytes of one ordinary request.
-    pub(crate) fn bytes(&self) -> usize {
-        self.ordinary.len()
+    /// Bytes of one request: a closing one where every request closes, else an ordinary one.
+    pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
+        if every_one_closes {
+            self.closing.len()
+        } else {
+            self.ordinary.len()
+        }
     }
 
     /// Bytes of the payload of [`EncodedRequest::payload`].

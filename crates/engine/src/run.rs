@@ -1,6 +1,7 @@
 //! The course of a run: workers started, the common window published, results merged.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -25,8 +26,9 @@ use crate::simulate;
 use crate::threads;
 use crate::worker::{Finished, NOTICE_NS, Task, Worker};
 
-/// From the publication of the start until load begins: all workers know it by then.
-pub(crate) const START_MARGIN_NS: u64 = 3_000_000;
+/// From the publication of the start until load begins: all workers know it by then, on a busy
+/// machine too.
+pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
 pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 /// How often the watching thread looks around.
@@ -122,10 +124,12 @@ impl Prepared {
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
             let body = move || {
+                let _leaving = Leaving {
+                    gate: &own_gate,
+                    finished: &own_finished,
+                };
                 threads::sleep(start_delay_ns);
-                let ended = work(task, &own_gate, window_shift_ns, make);
-                own_finished.fetch_add(1, Ordering::Release);
-                ended
+                work(task, &own_gate, window_shift_ns, make)
             };
             match threads::spawn(&format!("brunt-load-{worker}"), body) {
                 Ok(thread) => crew.push(thread),
@@ -250,12 +254,13 @@ impl Prepared {
                 // What nobody drew belongs to no worker: it is stated once.
                 recording.record.unsent += conclusion.unsent;
             }
+            let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
             let lived = &mut recording.record.edges.window_end;
             if early_end_ns.is_some()
                 || counts_requests && lived.get().is_some_and(|end_ns| end_ns < window.end_ns)
             {
                 // It left because nothing was left to do: it would have idled until the end.
-                *lived = Once::at(window.end_ns);
+                *lived = Once::at(window.end_ns.max(lived_from_ns));
             }
             drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
             total.response.merge(&recording.response);
@@ -303,6 +308,7 @@ impl Prepared {
 
     fn describe(&self, own_server: bool) -> LoadDescription {
         let plan = &self.plan;
+        let keepalive = plan.reuse != Reuse::Requests(NonZeroU64::MIN);
         LoadDescription {
             target: plan.target.url.clone(),
             unix_socket: plan
@@ -316,11 +322,11 @@ impl Prepared {
             },
             protocol: "HTTP/1.1".to_owned(),
             method: plan.request.method.clone(),
-            request_bytes: self.request.bytes() as u64,
+            request_bytes: self.request.bytes(!keepalive) as u64,
             connections: plan.connections.get(),
             workers: plan.workers.get(),
             pipeline: plan.pipeline.get(),
-            keepalive: plan.reuse != Reuse::Requests(std::num::NonZeroU64::MIN),
+            keepalive,
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => None,
                 Reuse::Requests(count) => Some(count.get()),
@@ -401,6 +407,21 @@ pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
         .map_or(0, |(_, ns)| ns)
 }
 
+/// Reports the end of a worker thread, however it comes: a panic must not leave others waiting.
+struct Leaving<'a> {
+    gate: &'a Gate,
+    finished: &'a AtomicU32,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.gate.excuse();
+        }
+        self.finished.fetch_add(1, Ordering::Release);
+    }
+}
+
 /// The body of a worker thread.
 fn work<B: Backend>(
     task: Task,
@@ -431,7 +452,7 @@ fn work<B: Backend>(
 
 /// Sleeps end when they should, and not up to 50 µs later.
 fn precise_timers() {
-    let slack_ns = std::num::NonZeroU64::MIN;
+    let slack_ns = NonZeroU64::MIN;
     // Without it brunt is only a little later.
     let _ = rustix::thread::set_current_timer_slack(Some(slack_ns));
 }

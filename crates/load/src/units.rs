@@ -7,15 +7,21 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum UnitError {
     /// Not a duration.
-    #[error("`{0}` is no duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h")]
+    #[error(
+        "`{0}` is no duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h, up to \
+         ten years"
+    )]
     Duration(String),
     /// Not a count.
     #[error("`{0}` is no count; write a whole number, with k, m or g for thousands and so on")]
     Count(String),
 }
 
+/// Ten years: sums of several durations still fit into 64 bits of nanoseconds.
+const DURATION_NS_MAX: f64 = 10.0 * 365.0 * 86_400.0 * 1e9;
+
 /// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h; without one it
-/// is seconds. Fractions are allowed; the limit is about 584 years.
+/// is seconds. Fractions are allowed; the limit is ten years.
 ///
 /// # Errors
 ///
@@ -34,7 +40,7 @@ pub fn duration_ns(typed: &str) -> Result<u64, UnitError> {
         _ => return Err(error()),
     };
     let ns = number.parse::<f64>().map_err(|_| error())? * unit_ns;
-    if ns.is_finite() && ns < u64::MAX as f64 {
+    if ns.is_finite() && ns <= DURATION_NS_MAX {
         Ok(ns.round() as u64)
     } else {
         Err(error())

@@ -105,7 +105,7 @@ impl Default for Style {
 #[non_exhaustive]
 pub enum ReportError {
     /// The output refused the bytes; a closed pipe is `io::ErrorKind::BrokenPipe`.
-    #[error("cannot write the report: {0}")]
+    #[error("cannot write the report")]
     Output(#[from] io::Error),
     /// A value has no JSON form.
     #[error("cannot encode the run as JSON: {0}")]

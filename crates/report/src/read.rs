@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use brunt_measure::Run;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use thiserror::Error;
 
@@ -15,7 +16,7 @@ pub const STORED_BYTES_MAX: u64 = 256 << 20;
 #[non_exhaustive]
 pub enum ReadError {
     /// The input gave an error.
-    #[error("cannot read the stored run: {0}")]
+    #[error("cannot read the stored run")]
     Input(#[from] io::Error),
     /// The input is over the limit.
     #[error("over {limit_bytes} bytes: no stored run is that large; check the file's name")]
@@ -67,12 +68,17 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
     if bytes.len() as u64 > limit_bytes {
         return Err(ReadError::TooLarge { limit_bytes });
     }
-    let envelope: Envelope =
-        serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
-            Category::Eof => ReadError::Truncated(error),
-            Category::Syntax => ReadError::NotJson(error),
-            Category::Data | Category::Io => ReadError::NotARun,
-        })?;
+    let refusal = |error: serde_json::Error| match error.classify() {
+        Category::Eof => ReadError::Truncated(error),
+        Category::Syntax => ReadError::NotJson(error),
+        Category::Data | Category::Io => ReadError::NotARun,
+    };
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        // A sequence could pass for the fields of an envelope.
+        serde_json::from_slice::<IgnoredAny>(&bytes).map_err(refusal)?;
+        return Err(ReadError::NotARun);
+    }
+    let envelope: Envelope = serde_json::from_slice(&bytes).map_err(refusal)?;
     match envelope.format {
         None => return Err(ReadError::NotARun),
         Some(found) if found != u64::from(Run::FORMAT) => {

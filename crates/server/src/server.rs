@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -370,8 +371,12 @@ fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
 
 /// Whether `path` is a socket that nobody listens on.
 fn is_abandoned(path: &Path) -> bool {
-    matches!(
-        std::os::unix::net::UnixStream::connect(path),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
-    )
+    // Connecting to a regular file is refused too, and that is nobody's leftover.
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
+    is_socket
+        && matches!(
+            std::os::unix::net::UnixStream::connect(path),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
+        )
 }

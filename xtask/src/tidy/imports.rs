@@ -38,13 +38,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["brunt-report", "brunt-fuzz"]),
 ];
 
+/// Pairs that only tests may make: the engine's own tests load the reference server.
+const ALLOWED_IN_TESTS: &[(&str, &str)] = &[("brunt-engine", "brunt-server")];
+
+/// Whether `name` may use `used` as a dependency of its tests alone.
+pub(super) fn is_for_tests(name: &str, used: &str) -> bool {
+    ALLOWED_IN_TESTS.contains(&(name, used))
+}
+
 /// What the rule needs of one package of the workspace.
 pub(super) struct Manifest {
     /// From the workspace's root.
     pub(super) path: String,
     pub(super) name: String,
     pub(super) text: String,
-    /// The packages of the workspace that it depends on.
+    /// The packages of the workspace that it depends on, without those that its tests may use.
     pub(super) uses: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::Metadata;
+use cargo_metadata::{DependencyKind, Metadata};
 
 use self::source::Source;
 use crate::workspace::Workspace;
@@ -106,6 +106,10 @@ fn manifests(workspace: &Workspace, metadata: &Metadata) -> Result<Vec<imports::
                 .dependencies
                 .iter()
                 .filter(|dependency| ours(&dependency.name))
+                .filter(|dependency| {
+                    dependency.kind != DependencyKind::Development
+                        || !imports::is_for_tests(&package.name, &dependency.name)
+                })
                 .map(|dependency| dependency.name.clone())
                 .collect(),
         });

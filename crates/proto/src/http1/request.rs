@@ -59,6 +59,12 @@ pub enum RequestError {
     /// Both `Content-Length` and `Transfer-Encoding` are given (RFC 9112 section 6.2).
     #[error("Content-Length and Transfer-Encoding exclude each other")]
     TwoFramings,
+    /// `Transfer-Encoding` is given, and the body does not end as a last chunk does.
+    #[error(
+        "Transfer-Encoding is given, and the body is not in chunks with a last one; give it so, or \
+         leave the field out"
+    )]
+    NoLastChunk,
 }
 
 impl Request<'_> {
@@ -134,6 +140,10 @@ impl Request<'_> {
     fn check_framing(&self) -> Result<(), RequestError> {
         if self.has("Content-Length") && self.has("Transfer-Encoding") {
             return Err(RequestError::TwoFramings);
+        }
+        // The last chunk and the trailers after it end with an empty line (RFC 9112 section 7.1).
+        if self.has("Transfer-Encoding") && !self.body.ends_with(b"\r\n\r\n") {
+            return Err(RequestError::NoLastChunk);
         }
         let actual = self.body.len();
         for stated in self.values("Content-Length") {
@@ -324,6 +334,8 @@ mod tests {
             => RequestError::ContentLength { stated: "".into(), actual: 0 };
         length_and_coding: {} [("Content-Length", "0"), ("Transfer-Encoding", "chunked")]
             => RequestError::TwoFramings;
+        coding_without_a_body: {} [("Transfer-Encoding", "chunked")]
+            => RequestError::NoLastChunk;
     }
 
     #[test]
