@@ -4,9 +4,6 @@ use thiserror::Error;
 
 use super::head::is_token_byte;
 
-/// The value of `User-Agent` where the user gives none.
-const USER_AGENT: &str = concat!("brunt/", env!("CARGO_PKG_VERSION"));
-
 /// The parts of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -70,9 +67,9 @@ pub enum RequestError {
 impl Request<'_> {
     /// The bytes of the request on the wire (RFC 9112 sections 3 and 5).
     ///
-    /// Added where the user's headers hold none: `Host`, `User-Agent`, `Accept: */*`; and
-    /// `Content-Length` where there is a body or the method is `POST`, `PUT` or `PATCH`, unless
-    /// the user's headers hold it or `Transfer-Encoding`.
+    /// Only what HTTP/1.1 asks for is added, since each field is work for the server: `Host` where
+    /// the user's headers hold none; and `Content-Length` where there is a body or the method is
+    /// `POST`, `PUT` or `PATCH`, unless the user's headers hold it or `Transfer-Encoding`.
     ///
     /// # Errors
     ///
@@ -84,14 +81,8 @@ impl Request<'_> {
         for part in [self.method, " ", self.path, " HTTP/1.1\r\n"] {
             wire.extend_from_slice(part.as_bytes());
         }
-        for (name, value) in [
-            ("Host", self.host),
-            ("User-Agent", USER_AGENT),
-            ("Accept", "*/*"),
-        ] {
-            if !self.has(name) {
-                put_field(&mut wire, name, value);
-            }
+        if !self.has("Host") {
+            put_field(&mut wire, "Host", self.host);
         }
         for (name, value) in self.headers {
             put_field(&mut wire, name, value);
@@ -226,10 +217,10 @@ mod tests {
             .collect()
     }
 
-    /// The lines of the head, without the version in User-Agent, and the body.
+    /// The lines of the head, and the body.
     fn encoded(request: &Request<'_>) -> String {
         let wire = String::from_utf8(request.encode().unwrap()).unwrap();
-        wire.replace(USER_AGENT, "brunt").replace("\r\n", "|")
+        wire.replace("\r\n", "|")
     }
 
     macro_rules! encoding_cases {
@@ -245,46 +236,46 @@ mod tests {
 
     encoding_cases! {
         plain: {} []
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+            => "GET / HTTP/1.1|Host: example.org||";
         path_and_query: { path: "/a%20b?c=d&e={}|" } []
-            => "GET /a%20b?c=d&e={}| HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+            => "GET /a%20b?c=d&e={}| HTTP/1.1|Host: example.org||";
         options_of_the_server: { method: "OPTIONS", path: "*" } []
-            => "OPTIONS * HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+            => "OPTIONS * HTTP/1.1|Host: example.org||";
         users_fields_in_order: {} [("B", "1"), ("A", "2"), ("B", "3"), ("Empty", "")]
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|B: 1|A: 2|B: 3|\
+            => "GET / HTTP/1.1|Host: example.org|B: 1|A: 2|B: 3|\
                 Empty: ||";
         users_fields_replace: {} [("ACCEPT", "a"), ("host", "h"), ("user-agent", "u")]
             => "GET / HTTP/1.1|ACCEPT: a|host: h|user-agent: u||";
         own_host_field_needs_no_host: { host: "" } [("Host", "h")]
-            => "GET / HTTP/1.1|User-Agent: brunt|Accept: */*|Host: h||";
+            => "GET / HTTP/1.1|Host: h||";
         body_with_length: { method: "POST", body: b"hello" } []
-            => "POST / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "POST / HTTP/1.1|Host: example.org|\
                 Content-Length: 5||hello";
         body_with_get: { body: b"hello" } []
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "GET / HTTP/1.1|Host: example.org|\
                 Content-Length: 5||hello";
         put_without_body: { method: "PUT" } []
-            => "PUT / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "PUT / HTTP/1.1|Host: example.org|\
                 Content-Length: 0||";
         methods_are_case_sensitive: { method: "post" } []
-            => "post / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*||";
+            => "post / HTTP/1.1|Host: example.org||";
         own_length: { method: "PATCH", body: b"hi" } [("content-length", "2")]
-            => "PATCH / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "PATCH / HTTP/1.1|Host: example.org|\
                 content-length: 2||hi";
         own_coding: { method: "POST", body: b"0\r\n\r\n" } [("Transfer-Encoding", "chunked")]
-            => "POST / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "POST / HTTP/1.1|Host: example.org|\
                 Transfer-Encoding: chunked||0||";
         close: { close: true } []
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "GET / HTTP/1.1|Host: example.org|\
                 Connection: close||";
         close_already_there: { close: true } [("connection", "TE, Close")]
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "GET / HTTP/1.1|Host: example.org|\
                 connection: TE, Close||";
         close_beside_keep_alive: { close: true } [("Connection", "keep-alive")]
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|\
+            => "GET / HTTP/1.1|Host: example.org|\
                 Connection: keep-alive|Connection: close||";
         value_beyond_ascii: {} [("X", "a\tä")]
-            => "GET / HTTP/1.1|Host: example.org|User-Agent: brunt|Accept: */*|X: a\tä||";
+            => "GET / HTTP/1.1|Host: example.org|X: a\tä||";
     }
 
     macro_rules! refusal_cases {
