@@ -24,6 +24,6 @@ pub use brunt_load::{BackendChoice, units};
 pub use control::{Control, Progress};
 pub use host::usable_cpus;
 pub use limits::{LimitError, raise_descriptor_limit};
-pub use prepare::{PrepareError, Prepared, choose_backend, prepare};
+pub use prepare::{PrepareError, Prepared, prepare};
 pub use run::RunError;
 pub use simulate::simulate;

@@ -180,7 +180,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
 }
 
 /// The backend to use, and why it is not the one asked for.
-pub fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
+fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
     match choice {
         BackendChoice::Epoll => (Backend::Epoll, None),
         BackendChoice::Sim => (Backend::Sim, None),

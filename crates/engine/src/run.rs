@@ -148,16 +148,7 @@ impl Prepared {
             }
         }
         let load_ns = clock::now_ns() + START_MARGIN_NS;
-        let start_ns = load_ns + self.plan.warmup_ns;
-        let end_ns = self
-            .plan
-            .stop
-            .duration_ns
-            .map(|duration_ns| start_ns + duration_ns);
-        let window = Window {
-            start_ns,
-            end_ns: end_ns.unwrap_or(u64::MAX),
-        };
+        let window = self.window_from(load_ns);
         edges.warmup_start.set(load_ns);
         gate.open((!control.is_aborted()).then_some(Start { load_ns, window }));
         let watched = watch(
@@ -170,7 +161,6 @@ impl Prepared {
         if control.is_aborted() {
             return Err(RunError::Interrupted);
         }
-        let planned_end_ns = end_ns;
         let unsent = budget.map_or(0, |budget| budget.left());
         Ok(self.conclude(Conclusion {
             control,
@@ -178,11 +168,20 @@ impl Prepared {
             wall_start: Some(wall_start),
             edges,
             window,
-            planned_end_ns,
             ended,
             unsent,
             watched,
         }))
+    }
+
+    /// The window of a run whose load begins at `load_ns`; without a duration it has no end yet.
+    pub(crate) fn window_from(&self, load_ns: u64) -> Window {
+        let start_ns = load_ns + self.plan.warmup_ns;
+        let length_ns = self.plan.stop.duration_ns.unwrap_or(u64::MAX);
+        Window {
+            start_ns,
+            end_ns: start_ns.saturating_add(length_ns),
+        }
     }
 
     fn budget(&self) -> Option<Arc<Budget>> {
@@ -227,6 +226,7 @@ impl Prepared {
             mut ended,
             ..
         } = conclusion;
+        let planned_end_ns = window.end_ns;
         window.end_ns = window.end_ns.min(control.end_ns());
         let counts_requests = self.plan.stop.requests.is_some();
         let early_end_ns = counts_requests
@@ -237,7 +237,7 @@ impl Prepared {
         }
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
-        if let Some(planned_end_ns) = conclusion.planned_end_ns
+        if self.plan.stop.duration_ns.is_some()
             && early_end_ns.is_none()
             && !control.is_interrupted()
         {
@@ -358,7 +358,6 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) wall_start: Option<(u64, u64)>,
     pub(crate) edges: RunEdges,
     pub(crate) window: Window,
-    pub(crate) planned_end_ns: Option<u64>,
     pub(crate) ended: Vec<Ended>,
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,

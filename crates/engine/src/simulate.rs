@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use brunt_load::share;
-use brunt_measure::{Backend as BackendName, Run, RunEdges, Window};
+use brunt_measure::{Backend as BackendName, Run, RunEdges};
 
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
 use crate::budget::Budget;
@@ -78,19 +78,10 @@ fn simulate_under(
     let crew = set_up(&prepared, settings, control)?;
     let ready_ns = crew.iter().map(|ready| ready.handle.now_ns()).max();
     let load_ns = ready_ns.unwrap_or(0) + START_MARGIN_NS;
-    let start_ns = load_ns + prepared.plan.warmup_ns;
-    let planned_end_ns = prepared
-        .plan
-        .stop
-        .duration_ns
-        .map(|duration_ns| start_ns + duration_ns);
-    let window = Window {
-        start_ns,
-        end_ns: planned_end_ns.unwrap_or(u64::MAX),
-    };
+    let window = prepared.window_from(load_ns);
     edges.warmup_start.set(load_ns);
     if let Some(interrupt_ns) = settings.interrupt_ns {
-        if interrupt_ns < start_ns {
+        if interrupt_ns < window.start_ns {
             return Err(RunError::Interrupted);
         }
         if interrupt_ns < window.end_ns {
@@ -124,7 +115,6 @@ fn simulate_under(
         wall_start: None,
         edges,
         window,
-        planned_end_ns,
         ended,
         unsent,
         watched: Watched::default(),
