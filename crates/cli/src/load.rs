@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{BackendChoice, RunError, usable_cpus};
-use brunt_load::{Faults, Plan, RequestSpec, Reuse, Stop, Target};
+use brunt_engine::{RunError, usable_cpus};
+use brunt_load::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop, Target};
 use brunt_measure::Run;
 use brunt_server::Running;
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{BackendChoice, raise_descriptor_limit, threads, usable_cpus};
+use brunt_engine::{raise_descriptor_limit, threads, usable_cpus};
+use brunt_load::BackendChoice;
 use brunt_server::{ListenAddress, Options};
 
 use crate::args::{BackendName, ServeArguments};

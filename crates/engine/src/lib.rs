@@ -19,8 +19,6 @@ pub mod threads;
 pub mod timers;
 mod worker;
 
-// Paths of the reference server carry durations and counts too.
-pub use brunt_load::{BackendChoice, units};
 pub use control::{Control, Progress};
 pub use host::usable_cpus;
 pub use limits::{LimitError, raise_descriptor_limit};
