@@ -7,6 +7,7 @@ pub mod uring;
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
@@ -88,6 +89,15 @@ impl Event {
     }
 }
 
+/// The system call that took a send: clock readings around it, on the run's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// Just before the call. It may have taken sends of other connections, too.
+    pub from_ns: u64,
+    /// Just after it returned. The reply may have come before that.
+    pub to_ns: u64,
+}
+
 /// One worker's hold on the kernel (or on the simulated network).
 ///
 /// The order of calls in one turn: `open`, `send`, `close`, `accept` as needed, then `wait`, then
@@ -99,6 +109,11 @@ pub trait Backend {
 
     /// Hands over bytes that later `send`s refer to.
     fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId;
+
+    /// Takes the kernel's time stamps, and the times of hand-overs, on every slot whose number is
+    /// divisible by `every` (absent: on no slot). Called before the first `open`; connections that
+    /// were accepted are never stamped.
+    fn set_stamps(&mut self, _every: Option<NonZeroU32>) {}
 
     /// Starts a connection attempt in a free slot, from `source` (its port is left to the kernel)
     /// where given. An error is a limit of this machine (no descriptor, no port, no memory) or a
@@ -139,6 +154,25 @@ pub trait Backend {
 
     /// The bytes of the latest `Received` event.
     fn received(&self) -> &[u8];
+
+    /// When the last of the bytes shown by [`Backend::received`] reached this machine's kernel, on
+    /// the run's clock; never later than now. Absent on a slot without stamps, and where the kernel
+    /// gave none (a Unix socket).
+    fn received_stamp_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// The system call that took the last byte of what was sent last on `slot`. Absent on a slot
+    /// without stamps, and while nothing was taken since the slot was opened.
+    fn handed_over(&self, _slot: Slot) -> Option<HandOver> {
+        None
+    }
+
+    /// Time stamps that lay in the future, which only a step of wall time brings about, and were
+    /// taken for the time of their reading.
+    fn stamps_clamped(&self) -> u64 {
+        0
+    }
 
     /// The kernel's own account of an open connection. Absent where this connection is not in the
     /// backend's sample, or is not TCP.
