@@ -8,12 +8,14 @@
 mod failure;
 mod histogram;
 mod invariants;
+mod latencies;
 mod once;
 mod quantile;
 mod record;
 mod recorder;
 mod run;
 mod series;
+mod split;
 mod status;
 mod summary;
 mod tally;
@@ -21,12 +23,19 @@ mod tally;
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use histogram::{Histogram, HistogramError};
 pub use invariants::{Finding, INVARIANTS, Invariant, Standing, check, is_valid};
+pub use latencies::Latencies;
 pub use once::Once;
 pub use quantile::{Quantile, samples_needed};
-pub use record::{KernelSample, LiveConnections, Population, WorkerEdges, WorkerRecord};
-pub use recorder::{Recorder, Recording};
-pub use run::{Backend, HostUse, LimitsChecked, LoadDescription, Run, RunEdges, Wall, Window};
+pub use record::{
+    ArrivalCounts, KernelSample, LiveConnections, Population, WorkerEdges, WorkerRecord,
+};
+pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
+pub use run::{
+    Backend, HostUse, LimitsChecked, LoadDescription, ModelDescription, Run, RunEdges,
+    ScheduleDescription, StageDescription, Wall, Window,
+};
 pub use series::{Series, SeriesPoint};
+pub use split::{Instants, MeanParts, Parts, Split};
 pub use status::StatusCounts;
 pub use summary::{Figure, Summary};
 pub use tally::{Phase, PhaseTallies, Tally};

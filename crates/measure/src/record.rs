@@ -21,12 +21,13 @@ pub struct WorkerEdges {
     pub drained: Once,
 }
 
-/// What became of the requests that were sent in the window.
+/// What became of the requests that were issued in the window: with a schedule of requests those
+/// that were planned in it and sent, else those that were sent in it.
 /// `issued = recorded + failed + censored`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
-    /// Sent in the window.
+    /// Issued in the window.
     pub issued: u64,
     /// Of these, answered (whatever the status) by the end of drain: they have a latency.
     pub recorded: u64,
@@ -46,6 +47,37 @@ impl Population {
     }
 }
 
+/// What became of planned arrivals: of requests in an open loop, of connections with a schedule of
+/// connections. `planned = sent + skipped_full + skipped_late + unsent`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArrivalCounts {
+    /// Planned instants.
+    pub planned: u64,
+    /// Of these, sent (or, for connections, attempted).
+    pub sent: u64,
+    /// Of those sent, the ones that first waited, because no connection was free.
+    pub waited: u64,
+    /// Dropped because the queue was full.
+    pub skipped_full: u64,
+    /// Dropped because they had waited for as long as the time-out.
+    pub skipped_late: u64,
+    /// Still waiting when drain ended.
+    pub unsent: u64,
+}
+
+impl ArrivalCounts {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.planned = self.planned.saturating_add(other.planned);
+        self.sent = self.sent.saturating_add(other.sent);
+        self.waited = self.waited.saturating_add(other.waited);
+        self.skipped_full = self.skipped_full.saturating_add(other.skipped_full);
+        self.skipped_late = self.skipped_late.saturating_add(other.skipped_late);
+        self.unsent = self.unsent.saturating_add(other.unsent);
+    }
+}
+
 /// Open connections over the window. Summed over workers, the extremes are bounds: the workers
 /// need not have reached theirs at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +85,8 @@ impl Population {
 pub struct LiveConnections {
     /// How many this worker was to hold.
     pub asked: u32,
+    /// How many it was allowed to open.
+    pub most: u32,
     /// Fewest at any instant of the window.
     pub min: u32,
     /// Most at any instant of the window.
@@ -101,8 +135,16 @@ pub struct WorkerRecord {
     pub first_send: Once,
     /// Counters by phase.
     pub tallies: PhaseTallies,
-    /// What became of the requests sent in the window.
+    /// What became of the requests issued in the window.
     pub population: Population,
+    /// What became of the arrivals planned in the window; all 0 in a closed loop.
+    pub arrivals: ArrivalCounts,
+    /// The same, of all phases.
+    pub arrivals_all: ArrivalCounts,
+    /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set.
+    pub stamps_clamped: u64,
+    /// Time spent polling without result, whole life, nanoseconds.
+    pub spun_ns: u64,
     /// Requests of any phase still under way when drain ended.
     pub under_way_at_end: u64,
     /// Requests of `--requests` that were never sent, because no connection could be had.
@@ -112,8 +154,6 @@ pub struct WorkerRecord {
     /// Requests under way times nanoseconds, over the window: divided by the window's length it
     /// is the mean number of requests under way.
     pub under_way_ns: u64,
-    /// Latencies that it recorded: must equal `population.recorded`.
-    pub latencies_recorded: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,
     /// The kernel's view of a sample of its connections.

@@ -2,40 +2,74 @@
 
 use crate::record::LiveConnections;
 use crate::status::is_success;
-use crate::{FailureKind, Histogram, Phase, Tally, Window, WorkerRecord};
+use crate::{ArrivalCounts, FailureKind, Latencies, Parts, Phase, Tally, Window, WorkerRecord};
 
 /// What a worker hands over at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Counters, edges and series.
     pub record: WorkerRecord,
-    /// Response time of successful replies (status below 400) to requests sent in the window.
-    pub response: Histogram,
-    /// Response time of error replies (status 400 and above) to requests sent in the window.
-    pub response_error: Histogram,
-    /// Time from the connection attempt to the open connection, set-up included.
-    pub connect: Histogram,
+    /// Histograms.
+    pub latencies: Latencies,
 }
 
-/// Records the events of one worker. An event belongs to the phase in which its time stamp falls,
-/// a latency to the window when its request was sent in the window.
+/// When a request was due and when it was sent. In a closed loop, and within a connection that was
+/// itself planned, a request is due when it is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Issue {
+    /// Its response time counts from here, and it belongs to the window in which this lies.
+    pub due_ns: u64,
+    /// Just before it was handed to the backend.
+    pub sent_ns: u64,
+}
+
+/// A final reply that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Interim replies before it.
+    pub interim: u32,
+    /// Bytes of its head and of those of the interim replies.
+    pub head_bytes: u64,
+    /// Bytes of its body with their framing.
+    pub body_bytes: u64,
+}
+
+/// Why an arrival was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// The queue was full.
+    Full,
+    /// It had waited for as long as the time-out.
+    Late,
+    /// It still waited when drain ended.
+    Unsent,
+}
+
+/// Records the events of one worker. An event belongs to the phase in which its time stamp falls;
+/// a latency, and an arrival, to the window when it was due in the window.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     window: Window,
     recording: Recording,
     live: u32,
     live_since_ns: u64,
-    last_send_ns: u64,
+    /// Requests are due at planned instants, so that service and response time differ.
+    is_planned: bool,
+    /// The latest instant at which something counted was due.
+    last_due_ns: u64,
 }
 
 impl Recorder {
-    /// A recorder for worker number `worker`, which is to hold `connections` connections. Until
-    /// [`Recorder::set_window`] everything counts as before the window.
-    pub fn new(worker: u32, connections: u32) -> Self {
+    /// A recorder for worker number `worker`, which is to hold `connections` connections and may
+    /// open `most`. Until [`Recorder::set_window`] everything counts as before the window.
+    pub fn new(worker: u32, connections: u32, most: u32) -> Self {
         let mut recording = Recording::default();
         recording.record.worker = worker;
         recording.record.live = LiveConnections {
             asked: connections,
+            most,
             ..Default::default()
         };
         let window = Window {
@@ -47,8 +81,15 @@ impl Recorder {
             recording,
             live: 0,
             live_since_ns: 0,
-            last_send_ns: 0,
+            is_planned: false,
+            last_due_ns: 0,
         }
+    }
+
+    /// Says that requests are due at planned instants: service times are kept beside the response
+    /// times.
+    pub fn plan_requests(&mut self) {
+        self.is_planned = true;
     }
 
     /// Fixes the window, before its start. The end of a run by count is not known beforehand and
@@ -62,16 +103,16 @@ impl Recorder {
     /// Brings the end forward, to an instant that is still to come, or to that of the last reply
     /// of a run by count. A window that would end before it starts is empty.
     ///
-    /// A send that was already counted in the window stays in it, or the accounting of the window
-    /// would not add up: a worker that learns too late of an early end keeps a later end of its
+    /// What was already counted in the window stays in it, or the accounting of the window would
+    /// not add up: a worker that learns too late of an early end keeps a later end of its
     /// own, and [`Recorder::window`] tells it.
     pub fn end_window_at(&mut self, end_ns: u64) {
         let Window {
             start_ns,
             end_ns: end_before_ns,
         } = self.window;
-        let counted_to_ns = if self.window.contains(self.last_send_ns) {
-            self.last_send_ns + 1
+        let counted_to_ns = if self.window.contains(self.last_due_ns) {
+            self.last_due_ns + 1
         } else {
             start_ns
         };
@@ -93,18 +134,58 @@ impl Recorder {
         self.live
     }
 
-    /// `requests` requests of `bytes` bytes in all were handed to the kernel. `at_ns` is what
-    /// later calls name as `sent_ns`.
-    pub fn sent(&mut self, at_ns: u64, requests: u32, bytes: u64) {
-        self.last_send_ns = self.last_send_ns.max(at_ns);
+    /// An arrival was planned for `due_ns`. Exactly one of [`Recorder::arrival_sent`] and
+    /// [`Recorder::arrival_skipped`] follows.
+    pub fn arrival_planned(&mut self, due_ns: u64) {
+        self.last_due_ns = self.last_due_ns.max(due_ns);
+        self.count_arrival(due_ns, |arrivals| arrivals.planned += 1);
+    }
+
+    /// It was sent (or its connection attempted), after waiting for a free connection or not.
+    pub fn arrival_sent(&mut self, due_ns: u64, waited: bool) {
+        self.count_arrival(due_ns, |arrivals| {
+            arrivals.sent += 1;
+            arrivals.waited += u64::from(waited);
+        });
+    }
+
+    /// It was given up at `at_ns` and never sent.
+    pub fn arrival_skipped(&mut self, due_ns: u64, at_ns: u64, why: Skip) {
+        self.count_arrival(due_ns, |arrivals| match why {
+            Skip::Full => arrivals.skipped_full += 1,
+            Skip::Late => arrivals.skipped_late += 1,
+            Skip::Unsent => arrivals.unsent += 1,
+        });
+        self.unfinished(due_ns, at_ns);
+    }
+
+    /// `waiting` arrivals wait for a free connection.
+    pub fn waiting(&mut self, at_ns: u64, waiting: u64) {
+        if let Some(offset) = self.window.offset(at_ns) {
+            let point = self.recording.record.series.at(offset, self.live);
+            point.waiting_max = point.waiting_max.max(waiting);
+        }
+    }
+
+    /// What was due at `due_ns` was sent `lag_ns` after brunt could have sent it.
+    pub fn lag(&mut self, due_ns: u64, lag_ns: u64) {
+        if self.window.contains(due_ns) {
+            self.recording.latencies.lag.record(lag_ns);
+        }
+    }
+
+    /// `requests` requests of `bytes` bytes in all were handed to the backend. Later calls name
+    /// them by the same `issue`.
+    pub fn sent(&mut self, issue: Issue, requests: u32, bytes: u64) {
+        self.last_due_ns = self.last_due_ns.max(issue.due_ns);
         let record = &mut self.recording.record;
         if record.first_send.get().is_none() {
-            record.first_send.set(at_ns);
+            record.first_send.set(issue.sent_ns);
         }
-        if self.window.contains(at_ns) {
+        if self.window.contains(issue.due_ns) {
             record.population.issued += u64::from(requests);
         }
-        let tally = self.tally(at_ns);
+        let tally = self.tally(issue.sent_ns);
         tally.requests_sent += u64::from(requests);
         tally.bytes_sent += bytes;
     }
@@ -121,25 +202,16 @@ impl Recorder {
         }
     }
 
-    /// A final reply is complete: `head_bytes` and `body_bytes` with their framing, after
-    /// `interim` interim replies (whose bytes are part of `head_bytes`).
-    pub fn reply(
-        &mut self,
-        sent_ns: u64,
-        done_ns: u64,
-        status: u16,
-        interim: u32,
-        head_bytes: u64,
-        body_bytes: u64,
-    ) {
+    /// A final reply is complete.
+    pub fn reply(&mut self, issue: Issue, done_ns: u64, answer: &Answer) {
         let tally = self.tally(done_ns);
-        tally.replies.add(status);
-        tally.interim_replies += u64::from(interim);
-        tally.reply_head_bytes += head_bytes;
-        tally.reply_body_bytes += body_bytes;
-        let success = is_success(status);
-        let record = &mut self.recording.record;
-        let size = head_bytes + body_bytes;
+        tally.replies.add(answer.status);
+        tally.interim_replies += u64::from(answer.interim);
+        tally.reply_head_bytes += answer.head_bytes;
+        tally.reply_body_bytes += answer.body_bytes;
+        let success = is_success(answer.status);
+        let Recording { record, latencies } = &mut self.recording;
+        let size = answer.head_bytes + answer.body_bytes;
         record.reply_bytes_min = Some(record.reply_bytes_min.map_or(size, |min| min.min(size)));
         if let Some(offset) = self.window.offset(done_ns) {
             let point = record.series.at(offset, self.live);
@@ -149,31 +221,54 @@ impl Recorder {
                 point.errors += 1;
             }
         }
-        record.under_way_ns += self.window.overlap_ns(sent_ns, done_ns);
-        if self.window.contains(sent_ns) {
+        record.under_way_ns += self.window.overlap_ns(issue.sent_ns, done_ns);
+        if self.window.contains(issue.due_ns) {
             record.population.recorded += 1;
-            record.latencies_recorded += 1;
-            let latency_ns = done_ns.saturating_sub(sent_ns);
+            let response_ns = done_ns.saturating_sub(issue.due_ns);
             if success {
-                self.recording.response.record(latency_ns);
+                latencies.response.record(response_ns);
+                if self.is_planned {
+                    let service_ns = done_ns.saturating_sub(issue.sent_ns);
+                    latencies.service.record(service_ns);
+                }
             } else {
-                self.recording.response_error.record(latency_ns);
+                latencies.response_error.record(response_ns);
             }
+        }
+    }
+
+    /// The parts of the response time of a successful reply to a request that was due at
+    /// `due_ns`, and whether a kernel stamp had to be moved for them.
+    pub fn split(&mut self, due_ns: u64, (parts, was_moved): (Parts, bool)) {
+        self.recording.record.stamps_clamped += u64::from(was_moved);
+        if self.window.contains(due_ns) {
+            self.recording.latencies.split.record(&parts);
+        }
+    }
+
+    /// The first reply of a connection that was due at `due_ns` is complete.
+    pub fn first_reply(&mut self, due_ns: u64, done_ns: u64) {
+        if self.window.contains(due_ns) {
+            let since_ns = done_ns.saturating_sub(due_ns);
+            self.recording.latencies.first_reply.record(since_ns);
         }
     }
 
     /// A request failed, and `discarded_bytes` of its incomplete reply are lost with it.
     pub fn request_failed(
         &mut self,
-        sent_ns: u64,
+        issue: Issue,
         at_ns: u64,
         kind: FailureKind,
         discarded_bytes: u64,
     ) {
         self.failed(at_ns, kind, discarded_bytes);
-        self.recording.record.under_way_ns += self.window.overlap_ns(sent_ns, at_ns);
-        if self.window.contains(sent_ns) {
+        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+        if self.window.contains(issue.due_ns) {
             self.recording.record.population.failed += 1;
+        }
+        if kind == FailureKind::TimedOut {
+            self.unfinished(issue.due_ns, at_ns);
         }
     }
 
@@ -188,19 +283,20 @@ impl Recorder {
     }
 
     /// A request was still under way when drain ended.
-    pub fn censored(&mut self, sent_ns: u64, at_ns: u64, discarded_bytes: u64) {
+    pub fn censored(&mut self, issue: Issue, at_ns: u64, discarded_bytes: u64) {
         self.recording.record.under_way_at_end += 1;
-        self.recording.record.under_way_ns += self.window.overlap_ns(sent_ns, at_ns);
+        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
         self.tally(at_ns).discarded_bytes += discarded_bytes;
-        if self.window.contains(sent_ns) {
+        if self.window.contains(issue.due_ns) {
             self.recording.record.population.censored += 1;
         }
+        self.unfinished(issue.due_ns, at_ns);
     }
 
     /// A connection is open, `connect_ns` after the attempt began.
     pub fn connected(&mut self, at_ns: u64, connect_ns: u64) {
         self.tally(at_ns).connections_opened += 1;
-        self.recording.connect.record(connect_ns);
+        self.recording.latencies.connect.record(connect_ns);
         self.live_changed(at_ns, self.live + 1);
     }
 
@@ -248,6 +344,21 @@ impl Recorder {
         }
         self.live = live;
         self.live_since_ns = at_ns;
+    }
+
+    fn unfinished(&mut self, due_ns: u64, at_ns: u64) {
+        if self.window.contains(due_ns) {
+            let least_ns = at_ns.saturating_sub(due_ns);
+            self.recording.latencies.unfinished.record(least_ns);
+        }
+    }
+
+    fn count_arrival(&mut self, due_ns: u64, count: impl Fn(&mut ArrivalCounts)) {
+        let record = &mut self.recording.record;
+        count(&mut record.arrivals_all);
+        if self.window.contains(due_ns) {
+            count(&mut record.arrivals);
+        }
     }
 
     fn tally(&mut self, at_ns: u64) -> &mut Tally {

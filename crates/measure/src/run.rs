@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Histogram, Once, WorkerRecord};
+use crate::{Finding, Latencies, Once, WorkerRecord};
 
 /// The kernel interface under a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,69 @@ impl Backend {
     }
 }
 
+/// A stretch of a schedule over which the rate changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StageDescription {
+    /// Its length, nanoseconds.
+    pub duration_ns: u64,
+    /// Arrivals per second at its start.
+    pub from_per_s: f64,
+    /// Arrivals per second at its end.
+    pub to_per_s: f64,
+}
+
+/// A schedule of arrivals, and the room for those that must wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScheduleDescription {
+    /// How arrivals are spread around the rate: `constant`, `poisson` or `uniform`.
+    pub process: String,
+    /// Seed of its random numbers.
+    pub seed: u64,
+    /// The stages asked for; empty for one rate throughout.
+    pub stages: Vec<StageDescription>,
+    /// Arrivals that the schedule has in the window on average over all seeds: the integral of
+    /// its rate.
+    pub expected: f64,
+    /// Arrivals that could wait at once, all workers together.
+    pub queue_max: u32,
+}
+
+/// What made a request due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ModelDescription {
+    /// A reply: each connection sends its next request when one is in.
+    Closed {
+        /// Connections that set-up opened per second; null for no limit.
+        connect_per_s: Option<f64>,
+    },
+    /// A schedule of requests.
+    Open {
+        /// When they were due.
+        schedule: ScheduleDescription,
+        /// Connections that there could be.
+        connections_max: u32,
+    },
+    /// A schedule of connections, each with its requests one after the other.
+    Sessions {
+        /// When they were due.
+        schedule: ScheduleDescription,
+    },
+}
+
+impl ModelDescription {
+    /// The schedule, where there is one.
+    pub fn schedule(&self) -> Option<&ScheduleDescription> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { schedule, .. } | Self::Sessions { schedule } => Some(schedule),
+        }
+    }
+}
+
 /// What was asked for, in the words of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -44,7 +107,9 @@ pub struct LoadDescription {
     pub method: String,
     /// Bytes of one request, head and body.
     pub request_bytes: u64,
-    /// Connections asked for.
+    /// What made a request due.
+    pub model: ModelDescription,
+    /// Connections asked for; with a schedule of connections, most at once.
     pub connections: u32,
     /// Worker threads.
     pub workers: u32,
@@ -54,13 +119,18 @@ pub struct LoadDescription {
     pub keepalive: bool,
     /// Requests after which a connection is replaced; null for no limit.
     pub requests_per_connection: Option<u64>,
+    /// From a reply to the next request on its connection, nanoseconds.
+    pub think_time_ns: u64,
+    /// One connection in this many had kernel receive stamps; null for none.
+    pub stamps_every: Option<u32>,
     /// Length of the measure phase asked for, nanoseconds; null when only a count was given.
     pub duration_ns: Option<u64>,
     /// Number of measured requests asked for; null when only a duration was given.
     pub requests: Option<u64>,
     /// Length of the warm-up asked for, nanoseconds.
     pub warmup_ns: u64,
-    /// Limit of one request, nanoseconds.
+    /// Limit of one request, nanoseconds: from its planned instant with a schedule of requests,
+    /// else from its send.
     pub timeout_ns: u64,
     /// Limit of one connection attempt, nanoseconds.
     pub connect_timeout_ns: u64,
@@ -184,12 +254,8 @@ pub struct Run {
     pub host: HostUse,
     /// The limits looked at before the run.
     pub limits: LimitsChecked,
-    /// Response time of successful replies (status below 400) to requests sent in the window.
-    pub response: Histogram,
-    /// Response time of error replies (status 400 and above) to requests sent in the window.
-    pub response_error: Histogram,
-    /// Time to open a connection, over all phases.
-    pub connect: Histogram,
+    /// What the workers' histograms make together.
+    pub latencies: Latencies,
     /// What each worker reported.
     pub workers: Vec<WorkerRecord>,
     /// The invariants, as found by [`crate::check`].

@@ -21,6 +21,8 @@ pub struct SeriesPoint {
     pub failures: u64,
     /// Bytes read from sockets.
     pub bytes_received: u64,
+    /// Most arrivals that waited for a free connection at once.
+    pub waiting_max: u64,
     /// Fewest open connections.
     pub live_min: u32,
     /// Most open connections.
@@ -86,6 +88,7 @@ impl Series {
             own.errors = own.errors.saturating_add(theirs.errors);
             own.failures = own.failures.saturating_add(theirs.failures);
             own.bytes_received = own.bytes_received.saturating_add(theirs.bytes_received);
+            own.waiting_max = own.waiting_max.saturating_add(theirs.waiting_max);
             own.live_min = own.live_min.saturating_add(theirs.live_min);
             own.live_max = own.live_max.saturating_add(theirs.live_max);
         }
@@ -104,6 +107,7 @@ impl Series {
                     joined.failures = joined.failures.saturating_add(next.failures);
                     joined.bytes_received =
                         joined.bytes_received.saturating_add(next.bytes_received);
+                    joined.waiting_max = joined.waiting_max.max(next.waiting_max);
                     joined.live_min = joined.live_min.min(next.live_min);
                     joined.live_max = joined.live_max.max(next.live_max);
                 }

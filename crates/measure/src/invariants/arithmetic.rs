@@ -101,13 +101,16 @@ pub(super) fn extremes_exact(facts: &Facts<'_>) -> Outcome {
 pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let mut problems = Problems::default();
-    let held = sum([run.response.count(), run.response_error.count()]);
-    let recorded = sum(run.workers.iter().map(|worker| worker.latencies_recorded));
+    let held = sum([
+        run.latencies.response.count(),
+        run.latencies.response_error.count(),
+    ]);
+    let recorded = sum(run.workers.iter().map(|worker| worker.population.recorded));
     problems.expect(held == recorded, || {
         format!("{held} latencies in the histograms, {recorded} recorded by the workers")
     });
     let (connects, opened) = (
-        run.connect.count(),
+        run.latencies.connect.count(),
         facts.summary.lifetime.connections_opened,
     );
     problems.expect(connects == opened, || {
@@ -128,7 +131,7 @@ pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
     let kinds = [
         (
             "successes",
-            run.response.count(),
+            run.latencies.response.count(),
             sum(run.workers.iter().flat_map(|worker| {
                 let tallies = &worker.tallies;
                 [
@@ -139,7 +142,7 @@ pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
         ),
         (
             "error replies",
-            run.response_error.count(),
+            run.latencies.response_error.count(),
             sum(run.workers.iter().flat_map(|worker| {
                 let tallies = &worker.tallies;
                 [

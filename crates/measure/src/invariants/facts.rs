@@ -50,14 +50,21 @@ impl<'a> Facts<'a> {
     /// The histograms with their names in words.
     pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 3] {
         let [success, error] = self.latencies();
-        [success, error, ("time to connect", &self.run.connect)]
+        [
+            success,
+            error,
+            ("time to connect", &self.run.latencies.connect),
+        ]
     }
 
     /// The histograms of response time.
     pub(super) fn latencies(&self) -> [(&'static str, &'a Histogram); 2] {
         [
-            ("response time of successes", &self.run.response),
-            ("response time of error replies", &self.run.response_error),
+            ("response time of successes", &self.run.latencies.response),
+            (
+                "response time of error replies",
+                &self.run.latencies.response_error,
+            ),
         ]
     }
 

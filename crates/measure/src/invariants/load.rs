@@ -63,7 +63,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         };
     }
     let opened = facts.summary.window.connections_opened;
-    let connect_ns = run.connect.mean_ns().unwrap_or(0.0);
+    let connect_ns = run.latencies.connect.mean_ns().unwrap_or(0.0);
     let excused = opened as f64 * connect_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
     let words = format!("{words}; {opened} were opened anew, {excused:.2} excused for it");
     if mean + excused >= needed {

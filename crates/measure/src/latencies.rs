@@ -1,0 +1,49 @@
+//! The histograms of a run, by what they measure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, Split};
+
+/// Durations of one worker, or of all together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latencies {
+    /// Response time of successful replies (status below 400) to requests issued in the window:
+    /// from the planned instant with a schedule of requests, else from the send.
+    pub response: Histogram,
+    /// The same, of error replies (status 400 and above).
+    pub response_error: Histogram,
+    /// Service time, from the send, of the replies in `response`. Empty where the response time
+    /// counts from the send as well.
+    pub service: Histogram,
+    /// Lower bounds of the response time of what never had one because it took too long: requests
+    /// that timed out or were censored, and arrivals that were never sent. Of the window.
+    pub unfinished: Histogram,
+    /// Schedule lag: from the first instant at which brunt could have sent until it did. That
+    /// instant is the planned one or, if no connection was free then, the one at which the reply
+    /// came that freed one. In a closed loop there is no planned instant: it is the time from a
+    /// reply to the next request. Of the window.
+    pub lag: Histogram,
+    /// Time to open a connection, over all phases.
+    pub connect: Histogram,
+    /// From the planned instant of a connection to its first complete reply. Of the connections
+    /// planned in the window; empty without a schedule of connections.
+    pub first_reply: Histogram,
+    /// The parts of the response times in `response` that belong to connections with kernel
+    /// stamps.
+    pub split: Split,
+}
+
+impl Latencies {
+    /// Adds the durations of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
+        self.response_error.merge(&other.response_error);
+        self.service.merge(&other.service);
+        self.unfinished.merge(&other.unfinished);
+        self.lag.merge(&other.lag);
+        self.connect.merge(&other.connect);
+        self.first_reply.merge(&other.first_reply);
+        self.split.merge(&other.split);
+    }
+}
