@@ -1,11 +1,13 @@
-//! What to send and when: the plan of a run, its target, and how the load is shared out over
-//! workers. Pure: no clock, no socket, no thread.
+//! What to send and when: the plan of a run, its target, the arrival processes, and how the load is
+//! shared out over workers. Pure: no clock, no socket, no thread.
 
+mod arrivals;
 mod plan;
 mod share;
 mod target;
 pub mod units;
 
+pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
 pub use plan::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop};
 pub use share::share;
 pub use target::{Target, TargetError};

@@ -1,8 +1,11 @@
-//! Durations and counts as people type them: `500ms`, `10s`, `2m`; `10k`, `2m`.
+//! Durations, counts, rates and stages as people type them: `500ms`, `10s`, `2m`; `10k`, `2m`;
+//! `50k`, `100/s`, `60/m`; `10s:1k..5k,30s:5k`.
 
 use thiserror::Error;
 
-/// Why a duration or count is not understood.
+use crate::{Schedule, ScheduleError, Stage};
+
+/// Why a duration, count, rate or stage is not understood.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -15,6 +18,21 @@ pub enum UnitError {
     /// Not a count.
     #[error("`{0}` is no count; write a whole number, with k, m or g for thousands and so on")]
     Count(String),
+    /// Not a rate.
+    #[error(
+        "`{0}` is no rate; write arrivals per second, as in 50k, 100/s or 0.5, or per minute or \
+         hour, as in 90/m or 20/h; above 0 and up to 1g a second"
+    )]
+    Rate(String),
+    /// Not a stage.
+    #[error(
+        "`{0}` is no stage; write a duration, a colon and a rate, as in 30s:5k, or two rates to go \
+         from one to the other, as in 10s:1k..5k; a comma between stages"
+    )]
+    Stage(String),
+    /// Stages that make no schedule.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
 }
 
 /// Ten years: sums of several durations still fit into 64 bits of nanoseconds.
@@ -57,13 +75,7 @@ pub fn count(typed: &str) -> Result<u64, UnitError> {
     let error = || UnitError::Count(typed.to_owned());
     let text = typed.trim();
     let (number, suffix) = text.split_at(number_length(text));
-    let factor: u64 = match suffix {
-        "" => 1,
-        "k" | "K" => 1_000,
-        "m" | "M" => 1_000_000,
-        "g" | "G" => 1_000_000_000,
-        _ => return Err(error()),
-    };
+    let factor = count_factor(suffix).ok_or_else(error)?;
     if let Ok(whole) = number.parse::<u64>() {
         return whole.checked_mul(factor).ok_or_else(error);
     }
@@ -73,6 +85,77 @@ pub fn count(typed: &str) -> Result<u64, UnitError> {
         Ok(value as u64)
     } else {
         Err(error())
+    }
+}
+
+/// Reads a rate in arrivals per second. A number with the suffixes of a count, fractions allowed,
+/// then per what: `/s` (also without), `/m` or `/min`, `/h`.
+///
+/// # Errors
+///
+/// No number, an unknown suffix or unit of time; 0; more than [`Schedule::RATE_MAX_PER_S`].
+pub fn rate(typed: &str) -> Result<f64, UnitError> {
+    rate_or_zero(typed)
+        .filter(|&per_s| per_s > 0.0)
+        .ok_or_else(|| UnitError::Rate(typed.to_owned()))
+}
+
+/// Reads the stages of a schedule: each a duration, a colon, and a rate or `FROM..TO`, which may be
+/// 0; commas between them. [`Schedule::staged`] takes what is accepted.
+///
+/// # Errors
+///
+/// The first stage that cannot be read, or what [`Schedule::check_stages`] says of all of them.
+pub fn stages(typed: &str) -> Result<Vec<Stage>, UnitError> {
+    let count = typed.split(',').count();
+    if count > Schedule::STAGES_MAX {
+        return Err(ScheduleError::TooMany(count).into());
+    }
+    let stages = typed
+        .split(',')
+        .map(|text| stage(text).ok_or_else(|| UnitError::Stage(text.to_owned())))
+        .collect::<Result<Vec<_>, _>>()?;
+    Schedule::check_stages(&stages)?;
+    Ok(stages)
+}
+
+fn stage(text: &str) -> Option<Stage> {
+    let (duration, rates) = text.split_once(':')?;
+    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+    // `1...5` could mean two things.
+    if to.starts_with('.') {
+        return None;
+    }
+    Some(Stage {
+        duration_ns: duration_ns(duration).ok()?,
+        from_per_s: rate_or_zero(from)?,
+        to_per_s: rate_or_zero(to)?,
+    })
+}
+
+fn rate_or_zero(typed: &str) -> Option<f64> {
+    let text = typed.trim();
+    let (amount, seconds) = match text.split_once('/') {
+        None => (text, 1.0),
+        Some((amount, "s")) => (amount, 1.0),
+        Some((amount, "m" | "min")) => (amount, 60.0),
+        Some((amount, "h")) => (amount, 3_600.0),
+        Some(_) => return None,
+    };
+    let (number, suffix) = amount.split_at(number_length(amount));
+    let number = number.parse::<f64>().ok()?;
+    let per_s = number * count_factor(suffix)? as f64 / seconds;
+    (per_s <= Schedule::RATE_MAX_PER_S && (per_s > 0.0 || number == 0.0)).then_some(per_s)
+}
+
+/// What the suffix of a count stands for.
+fn count_factor(suffix: &str) -> Option<u64> {
+    match suffix {
+        "" => Some(1),
+        "k" | "K" => Some(1_000),
+        "m" | "M" => Some(1_000_000),
+        "g" | "G" => Some(1_000_000_000),
+        _ => None,
     }
 }
 

@@ -1,0 +1,180 @@
+//! Arrival processes: the planned instants of an open loop, computed from a rate and a seed.
+//!
+//! The rate, summed up from the start of load, gives a *position*: how many arrivals are due on
+//! average by an instant. A process chooses positions, and a [`Schedule`] tells when each of them
+//! is reached. The position of an arrival is counted, or kept with 64 binary places, so errors do
+//! not add up over a long run.
+
+mod random;
+mod schedule;
+mod stretch;
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+pub use schedule::{Schedule, ScheduleError, Stage};
+
+use random::Exponential;
+use stretch::Stretch;
+
+/// How arrivals are spread around the rate. Arrivals are counted from 0 over all workers; Λ(t) is
+/// the rate integrated from 0 to t, and Λ⁻¹ its inverse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrivalProcess {
+    /// Evenly: arrival k is due at Λ⁻¹(k).
+    #[default]
+    Constant,
+    /// As independent users come: a Poisson process, of which each worker has a share of its own
+    /// that is again one. With a rate that changes it is the inhomogeneous process of that rate.
+    Poisson,
+    /// With even counts and random places: arrival k is due at Λ⁻¹(k + U), where U is uniform in
+    /// \[0, 1) and follows from the seed and k alone.
+    Uniform,
+}
+
+impl ArrivalProcess {
+    /// Every process.
+    pub const ALL: &'static [Self] = &[Self::Constant, Self::Poisson, Self::Uniform];
+
+    /// Its name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Poisson => "poisson",
+            Self::Uniform => "uniform",
+        }
+    }
+}
+
+impl fmt::Display for ArrivalProcess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A name that is no arrival process.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is no arrival process; write constant, poisson or uniform")]
+pub struct UnknownProcess(String);
+
+impl FromStr for ArrivalProcess {
+    type Err = UnknownProcess;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProcess> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|process| process.name() == name)
+            .ok_or_else(|| UnknownProcess(name.to_owned()))
+    }
+}
+
+/// The arrivals of one worker: offsets from the start of load in nanoseconds, never decreasing.
+/// Ends with the last stage; without stages it goes on for as long as 64 bits of nanoseconds do.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    positions: Positions,
+    /// In order, without gaps.
+    stretches: Arc<[Stretch]>,
+    /// The stretch of the last arrival.
+    current: usize,
+    /// Offsets stay below it.
+    end_ns: u64,
+}
+
+impl Arrivals {
+    fn new(schedule: &Schedule, worker: u32, workers: u32) -> Self {
+        debug_assert!(worker < workers, "worker {worker} of {workers}");
+        let numbers = Numbers {
+            next: Some(worker.into()),
+            step: workers.into(),
+        };
+        Self {
+            positions: match schedule.process() {
+                ArrivalProcess::Constant => Positions::Constant(numbers),
+                ArrivalProcess::Uniform => Positions::Uniform(numbers, schedule.seed()),
+                ArrivalProcess::Poisson => Positions::Poisson {
+                    last: 0,
+                    steps: Exponential::new(schedule.seed(), worker),
+                    mean: workers,
+                },
+            },
+            stretches: schedule.stretches(),
+            current: 0,
+            end_ns: schedule.duration_ns().unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let position = self.positions.next()?;
+        let stretch = loop {
+            let stretch = self.stretches.get(self.current)?;
+            if position < stretch.end() {
+                break stretch;
+            }
+            self.current += 1;
+        };
+        // Rounding may reach the end of load, which is no longer part of it.
+        stretch
+            .offset_ns(position)
+            .filter(|&offset_ns| offset_ns < self.end_ns)
+    }
+}
+
+impl FusedIterator for Arrivals {}
+
+/// The positions of a worker's arrivals, increasing, with 64 binary places.
+#[derive(Clone, Debug)]
+enum Positions {
+    Constant(Numbers),
+    /// With the seed.
+    Uniform(Numbers, u64),
+    Poisson {
+        last: u128,
+        steps: Exponential,
+        /// The mean step: a share of 1 in `mean`.
+        mean: u32,
+    },
+}
+
+impl Positions {
+    #[inline]
+    fn next(&mut self) -> Option<u128> {
+        match self {
+            Self::Constant(numbers) => Some(u128::from(numbers.next()?) << 64),
+            Self::Uniform(numbers, seed) => {
+                let number = numbers.next()?;
+                Some(u128::from(number) << 64 | u128::from(random::draw(*seed, number)))
+            }
+            Self::Poisson { last, steps, mean } => {
+                *last = last.checked_add(steps.next_step(*mean))?;
+                Some(*last)
+            }
+        }
+    }
+}
+
+/// Every n-th arrival, from the first of a worker.
+#[derive(Clone, Debug)]
+struct Numbers {
+    next: Option<u64>,
+    step: u64,
+}
+
+impl Numbers {
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let number = self.next?;
+        self.next = number.checked_add(self.step);
+        Some(number)
+    }
+}
