@@ -10,6 +10,7 @@ mod gate;
 mod host;
 mod limits;
 mod prepare;
+mod receive_stamps;
 mod request;
 mod run;
 mod simulate;

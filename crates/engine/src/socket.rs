@@ -96,16 +96,27 @@ pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     SocketAddr::try_from(address).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
+/// Has the kernel give the time at which received bytes reached it (SO_TIMESTAMPNS), where the
+/// kind of socket knows it; see `receive_stamps`.
+pub(crate) fn enable_receive_stamps(socket: &Socket) -> io::Result<()> {
+    enable(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
+}
+
 /// Lets the kernel choose the port at `connect`, when it knows the peer: then a port is taken per
 /// pair of addresses and not per source address (IP_BIND_ADDRESS_NO_PORT).
 fn bind_address_no_port(socket: &Socket) -> io::Result<()> {
+    enable(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)
+}
+
+/// Sets an option that is on or off.
+fn enable(socket: &Socket, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
     let enable: libc::c_int = 1;
     // SAFETY: the pointer and length describe `enable`, which outlives the call.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
+            level,
+            option,
             std::ptr::from_ref(&enable).cast(),
             size_of_val(&enable) as libc::socklen_t,
         )

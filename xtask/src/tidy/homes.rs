@@ -10,6 +10,7 @@ const THREADS_HOME: &str = "crates/engine/src/threads.rs";
 const UNSAFE_HOMES: &[&str] = &[
     "crates/engine/src/backend/uring/",
     "crates/engine/src/host.rs",
+    "crates/engine/src/receive_stamps.rs",
     "crates/engine/src/socket.rs",
     "crates/engine/src/tcp_info.rs",
 ];

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -10,9 +11,11 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
-use super::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
-use crate::clock;
+use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
+use crate::clock::{self, RealTime};
+use crate::receive_stamps;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 
@@ -45,6 +48,9 @@ pub struct Epoll {
     events: VecDeque<(u32, Event)>,
     buffer: Box<[u8]>,
     received: usize,
+    received_stamp_ns: Option<u64>,
+    hand_overs: HandOvers,
+    real_time: RealTime,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +60,7 @@ struct Connection {
     state: State,
     /// It is in `Epoll::unfinished`.
     is_unfinished: bool,
+    is_stamped: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(Outgoing, usize)>,
 }
@@ -89,6 +96,9 @@ impl Epoll {
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
             received: 0,
+            received_stamp_ns: None,
+            hand_overs: HandOvers::default(),
+            real_time: RealTime::default(),
         })
     }
 
@@ -126,6 +136,7 @@ impl Epoll {
             slots,
             payloads,
             events,
+            hand_overs,
             ..
         } = self;
         let connection = &mut slots[slot.0 as usize];
@@ -135,8 +146,13 @@ impl Epoll {
         };
         let bytes = payloads.bytes(outgoing);
         let outcome = loop {
+            let from_ns = (connection.is_stamped && *taken == 0).then(clock::now_ns);
             match rustix::net::send(socket, &bytes[*taken..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
+                    if let Some(from_ns) = from_ns {
+                        let to_ns = clock::now_ns();
+                        hand_overs.note(slot, HandOver { from_ns, to_ns });
+                    }
                     *taken += count;
                     if *taken == bytes.len() {
                         break Event::Sent(slot);
@@ -240,13 +256,20 @@ impl Epoll {
         }
         let socket = connection.socket.as_ref()?;
         loop {
-            return match rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()) {
+            let outcome = if connection.is_stamped {
+                receive_stamps::receive(socket.as_fd(), &mut self.buffer)
+            } else {
+                rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
+                    .map(|(count, _)| (count, None))
+            };
+            return match outcome {
                 Ok((0, _)) => {
                     connection.state = State::Ended;
                     Some(Event::Ended(slot))
                 }
-                Ok((count, _)) => {
+                Ok((count, stamp)) => {
                     self.received = count;
+                    self.received_stamp_ns = stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
                     Some(Event::Received(slot))
                 }
                 Err(Errno::AGAIN) => None,
@@ -269,14 +292,23 @@ impl Backend for Epoll {
         self.payloads.add(bytes)
     }
 
+    fn set_stamps(&mut self, every: Option<NonZeroU32>) {
+        self.hand_overs.set_every(every);
+    }
+
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
         let socket = socket::client(peer, source, Blocking::No)?;
+        let is_stamped = self.hand_overs.opened(slot);
+        if is_stamped {
+            socket::enable_receive_stamps(&socket)?;
+        }
         let state = match socket.connect(&socket::address(peer)?) {
             Ok(()) => State::Open,
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => State::Connecting,
             Err(error) => return Err(error),
         };
         self.register(slot, socket.into(), state)?;
+        self.connection(slot).is_stamped = is_stamped;
         if state == State::Open {
             let generation = self.connection(slot).generation;
             self.events.push_back((generation, Event::Connected(slot)));
@@ -316,6 +348,7 @@ impl Backend for Epoll {
         let connection = &mut self.slots[slot.0 as usize];
         connection.generation = connection.generation.wrapping_add(1);
         connection.state = State::Free;
+        connection.is_stamped = false;
         // Closing the last descriptor of a socket also takes it out of the epoll set.
         connection.socket = None;
         if let Some((outgoing, _)) = connection.sending.take() {
@@ -366,6 +399,7 @@ impl Backend for Epoll {
                 self.reads = 0;
             }
             self.received = 0;
+            self.received_stamp_ns = None;
             if let Some((generation, event)) = self.events.pop_front() {
                 if generation == self.slots[event.slot().0 as usize].generation {
                     return Some(event);
@@ -397,6 +431,18 @@ impl Backend for Epoll {
 
     fn received(&self) -> &[u8] {
         &self.buffer[..self.received]
+    }
+
+    fn received_stamp_ns(&self) -> Option<u64> {
+        self.received_stamp_ns
+    }
+
+    fn handed_over(&self, slot: Slot) -> Option<HandOver> {
+        self.hand_overs.latest(slot)
+    }
+
+    fn stamps_clamped(&self) -> u64 {
+        self.real_time.clamped()
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {

@@ -1,6 +1,7 @@
 //! The shape that every backend has: connections in numbered slots, bytes out, events in.
 
 pub mod epoll;
+mod hand_overs;
 mod payloads;
 pub mod sim;
 pub mod uring;
@@ -89,10 +90,11 @@ impl Event {
     }
 }
 
-/// The system call that took a send: clock readings around it, on the run's clock.
+/// The system call that handed a send to the kernel, or the first of several: clock readings around
+/// it, on the run's clock. What the kernel takes later waits for the peer or the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// Just before the call. It may have taken sends of other connections, too.
+    /// Just before the call. It may have handed over sends of other connections, too.
     pub from_ns: u64,
     /// Just after it returned. The reply may have come before that.
     pub to_ns: u64,
@@ -162,14 +164,15 @@ pub trait Backend {
         None
     }
 
-    /// The system call that took the last byte of what was sent last on `slot`. Absent on a slot
-    /// without stamps, and while nothing was taken since the slot was opened.
+    /// How that which was handed over last on `slot` was. Absent on a slot without stamps, and
+    /// while nothing was since the slot was opened. To be asked when the reply is in: what was
+    /// sent after that may have been handed over meanwhile.
     fn handed_over(&self, _slot: Slot) -> Option<HandOver> {
         None
     }
 
-    /// Time stamps that lay in the future, which only a step of wall time brings about, and were
-    /// taken for the time of their reading.
+    /// Time stamps that lay in the future and were taken for the time of their reading. Only a step
+    /// of wall time brings that about.
     fn stamps_clamped(&self) -> u64 {
         0
     }

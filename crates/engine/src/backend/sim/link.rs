@@ -72,8 +72,8 @@ pub(super) struct Link {
     pub(super) is_silent: bool,
     /// When the latest piece arrives at brunt's side: pieces never overtake each other.
     pub(super) last_arrival_ns: u64,
-    /// What has arrived there and is not yet taken.
-    pub(super) arrivals: VecDeque<Piece>,
+    /// What has arrived there and is not yet taken, and when.
+    pub(super) arrivals: VecDeque<(u64, Piece)>,
     pub(super) bytes_arrived: u64,
     pub(super) bytes_taken: u64,
 }

@@ -10,11 +10,13 @@ mod world;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
+use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
-use super::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
+use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
 use crate::tcp_info::TcpInfo;
 use link::{Client, LinkId, Piece};
 use reply::Template;
@@ -39,6 +41,8 @@ pub struct Sim {
     slots: Vec<Option<LinkId>>,
     payloads: Payloads,
     received: Received,
+    received_stamp_ns: Option<u64>,
+    hand_overs: HandOvers,
     /// Several pieces of answers that were taken at once.
     buffer: Vec<u8>,
     counts: Rc<RefCell<SimCounts>>,
@@ -88,6 +92,8 @@ impl Sim {
             slots: Vec::new(),
             payloads: Payloads::default(),
             received: Received::Nothing,
+            received_stamp_ns: None,
+            hand_overs: HandOvers::default(),
             buffer: Vec::new(),
             counts: Rc::clone(&handle.counts),
         };
@@ -105,17 +111,19 @@ impl Sim {
 
     /// Takes what arrived on a connection: all bytes at hand, or the end.
     fn take_arrivals(&mut self, id: LinkId, slot: Slot) -> Option<Event> {
+        let is_stamped = self.hand_overs.includes(slot);
         let Self {
             world,
             buffer,
             received,
+            received_stamp_ns,
             ..
         } = self;
         let (links, replies) = (&mut world.links, &world.replies);
         let link = links.get_mut(id)?;
         buffer.clear();
         let mut taken = 0;
-        while let Some(piece) = link.arrivals.front_mut() {
+        while let Some((arrived_ns, piece)) = link.arrivals.front_mut() {
             let Piece::Bytes {
                 template,
                 start,
@@ -140,6 +148,7 @@ impl Sim {
                 let next = &replies.bytes(*template)[*start as usize..until as usize];
                 buffer.extend_from_slice(next);
             }
+            *received_stamp_ns = is_stamped.then_some(*arrived_ns);
             taken += (until - *start) as usize;
             *start = until;
             if until == *end {
@@ -155,7 +164,7 @@ impl Sim {
             }
             return Some(Event::Received(slot));
         }
-        let end = link.arrivals.pop_front()?;
+        let (_, end) = link.arrivals.pop_front()?;
         link.client = Client::Ended;
         link.arrivals.clear();
         match end {
@@ -180,6 +189,10 @@ impl Backend for Sim {
         self.payloads.add(bytes)
     }
 
+    fn set_stamps(&mut self, every: Option<NonZeroU32>) {
+        self.hand_overs.set_every(every);
+    }
+
     fn open(&mut self, slot: Slot, _peer: &Peer, _source: Option<SocketAddr>) -> io::Result<()> {
         let now_ns = self.spend(self.costs.open_ns);
         let index = slot.0 as usize;
@@ -187,6 +200,7 @@ impl Backend for Sim {
             self.slots.resize(index + 1, None);
         }
         self.slots[index] = Some(self.world.attempt(now_ns, slot));
+        self.hand_overs.opened(slot);
         Ok(())
     }
 
@@ -198,7 +212,10 @@ impl Backend for Sim {
     fn accept(&mut self, _slot: Slot) {}
 
     fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        let from_ns = self.now_ns.get();
         let now_ns = self.spend(self.costs.send_ns);
+        let to_ns = now_ns;
+        self.hand_overs.note(slot, HandOver { from_ns, to_ns });
         if let Some(id) = self.link_of(slot) {
             self.world.send(now_ns, id, self.payloads.bytes(&outgoing));
         }
@@ -254,6 +271,7 @@ impl Backend for Sim {
 
     fn next_event(&mut self) -> Option<Event> {
         self.received = Received::Nothing;
+        self.received_stamp_ns = None;
         loop {
             let (id, notice) = self.world.notices.pop_front()?;
             let Some(slot) = self.world.open_link(id).and_then(|link| link.slot) else {
@@ -283,6 +301,14 @@ impl Backend for Sim {
             }
             Received::Buffer => &self.buffer,
         }
+    }
+
+    fn received_stamp_ns(&self) -> Option<u64> {
+        self.received_stamp_ns
+    }
+
+    fn handed_over(&self, slot: Slot) -> Option<HandOver> {
+        self.hand_overs.latest(slot)
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {

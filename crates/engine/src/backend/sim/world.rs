@@ -188,7 +188,7 @@ impl World {
                 count,
             } => self.take_requests(at_ns, link, taken_ns, count),
             Happening::Served(id) => self.served(at_ns, id),
-            Happening::Arrives(id, piece) => self.arrived(id, piece),
+            Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
                 self.abandon(id);
                 self.links.remove(id);
@@ -495,7 +495,7 @@ impl World {
         }
     }
 
-    fn arrived(&mut self, id: LinkId, piece: Piece) {
+    fn arrived(&mut self, at_ns: u64, id: LinkId, piece: Piece) {
         let Some(link) = self.links.get_mut(id) else {
             return;
         };
@@ -505,7 +505,7 @@ impl World {
         if let Piece::Bytes { start, end, .. } = piece {
             link.bytes_arrived += u64::from(end - start);
         }
-        link.arrivals.push_back(piece);
+        link.arrivals.push_back((at_ns, piece));
         if link.arrivals.len() == 1 {
             self.notices.push_back((id, Notice::Arrived));
         }

@@ -7,15 +7,18 @@ mod ring;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use io_uring::cqueue;
 use rustix::event::{PollFd, PollFlags};
 
 use super::epoll::{errno_of, timespec};
+use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
-use super::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
-use crate::clock;
+use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
+use crate::clock::{self, RealTime};
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use ring::{Ring, Timespec};
@@ -53,14 +56,18 @@ pub struct Uring {
     /// Events known without asking the kernel, with the generation of their connection.
     events: VecDeque<(u32, Event)>,
     received: Option<Filled>,
+    received_stamp_ns: Option<u64>,
+    hand_overs: HandOvers,
+    real_time: RealTime,
     fault: Option<io::Error>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Filled {
     ring: usize,
     buffer: u16,
-    length: usize,
+    /// Where in the buffer the received bytes are.
+    bytes: Range<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +80,7 @@ struct Connection {
     /// that its socket's buffer fills; sends that then wait side by side would mix their bytes.
     accepted: bool,
     receiving: bool,
+    is_stamped: bool,
     sending: Option<Outgoing>,
 }
 
@@ -122,6 +130,9 @@ impl Uring {
             completions_ring: 0,
             events: VecDeque::new(),
             received: None,
+            received_stamp_ns: None,
+            hand_overs: HandOvers::default(),
+            real_time: RealTime::default(),
             fault: None,
         };
         uring.slots.reserve_exact(slots as usize);
@@ -164,11 +175,16 @@ impl Uring {
         let connection = &mut self.slots[slot.0 as usize];
         connection.receiving = true;
         let data = user_data(Operation::Receive, connection.generation, slot);
-        let outcome = self.rings[ring].receive(place, data);
+        let outcome = if connection.is_stamped {
+            self.rings[ring].receive_stamped(place, data)
+        } else {
+            self.rings[ring].receive(place, data)
+        };
         self.queued(slot, ring, outcome);
     }
 
     fn release_received(&mut self) {
+        self.received_stamp_ns = None;
         if let Some(filled) = self.received.take() {
             self.rings[filled.ring].buffers.put_back(filled.buffer);
         }
@@ -198,6 +214,9 @@ impl Uring {
         // SAFETY: shared payloads live as long as the rings; owned bytes are kept in `sending`,
         // and in `abandoned` after a close, until the completion comes.
         let outcome = unsafe { self.rings[ring].send(place, bytes, silent, data) };
+        if connection.is_stamped {
+            self.rings[ring].stamp_send(slot);
+        }
         if silent {
             connection.sending = None;
             self.events
@@ -215,6 +234,13 @@ impl Uring {
     fn remember(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             self.fault.get_or_insert(error);
+        }
+    }
+
+    /// Keeps how stamped sends were handed over.
+    fn settle_hand_overs(&mut self, ring: usize) {
+        for (slot, hand_over) in self.rings[ring].take_hand_overs() {
+            self.hand_overs.note(slot, hand_over);
         }
     }
 
@@ -275,17 +301,30 @@ impl Uring {
         slot: Slot,
         current: bool,
     ) -> Option<Event> {
-        let result = entry.result();
+        let mut result = entry.result();
         if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
-            let filled = Filled {
-                ring: self.completions_ring,
-                buffer,
-                length: result.max(0) as usize,
-            };
+            let ring = self.completions_ring;
+            let mut bytes = 0..result.max(0) as usize;
+            if current && result > 0 && self.slots[slot.0 as usize].is_stamped {
+                match self.rings[ring].stamped(buffer, bytes.end) {
+                    Some(stamped) => {
+                        let stamp = stamped.stamp;
+                        self.received_stamp_ns =
+                            stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
+                        bytes = stamped.bytes;
+                        result = bytes.len() as i32;
+                    }
+                    None => result = -libc::EBADMSG,
+                }
+            }
             if !current || result <= 0 {
-                self.rings[filled.ring].buffers.put_back(buffer);
+                self.rings[ring].buffers.put_back(buffer);
             } else {
-                self.received = Some(filled);
+                self.received = Some(Filled {
+                    ring,
+                    buffer,
+                    bytes,
+                });
             }
         }
         if !current {
@@ -320,7 +359,7 @@ impl Uring {
     /// Waits on all rings at once.
     fn wait_many(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         self.run_all()?;
-        if self.take_completions(0) {
+        if self.take_completions(0) || until_ns == Some(0) {
             return Ok(());
         }
         let timeout = until_ns.map(|until_ns| timespec(until_ns.saturating_sub(clock::now_ns())));
@@ -344,6 +383,9 @@ impl Uring {
 
     /// Takes the completions of the first ring from `from` on that has any.
     fn take_completions(&mut self, from: usize) -> bool {
+        for ring in 0..self.rings.len() {
+            self.settle_hand_overs(ring);
+        }
         self.completions.clear();
         self.completions_next = 0;
         for (index, ring) in self.rings.iter_mut().enumerate().skip(from) {
@@ -367,14 +409,23 @@ impl Backend for Uring {
         self.payloads.add(bytes)
     }
 
+    fn set_stamps(&mut self, every: Option<NonZeroU32>) {
+        self.hand_overs.set_every(every);
+    }
+
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
         let socket = socket::client(peer, source, Blocking::Yes)?;
+        let is_stamped = self.hand_overs.opened(slot);
+        if is_stamped {
+            socket::enable_receive_stamps(&socket)?;
+        }
         let address = self.address_index(peer)?;
         let (ring, place) = self.place(slot)?;
         self.rings[ring].set_file(place, socket.as_raw_fd())?;
         let connection = &mut self.slots[slot.0 as usize];
         connection.connecting = true;
         connection.accepted = false;
+        connection.is_stamped = is_stamped;
         let data = user_data(Operation::Connect, connection.generation, slot);
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
@@ -406,6 +457,7 @@ impl Backend for Uring {
         let connection = &mut self.slots[slot.0 as usize];
         connection.connecting = true;
         connection.accepted = true;
+        connection.is_stamped = false;
         let data = user_data(Operation::Accept, connection.generation, slot);
         let outcome = self.rings[ring].accept(listener, place, data);
         self.queued(slot, ring, outcome);
@@ -431,6 +483,7 @@ impl Backend for Uring {
         if connection.queued_at == self.rings[ring].handovers {
             // A submission that still waits would find the next connection in its place.
             let outcome = self.rings[ring].submit();
+            self.settle_hand_overs(ring);
             self.remember(outcome);
         }
         let mut cancel = |operation| {
@@ -523,11 +576,22 @@ impl Backend for Uring {
     }
 
     fn received(&self) -> &[u8] {
-        self.received.map_or(&[], |filled| {
-            self.rings[filled.ring]
-                .buffers
-                .filled(filled.buffer, filled.length)
+        self.received.as_ref().map_or(&[], |filled| {
+            let buffers = &self.rings[filled.ring].buffers;
+            &buffers.filled(filled.buffer, filled.bytes.end)[filled.bytes.start..]
         })
+    }
+
+    fn received_stamp_ns(&self) -> Option<u64> {
+        self.received_stamp_ns
+    }
+
+    fn handed_over(&self, slot: Slot) -> Option<HandOver> {
+        self.hand_overs.latest(slot)
+    }
+
+    fn stamps_clamped(&self) -> u64 {
+        self.real_time.clamped()
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {

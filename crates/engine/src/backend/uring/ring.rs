@@ -1,14 +1,18 @@
 //! One io_uring instance with its file table and receive buffers.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{self, Flags};
 pub(super) use io_uring::types::Timespec;
-use io_uring::types::{DestinationSlot, Fd, Fixed, SubmitArgs};
+use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode};
 
+use super::super::{HandOver, Slot};
 use super::buffers::{Buffers, GROUP};
+use crate::clock;
+use crate::receive_stamps;
 
 /// Entries of the submission queue.
 const SUBMISSIONS: u32 = 256;
@@ -34,10 +38,26 @@ pub(super) struct Ring {
     // with IORING_REGISTER_SYNC_CANCEL, takes time quadratic in the armed receives.)
     ring: IoUring,
     pub(super) buffers: Buffers,
+    /// What stamped receives ask for. The kernel may read it while one is armed.
+    stamped_message: Box<libc::msghdr>,
     /// Submissions queued and not yet handed over.
     queued: u32,
     /// How often the queue was handed over: tells whether a given submission still waits.
     pub(super) handovers: u32,
+    /// Submissions that the kernel has taken, wrapping.
+    taken: u32,
+    /// Stamped sends in the queue, with the value of `taken` from which on they have been taken.
+    stamped_sends: Vec<(Slot, u32)>,
+    /// Stamped sends that were taken, until `take_hand_overs`.
+    hand_overs: Vec<(Slot, HandOver)>,
+}
+
+/// What a stamped receive left in its buffer.
+pub(super) struct Stamped {
+    /// Where in the buffer the received bytes are; empty at the end of the stream.
+    pub(super) bytes: Range<usize>,
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub(super) stamp: Option<i64>,
 }
 
 impl Ring {
@@ -47,16 +67,23 @@ impl Ring {
             .setup_cqsize(COMPLETIONS)
             .setup_single_issuer()
             .setup_defer_taskrun()
+            .setup_taskrun_flag()
             .setup_submit_all()
             .setup_clamp()
             .build(SUBMISSIONS)?;
         ring.submitter().register_files_sparse(files)?;
         let buffers = Buffers::register(&ring, buffers)?;
+        let mut stamped_message = Box::new(receive_stamps::empty_message());
+        stamped_message.msg_controllen = receive_stamps::CONTROL_BYTES as _;
         Ok(Self {
             ring,
             buffers,
+            stamped_message,
             queued: 0,
             handovers: 0,
+            taken: 0,
+            stamped_sends: Vec::new(),
+            hand_overs: Vec::new(),
         })
     }
 
@@ -111,6 +138,38 @@ impl Ring {
             .user_data(user_data);
         // SAFETY: the buffers belong to the ring and are dropped after it.
         unsafe { self.push(&entry) }
+    }
+
+    /// The same, with time stamps: the kernel puts a header and the stamp before the bytes.
+    pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry =
+            opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)
+                .build()
+                .user_data(user_data);
+        // SAFETY: the message and the buffers belong to the ring and are dropped after it.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Reads what a stamped receive put into the first `length` bytes of `buffer`.
+    pub(super) fn stamped(&self, buffer: u16, length: usize) -> Option<Stamped> {
+        let filled = self.buffers.filled(buffer, length);
+        let parts = RecvMsgOut::parse(filled, &self.stamped_message).ok()?;
+        let end = filled.len();
+        Some(Stamped {
+            bytes: end - parts.payload_data().len()..end,
+            stamp: receive_stamps::stamp_in(parts.control_data()),
+        })
+    }
+
+    /// Notes that what was queued last is a send on stamped `slot`.
+    pub(super) fn stamp_send(&mut self, slot: Slot) {
+        let taken = self.taken.wrapping_add(self.queued);
+        self.stamped_sends.push((slot, taken));
+    }
+
+    /// Moves out how stamped sends were handed over, first to last.
+    pub(super) fn take_hand_overs(&mut self) -> std::vec::Drain<'_, (Slot, HandOver)> {
+        self.hand_overs.drain(..)
     }
 
     /// Queues a send of all of `bytes`. A `silent` one completes with an event only if it fails.
@@ -174,18 +233,50 @@ impl Ring {
         if self.queued == 0 {
             return Ok(());
         }
-        self.enter(0, None, 0)
+        if self.stamped_sends.is_empty() {
+            return self.enter(0, None, 0);
+        }
+        let from_ns = clock::now_ns();
+        self.enter(0, None, 0)?;
+        let to_ns = clock::now_ns();
+        let (sends, all_taken) = (&mut self.stamped_sends, self.taken);
+        let is_taken = |&&(_, taken): &&(Slot, u32)| all_taken.wrapping_sub(taken) as i32 >= 0;
+        let count = sends.iter().take_while(is_taken).count();
+        let hand_over = HandOver { from_ns, to_ns };
+        let handed_over = sends.drain(..count).map(|(slot, _)| (slot, hand_over));
+        self.hand_overs.extend(handed_over);
+        Ok(())
     }
 
     /// Hands the queue over, lets the kernel do the work that it has put off, and waits for a
     /// completion, `timeout` at most.
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Timespec>) -> io::Result<()> {
+        self.submit_stamped()?;
         self.enter(1, timeout, ENTER_GETEVENTS)
     }
 
     /// Hands the queue over and lets the kernel do the work that it has put off, without waiting.
+    /// Where there is neither, this is no system call.
     pub(super) fn submit_and_run(&mut self) -> io::Result<()> {
+        self.submit_stamped()?;
+        let has_work = {
+            let queue = self.ring.submission();
+            queue.taskrun() || queue.cq_overflow()
+        };
+        if self.queued == 0 && !has_work {
+            return Ok(());
+        }
         self.enter(0, None, ENTER_GETEVENTS)
+    }
+
+    /// Hands the queue over by itself if there are stamped sends in it: a call that also waits, or
+    /// that does other work, would not tell when it took them.
+    fn submit_stamped(&mut self) -> io::Result<()> {
+        if self.stamped_sends.is_empty() {
+            Ok(())
+        } else {
+            self.submit()
+        }
     }
 
     /// Moves what has completed to `into`.
@@ -216,6 +307,7 @@ impl Ring {
         match outcome {
             Ok(taken) => {
                 self.queued = self.queued.saturating_sub(taken as u32);
+                self.taken = self.taken.wrapping_add(taken as u32);
                 Ok(())
             }
             Err(error) => match error.raw_os_error() {

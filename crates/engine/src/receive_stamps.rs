@@ -1,0 +1,117 @@
+//! The kernel's receive time stamps (SO_TIMESTAMPNS): reading them beside the bytes.
+//!
+//! A stamp is CLOCK_REALTIME at the moment at which the last byte of what is read reached the
+//! kernel, whenever it is read. It comes as a control message (socket(7), cmsg(3)).
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+/// Bytes of a control message that holds one stamp.
+// SAFETY: the macro only computes with its argument.
+pub(crate) const CONTROL_BYTES: usize =
+    unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
+
+/// Room for a stamp, aligned as the kernel's header of it.
+#[repr(C)]
+union Control {
+    bytes: [u8; CONTROL_BYTES],
+    _header: libc::cmsghdr,
+}
+
+/// Reads from `socket`, without waiting if it is non-blocking, and gives the count of bytes and
+/// their stamp in nanoseconds since 1970-01-01 UTC, where there is one.
+pub(crate) fn receive(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> Result<(usize, Option<i64>), Errno> {
+    let mut control = Control {
+        bytes: [0; CONTROL_BYTES],
+    };
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut message = empty_message();
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: the message describes `buffer` and `control`, which outlive the call.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    if count < 0 {
+        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+    }
+    // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
+    // are still 0.
+    let bytes = unsafe { &control.bytes };
+    Ok((count as usize, stamp_in(bytes)))
+}
+
+/// A message without name, bytes and control messages.
+pub(crate) fn empty_message() -> libc::msghdr {
+    // SAFETY: null pointers and lengths of 0 are a valid message.
+    unsafe { std::mem::zeroed() }
+}
+
+/// The stamp in the control message at the start of `control`, nanoseconds since 1970-01-01 UTC.
+pub(crate) fn stamp_in(control: &[u8]) -> Option<i64> {
+    if control.len() < CONTROL_BYTES {
+        return None;
+    }
+    // SAFETY: a header fits, and any bytes are a valid one.
+    let header: libc::cmsghdr = unsafe { std::ptr::read_unaligned(control.as_ptr().cast()) };
+    // SAFETY: the macro only computes with its argument.
+    let (data, whole) = unsafe {
+        let bytes = size_of::<libc::timespec>() as u32;
+        (libc::CMSG_LEN(0) as usize, libc::CMSG_LEN(bytes) as usize)
+    };
+    let is_stamp = header.cmsg_level == libc::SOL_SOCKET
+        && header.cmsg_type == libc::SCM_TIMESTAMPNS
+        && header.cmsg_len as usize >= whole;
+    if !is_stamp {
+        return None;
+    }
+    // SAFETY: CONTROL_BYTES have room for the header and this, and any bytes are a valid one.
+    let stamp: libc::timespec =
+        unsafe { std::ptr::read_unaligned(control.as_ptr().add(data).cast()) };
+    let seconds_ns = (stamp.tv_sec as i64).checked_mul(1_000_000_000)?;
+    seconds_ns.checked_add(stamp.tv_nsec as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(level: i32, kind: i32, length: usize, sec: i64, ns: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&length.to_ne_bytes());
+        bytes.extend_from_slice(&level.to_ne_bytes());
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.extend_from_slice(&sec.to_ne_bytes());
+        bytes.extend_from_slice(&ns.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn only_whole_stamps_are_stamps() {
+        let (level, kind) = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+        let whole = control(level, kind, 32, 1_790_000_000, 123_456_789);
+        assert_eq!(whole.len(), CONTROL_BYTES);
+        assert_eq!(stamp_in(&whole), Some(1_790_000_000_123_456_789));
+        for length in 0..whole.len() {
+            assert_eq!(stamp_in(&whole[..length]), None, "{length}");
+        }
+        for other in [
+            control(libc::IPPROTO_TCP, kind, 32, 1, 1),
+            control(level, libc::SCM_RIGHTS, 32, 1, 1),
+            control(level, kind, 31, 1, 1),
+            control(level, kind, 0, 1, 1),
+            control(level, kind, 32, i64::MAX, 1),
+            vec![0; CONTROL_BYTES],
+        ] {
+            assert_eq!(stamp_in(&other), None, "{other:?}");
+        }
+    }
+}
