@@ -19,8 +19,8 @@ pub(crate) enum State {
     Open,
 }
 
-/// One connection of a worker. The send instants of its requests under way are kept by the worker,
-/// in a ring of `pipeline` places per connection.
+/// One connection of a worker. Its requests under way are kept by the worker, in a ring of
+/// `pipeline` places per connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) state: State,
@@ -31,8 +31,16 @@ pub(crate) struct Connection {
     pub(crate) oldest: u32,
     /// A send was not yet taken by the kernel in full.
     pub(crate) sending: bool,
-    /// It was open once, or failed often enough that set-up no longer waits for it.
+    /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
+    /// It is in the list of what arrivals may take.
+    pub(crate) is_offered: bool,
+    /// A reply came since it was opened.
+    pub(crate) has_replied: bool,
+    /// Since when it could take a request, by the kernel's stamp where there is one.
+    pub(crate) free_ns: u64,
+    /// When it was due, if it was planned and has not had a reply.
+    pub(crate) session_due_ns: Option<u64>,
     /// Failed attempts in a row.
     pub(crate) attempts: u32,
     /// Requests that it may still carry.
@@ -44,14 +52,19 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new() -> Self {
+    /// A connection that is not open; set-up waits for it or not.
+    pub(crate) fn new(is_awaited: bool) -> Self {
         Self {
             state: State::Down { retry_ns: u64::MAX },
             parser: ReplyParser::default(),
             under_way: 0,
             oldest: 0,
             sending: false,
-            settled: false,
+            settled: !is_awaited,
+            is_offered: false,
+            has_replied: false,
+            free_ns: 0,
+            session_due_ns: None,
             attempts: 0,
             requests_left: 0,
             received_bytes: 0,

@@ -1,6 +1,7 @@
 //! Threads and the kernel: the worker loop, its backends, limits and the course of a run.
 
 pub mod backend;
+mod backlog;
 mod budget;
 pub mod clock;
 mod connection;
@@ -15,14 +16,16 @@ mod request;
 mod run;
 mod simulate;
 pub mod socket;
+mod spin;
 pub mod tcp_info;
 pub mod threads;
 pub mod timers;
 mod worker;
 
 pub use control::{Control, Progress};
-pub use host::usable_cpus;
+pub use host::{Cpus, usable_cpus};
 pub use limits::{LimitError, raise_descriptor_limit};
 pub use prepare::{PrepareError, Prepared, prepare};
 pub use run::RunError;
 pub use simulate::simulate;
+pub use spin::Spinner;

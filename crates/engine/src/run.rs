@@ -1,15 +1,16 @@
 //! The course of a run: workers started, the common window published, results merged.
 
 use std::io;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brunt_load::{Reuse, share};
+use brunt_load::{LoadModel, Reuse, Schedule, Stage, share};
 use brunt_measure::{
-    Backend as BackendName, HostUse, LoadDescription, Once, Recording, Run, RunEdges, Wall, Window,
+    Backend as BackendName, HostUse, Latencies, LoadDescription, ModelDescription, Once, Run,
+    RunEdges, ScheduleDescription, StageDescription, Wall, Window,
 };
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ use crate::host::{self, CpuUse};
 use crate::prepare::Prepared;
 use crate::simulate;
 use crate::threads;
-use crate::worker::{Finished, NOTICE_NS, Task, Worker};
+use crate::worker::{Finished, NOTICE_NS, Pace, Task, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
@@ -199,22 +200,63 @@ impl Prepared {
         control: &Arc<Control>,
     ) -> Task {
         let plan = &self.plan;
+        let workers = plan.workers.get();
         Task {
             worker,
             peer: self.peer.clone(),
             sources: self.sources.clone(),
-            connections: share(plan.connections.get(), plan.workers.get(), worker),
+            pace: self.pace(worker),
+            connections: share(plan.connections.get(), workers, worker),
             pipeline: plan.pipeline.get(),
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => u64::MAX,
                 Reuse::Requests(count) => count.get(),
             },
             request: Arc::clone(&self.request),
+            think_time_ns: plan.think_time_ns,
+            stamps_every: plan.stamps.every(),
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
             control: Arc::clone(control),
+        }
+    }
+
+    /// The schedule with the warm-up before it, as it counts from the start of load.
+    fn schedule(&self) -> Option<Schedule> {
+        let schedule = self.plan.model.schedule()?;
+        Some(schedule.clone().after(self.plan.warmup_ns))
+    }
+
+    fn pace(&self, worker: u32) -> Pace {
+        let plan = &self.plan;
+        let workers = plan.workers.get();
+        let arrivals = |schedule: &Schedule| {
+            let schedule = schedule.clone().after(plan.warmup_ns);
+            schedule.arrivals(worker, workers)
+        };
+        match &plan.model {
+            LoadModel::Closed { connect_per_s } => Pace::Closed {
+                connect_gap_ns: connect_per_s
+                    .map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s),
+            },
+            LoadModel::Open {
+                schedule,
+                connections_max,
+                queue_max,
+            } => Pace::Open {
+                arrivals: arrivals(schedule),
+                connections_max: share(connections_max.get(), workers, worker),
+                queue_max: share(queue_max.get(), workers, worker).max(1),
+            },
+            LoadModel::Sessions {
+                schedule,
+                queue_max,
+            } => Pace::Sessions {
+                arrivals: arrivals(schedule),
+                queue_max: share(queue_max.get(), workers, worker).max(1),
+            },
         }
     }
 
@@ -235,6 +277,7 @@ impl Prepared {
         if let Some(end_ns) = early_end_ns {
             window.end_ns = end_ns.max(window.start_ns);
         }
+        let load_ns = edges.warmup_start.get().unwrap_or(window.start_ns);
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if self.plan.stop.duration_ns.is_some()
@@ -243,7 +286,7 @@ impl Prepared {
         {
             edges.measure_end_planned.set(planned_end_ns);
         }
-        let mut total = Recording::default();
+        let mut latencies = Latencies::default();
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
         for Ended { finished, cpu } in ended {
@@ -263,9 +306,7 @@ impl Prepared {
                 *lived = Once::at(window.end_ns.max(lived_from_ns));
             }
             drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
-            total.response.merge(&recording.response);
-            total.response_error.merge(&recording.response_error);
-            total.connect.merge(&recording.connect);
+            latencies.merge(&recording.latencies);
             workers.push(recording.record);
         }
         edges.drain_end.set(drain_end_ns);
@@ -283,7 +324,7 @@ impl Prepared {
         let mut run = Run {
             format: Run::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-            load: self.describe(conclusion.own_server),
+            load: self.describe(conclusion.own_server, load_ns, window),
             interrupted: control.is_interrupted(),
             window,
             edges,
@@ -296,9 +337,7 @@ impl Prepared {
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
             },
             limits: self.limits,
-            response: total.response,
-            response_error: total.response_error,
-            connect: total.connect,
+            latencies,
             workers,
             findings: Vec::new(),
         };
@@ -306,7 +345,7 @@ impl Prepared {
         run
     }
 
-    fn describe(&self, own_server: bool) -> LoadDescription {
+    fn describe(&self, own_server: bool, load_ns: u64, window: Window) -> LoadDescription {
         let plan = &self.plan;
         let keepalive = plan.reuse != Reuse::Requests(NonZeroU64::MIN);
         LoadDescription {
@@ -323,6 +362,7 @@ impl Prepared {
             protocol: "HTTP/1.1".to_owned(),
             method: plan.request.method.clone(),
             request_bytes: self.request.bytes(!keepalive) as u64,
+            model: self.describe_model(load_ns, window),
             connections: plan.connections.get(),
             workers: plan.workers.get(),
             pipeline: plan.pipeline.get(),
@@ -331,6 +371,8 @@ impl Prepared {
                 Reuse::Unlimited => None,
                 Reuse::Requests(count) => Some(count.get()),
             },
+            think_time_ns: plan.think_time_ns,
+            stamps_every: plan.stamps.every().map(NonZeroU32::get),
             duration_ns: plan.stop.duration_ns,
             requests: plan.stop.requests,
             warmup_ns: plan.warmup_ns,
@@ -347,6 +389,50 @@ impl Prepared {
             oversubscribed: plan.oversubscribe,
             own_server,
         }
+    }
+}
+
+impl Prepared {
+    fn describe_model(&self, load_ns: u64, window: Window) -> ModelDescription {
+        let describe = |queue_max: NonZeroU32, typed: &Schedule| {
+            let expected = self.schedule().map_or(0.0, |schedule| {
+                schedule.expected(window.start_ns - load_ns, window.end_ns - load_ns)
+            });
+            ScheduleDescription {
+                process: typed.process().name().to_owned(),
+                seed: typed.seed(),
+                stages: typed.stages().iter().map(describe_stage).collect(),
+                expected,
+                queue_max: queue_max.get(),
+            }
+        };
+        match &self.plan.model {
+            LoadModel::Closed { connect_per_s } => ModelDescription::Closed {
+                connect_per_s: *connect_per_s,
+            },
+            LoadModel::Open {
+                schedule,
+                connections_max,
+                queue_max,
+            } => ModelDescription::Open {
+                schedule: describe(*queue_max, schedule),
+                connections_max: connections_max.get(),
+            },
+            LoadModel::Sessions {
+                schedule,
+                queue_max,
+            } => ModelDescription::Sessions {
+                schedule: describe(*queue_max, schedule),
+            },
+        }
+    }
+}
+
+fn describe_stage(stage: &Stage) -> StageDescription {
+    StageDescription {
+        duration_ns: stage.duration_ns,
+        from_per_s: stage.from_per_s,
+        to_per_s: stage.to_per_s,
     }
 }
 
@@ -428,7 +514,7 @@ fn work<B: Backend>(
     window_shift_ns: u64,
     make: fn(u32) -> io::Result<B>,
 ) -> io::Result<Option<Ended>> {
-    precise_timers();
+    threads::precise_timers();
     let mut worker = make(task.connections).map(|backend| Worker::new(backend, task));
     let outcome = match &mut worker {
         Ok(worker) => worker.set_up(),
@@ -447,13 +533,6 @@ fn work<B: Backend>(
         finished,
         cpu: CpuUse::of_thread().unwrap_or_default(),
     }))
-}
-
-/// Sleeps end when they should, and not up to 50 µs later.
-fn precise_timers() {
-    let slack_ns = NonZeroU64::MIN;
-    // Without it brunt is only a little later.
-    let _ = rustix::thread::set_current_timer_slack(Some(slack_ns));
 }
 
 /// Watches the run from the start of load until all workers are done: reads the process's CPU at

@@ -8,6 +8,6 @@ mod target;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
-pub use plan::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop};
+pub use plan::{BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop};
 pub use share::share;
 pub use target::{Target, TargetError};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::Target;
+use crate::{Schedule, Target};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,82 @@ pub enum Reuse {
     Requests(NonZeroU64),
 }
 
+/// What makes a request due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadModel {
+    /// A reply: each connection sends its next request when one is in.
+    Closed {
+        /// Connections that set-up opens per second, all workers together; absent: no limit.
+        connect_per_s: Option<f64>,
+    },
+    /// A schedule of requests. `Plan::connections` are held, and each request takes a free one.
+    Open {
+        /// When requests are due, all workers together.
+        schedule: Schedule,
+        /// Connections that there may be, when none of those held is free; all workers together,
+        /// not under `Plan::connections`.
+        connections_max: NonZeroU32,
+        /// Requests that may wait for a free connection, all workers together.
+        queue_max: NonZeroU32,
+    },
+    /// A schedule of connections. Each carries the requests that `Plan::reuse` allows, one after
+    /// the other. At most `Plan::connections` are open at once.
+    Sessions {
+        /// When connections are due, all workers together.
+        schedule: Schedule,
+        /// Connections due that may wait for their turn, all workers together.
+        queue_max: NonZeroU32,
+    },
+}
+
+impl LoadModel {
+    /// The schedule, where there is one.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { schedule, .. } | Self::Sessions { schedule, .. } => Some(schedule),
+        }
+    }
+}
+
+/// On which connections the kernel notes when bytes arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stamps {
+    /// On one in [`Stamps::SAMPLE_EVERY`].
+    #[default]
+    Sampled,
+    /// On all.
+    Full,
+    /// On none.
+    Off,
+}
+
+impl Stamps {
+    /// One connection in this many is in the sample.
+    pub const SAMPLE_EVERY: NonZeroU32 = NonZeroU32::MIN.saturating_add(15);
+
+    /// One connection in this many is stamped; absent: none.
+    pub fn every(self) -> Option<NonZeroU32> {
+        match self {
+            Self::Sampled => Some(Self::SAMPLE_EVERY),
+            Self::Full => Some(NonZeroU32::MIN),
+            Self::Off => None,
+        }
+    }
+}
+
+/// Whether a worker that waits polls instead of sleeping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spin {
+    /// With a schedule, where CPUs are to spare.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
 /// Disturbances of brunt itself, for tests of its own checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -57,13 +133,15 @@ pub struct Faults {
     pub window_shift: Option<(u32, u64)>,
 }
 
-/// A closed-loop run over HTTP/1.1.
+/// A run over HTTP/1.1.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The server under test.
     pub target: Target,
     /// What is sent.
     pub request: RequestSpec,
+    /// What makes a request due.
+    pub model: LoadModel,
     /// Connections held at once, all workers together.
     pub connections: NonZeroU32,
     /// Worker threads; at most `connections`.
@@ -72,11 +150,15 @@ pub struct Plan {
     pub pipeline: NonZeroU32,
     /// When connections are replaced.
     pub reuse: Reuse,
+    /// From a reply to the next request on its connection, nanoseconds; not with a schedule of
+    /// requests.
+    pub think_time_ns: u64,
     /// When the run ends.
     pub stop: Stop,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
-    /// Limit of one request from its send to the end of its reply, nanoseconds.
+    /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
+    /// schedule of requests, else from its send.
     pub timeout_ns: u64,
     /// Limit of one connection attempt, nanoseconds.
     pub connect_timeout_ns: u64,
@@ -86,6 +168,10 @@ pub struct Plan {
     pub backend: BackendChoice,
     /// Local addresses to connect from; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
+    /// On which connections the kernel's receive time stamps are taken.
+    pub stamps: Stamps,
+    /// Whether workers poll while they wait.
+    pub spin: Spin,
     /// Allows more workers than usable CPUs.
     pub oversubscribe: bool,
     /// Disturbances of brunt itself.

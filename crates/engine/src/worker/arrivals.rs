@@ -1,0 +1,186 @@
+//! Planned arrivals: taken in when they are due, given to what is free, or kept waiting.
+
+use brunt_measure::{Issue, Skip};
+
+use super::{Mode, Pacing, Worker};
+use crate::backend::{Backend, Slot};
+use crate::backlog::Backlog;
+use crate::connection::State;
+
+impl<B: Backend> Worker<B> {
+    /// The load begins.
+    pub(super) fn begin(&mut self, load_ns: u64) {
+        if let Some(backlog) = self.backlog() {
+            backlog.start(load_ns);
+        }
+        for slot in (0..self.connections.len() as u32).map(Slot) {
+            match self.pacing {
+                Pacing::Closed => {
+                    let now_ns = self.backend.now_ns();
+                    self.feed(slot, now_ns);
+                }
+                Pacing::Open(_) | Pacing::Sessions(_) => self.offer(slot),
+            }
+        }
+    }
+
+    pub(super) fn backlog(&mut self) -> Option<&mut Backlog> {
+        match &mut self.pacing {
+            Pacing::Closed => None,
+            Pacing::Open(backlog) | Pacing::Sessions(backlog) => Some(backlog),
+        }
+    }
+
+    /// When the next arrival is due, `u64::MAX` for never.
+    pub(super) fn next_arrival_ns(&self) -> u64 {
+        match &self.pacing {
+            Pacing::Closed => u64::MAX,
+            Pacing::Open(backlog) | Pacing::Sessions(backlog) => backlog.next_ns(),
+        }
+    }
+
+    /// How many arrivals wait.
+    pub(super) fn waiting(&self) -> usize {
+        match &self.pacing {
+            Pacing::Closed => 0,
+            Pacing::Open(backlog) | Pacing::Sessions(backlog) => backlog.waiting(),
+        }
+    }
+
+    /// Takes in the arrivals that have come due.
+    pub(super) fn admit(&mut self, now_ns: u64) {
+        let before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
+        while let Some(due_ns) = self
+            .backlog()
+            .and_then(|backlog| backlog.take_before(before_ns))
+        {
+            if matches!(self.pacing, Pacing::Open(_)) && self.draw(due_ns, 1) == 0 {
+                if let Some(backlog) = self.backlog() {
+                    backlog.stop();
+                }
+                return;
+            }
+            self.recorder.arrival_planned(due_ns);
+            let free = if self.waiting() == 0 {
+                self.take_free()
+            } else {
+                None
+            };
+            match free {
+                Some(slot) => self.start(slot, due_ns, false),
+                None => self.keep_waiting(due_ns, now_ns),
+            }
+        }
+    }
+
+    /// Gives the arrivals that wait to what is free.
+    pub(super) fn serve(&mut self, now_ns: u64) {
+        self.expire(now_ns);
+        while self.waiting() > 0
+            && let Some(slot) = self.take_free()
+            && let Some(due_ns) = self.backlog().and_then(Backlog::pop)
+        {
+            self.start(slot, due_ns, true);
+        }
+    }
+
+    /// Drops the arrivals that have waited for as long as the time-out.
+    pub(super) fn expire(&mut self, now_ns: u64) {
+        let timeout_ns = self.task.timeout_ns;
+        while let Some(backlog) = self.backlog()
+            && let Some(due_ns) = backlog.front()
+            && now_ns.saturating_sub(due_ns) >= timeout_ns
+        {
+            backlog.pop();
+            self.progress.failures += 1;
+            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Late);
+        }
+    }
+
+    /// Lets arrivals find the slot, if it is free for one.
+    pub(super) fn offer(&mut self, slot: Slot) {
+        if self.is_free(slot) && !self.connections[slot.0 as usize].is_offered {
+            self.connections[slot.0 as usize].is_offered = true;
+            self.free.push_back(slot);
+        }
+    }
+
+    fn is_free(&self, slot: Slot) -> bool {
+        let connection = &self.connections[slot.0 as usize];
+        match self.pacing {
+            Pacing::Closed => false,
+            Pacing::Open(_) => {
+                connection.state == State::Open
+                    && !connection.sending
+                    && connection.under_way < self.task.pipeline
+                    && connection.requests_left > 0
+            }
+            Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),
+        }
+    }
+
+    fn take_free(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.free.pop_front() {
+            self.connections[slot.0 as usize].is_offered = false;
+            if self.is_free(slot) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Sends what was due at `due_ns`, or opens it if it is a connection.
+    fn start(&mut self, slot: Slot, due_ns: u64, waited: bool) {
+        let now_ns = self.backend.now_ns();
+        let connection = &mut self.connections[slot.0 as usize];
+        let available_ns = due_ns.max(connection.free_ns);
+        self.recorder.arrival_sent(due_ns, waited);
+        self.recorder
+            .lag(due_ns, now_ns.saturating_sub(available_ns));
+        if matches!(self.pacing, Pacing::Open(_)) {
+            let issue = Issue {
+                due_ns,
+                sent_ns: now_ns,
+            };
+            self.send(slot, issue, 1);
+        } else {
+            connection.session_due_ns = Some(due_ns);
+            self.open(slot, now_ns);
+        }
+    }
+
+    fn keep_waiting(&mut self, due_ns: u64, now_ns: u64) {
+        let window_end_ns = self.window_end_ns;
+        let Some(backlog) = self.backlog() else {
+            return;
+        };
+        if backlog.push(due_ns) {
+            let waiting = backlog.waiting() as u64;
+            self.recorder.waiting(now_ns, waiting);
+            self.grow(now_ns);
+        } else {
+            // It will have had no reply by the end of the window, where that is known.
+            let until_ns = if window_end_ns == u64::MAX {
+                now_ns
+            } else {
+                window_end_ns
+            };
+            self.progress.failures += 1;
+            self.recorder.arrival_skipped(due_ns, until_ns, Skip::Full);
+        }
+    }
+
+    /// Opens a further connection, where that is allowed and more arrivals wait than connections
+    /// are being opened.
+    fn grow(&mut self, now_ns: u64) {
+        let may_grow = matches!(self.pacing, Pacing::Open(_))
+            && self.mode == Mode::Load
+            && (self.slots_used as usize) < self.connections.len()
+            && (self.opening as usize) < self.waiting();
+        if may_grow {
+            let slot = Slot(self.slots_used);
+            self.slots_used += 1;
+            self.open(slot, now_ns);
+        }
+    }
+}

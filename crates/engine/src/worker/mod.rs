@@ -1,0 +1,400 @@
+//! The worker loop over HTTP/1.1: one thread's connections, from the first connection attempt to
+//! the end of drain.
+
+mod arrivals;
+mod connections;
+mod requests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use brunt_load::Arrivals;
+use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, Skip};
+use brunt_proto::http1::Limits;
+
+use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
+use crate::backlog::Backlog;
+use crate::budget::Budget;
+use crate::connection::{Connection, State};
+use crate::control::{Control, Progress};
+use crate::failure;
+use crate::gate::Start;
+use crate::request::EncodedRequest;
+use crate::timers::Timers;
+
+/// Longest sleep: a worker notices an interrupt within this time.
+pub(crate) const NOTICE_NS: u64 = 50_000_000;
+/// Connection attempts under way at once during set-up, per worker: more would only overflow the
+/// server's accept queue.
+const OPENING_MAX: u32 = 128;
+/// The kernel's account is read for one connection in this many, and this many in all.
+const SAMPLE_EVERY: usize = 64;
+const SAMPLE_MAX: u32 = 16;
+
+/// What makes requests due, as far as one worker is concerned.
+#[derive(Clone, Debug)]
+pub(crate) enum Pace {
+    /// Replies.
+    Closed {
+        /// Set-up opens a connection every so many nanoseconds; 0: as fast as it can.
+        connect_gap_ns: f64,
+    },
+    /// Planned instants of requests.
+    Open {
+        arrivals: Arrivals,
+        connections_max: u32,
+        queue_max: u32,
+    },
+    /// Planned instants of connections.
+    Sessions { arrivals: Arrivals, queue_max: u32 },
+}
+
+/// What one worker is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) worker: u32,
+    pub(crate) peer: Peer,
+    /// Local addresses, used in turn; empty lets the kernel choose.
+    pub(crate) sources: Vec<SocketAddr>,
+    pub(crate) pace: Pace,
+    /// Connections to hold; with planned connections, most at once.
+    pub(crate) connections: u32,
+    pub(crate) pipeline: u32,
+    /// Requests after which a connection is replaced.
+    pub(crate) requests_per_connection: u64,
+    pub(crate) request: Arc<EncodedRequest>,
+    pub(crate) think_time_ns: u64,
+    /// One connection in this many is stamped by the kernel.
+    pub(crate) stamps_every: Option<NonZeroU32>,
+    pub(crate) timeout_ns: u64,
+    pub(crate) connect_timeout_ns: u64,
+    pub(crate) drain_limit_ns: u64,
+    /// The requests of a run by count.
+    pub(crate) budget: Option<Arc<Budget>>,
+    pub(crate) control: Arc<Control>,
+}
+
+/// What a worker leaves behind.
+pub(crate) struct Finished {
+    pub(crate) recorder: Recorder,
+    /// When the last request was answered or failed, 0 for none.
+    pub(crate) last_done_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Connections are opened; nothing is sent.
+    Setup,
+    /// Requests are sent.
+    Load,
+    /// What is under way is waited for; nothing is sent, nothing is opened.
+    Drain,
+}
+
+/// The pace with its state.
+#[derive(Debug)]
+enum Pacing {
+    Closed,
+    Open(Backlog),
+    Sessions(Backlog),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    slot: Slot,
+    at_ns: u64,
+}
+
+/// One worker: the owner of everything that its thread touches.
+pub(crate) struct Worker<B> {
+    backend: B,
+    task: Task,
+    recorder: Recorder,
+    limits: Limits,
+    payload: PayloadId,
+    pacing: Pacing,
+    connections: Vec<Connection>,
+    /// Slots that set-up opens, and those opened since because none was free.
+    slots_used: u32,
+    /// What an arrival may take, longest free first: open connections with room, or with planned
+    /// connections empty slots. Some may have ceased to be free.
+    free: VecDeque<Slot>,
+    /// `pipeline` places per connection: its requests under way.
+    issues: Vec<Issue>,
+    deadlines: Timers<Deadline>,
+    mode: Mode,
+    /// Connection attempts so far.
+    attempts: u32,
+    /// Of these, under way.
+    opening: u32,
+    unsettled: u32,
+    under_way: u64,
+    /// Requests drawn from the budget and not yet sent.
+    quota: u64,
+    window_end_ns: u64,
+    measure_from_ns: u64,
+    last_done_ns: u64,
+    /// Since when no connection is open.
+    dark_since_ns: Option<u64>,
+    progress: Progress,
+}
+
+impl<B: Backend> Worker<B> {
+    pub(crate) fn new(mut backend: B, task: Task) -> Self {
+        let payload = backend.add_payload(task.request.payload(task.pipeline));
+        backend.set_stamps(task.stamps_every);
+        let (pacing, held, slots) = match &task.pace {
+            Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
+            Pace::Open {
+                arrivals,
+                connections_max,
+                queue_max,
+            } => {
+                let backlog = Backlog::new(arrivals.clone(), *queue_max);
+                (Pacing::Open(backlog), task.connections, *connections_max)
+            }
+            Pace::Sessions {
+                arrivals,
+                queue_max,
+            } => {
+                let backlog = Backlog::new(arrivals.clone(), *queue_max);
+                (Pacing::Sessions(backlog), 0, task.connections)
+            }
+        };
+        let mut recorder = Recorder::new(task.worker, held, slots);
+        if matches!(pacing, Pacing::Open(_)) {
+            recorder.plan_requests();
+        }
+        recorder.record().edges.started.set(backend.now_ns());
+        let connections = (0..slots)
+            .map(|slot| Connection::new(slot < held))
+            .collect();
+        let issues = vec![Issue::default(); slots as usize * task.pipeline as usize];
+        Self {
+            recorder,
+            limits: Limits::default(),
+            payload,
+            pacing,
+            connections,
+            slots_used: held,
+            free: VecDeque::new(),
+            issues,
+            deadlines: Timers::default(),
+            mode: Mode::Setup,
+            attempts: 0,
+            opening: 0,
+            unsettled: held,
+            under_way: 0,
+            quota: 0,
+            window_end_ns: u64::MAX,
+            measure_from_ns: u64::MAX,
+            last_done_ns: 0,
+            dark_since_ns: None,
+            progress: Progress::default(),
+            backend,
+            task,
+        }
+    }
+
+    /// Opens the connections. Returns when each is open or has failed often enough.
+    pub(crate) fn set_up(&mut self) -> io::Result<()> {
+        let gap_ns = match self.task.pace {
+            Pace::Closed { connect_gap_ns } => connect_gap_ns,
+            Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
+        };
+        let from_ns = self.backend.now_ns();
+        let mut next = 0;
+        while self.unsettled > 0 && !self.task.control.is_aborted() {
+            let mut due_ns = u64::MAX;
+            while next < self.slots_used && self.opening < OPENING_MAX {
+                let now_ns = self.backend.now_ns();
+                due_ns = from_ns.saturating_add((gap_ns * f64::from(next)) as u64);
+                if now_ns < due_ns {
+                    break;
+                }
+                self.open(Slot(next), now_ns);
+                next += 1;
+                due_ns = u64::MAX;
+            }
+            self.turn(due_ns)?;
+        }
+        self.recorder
+            .record()
+            .edges
+            .ready
+            .set(self.backend.now_ns());
+        Ok(())
+    }
+
+    /// Sends, measures and drains, as the common start says.
+    pub(crate) fn run(mut self, start: Start) -> io::Result<Finished> {
+        let window = start.window;
+        self.recorder.set_window(window);
+        (self.measure_from_ns, self.window_end_ns) = (window.start_ns, window.end_ns);
+        let lived_from_ns = self.backend.now_ns();
+        while self.backend.now_ns() < start.load_ns {
+            self.turn(start.load_ns)?;
+        }
+        self.mode = Mode::Load;
+        self.begin(start.load_ns);
+        while self.goes_on() {
+            self.turn(self.window_end_ns)?;
+        }
+        let left_ns = self.backend.now_ns();
+        self.drain()?;
+        self.recorder
+            .record()
+            .edges
+            .window_start
+            .set(window.start_ns.max(lived_from_ns));
+        self.recorder
+            .record()
+            .edges
+            .window_end
+            .set(self.window_end_ns.min(left_ns));
+        self.recorder.record().unsent = self.quota;
+        Ok(Finished {
+            recorder: self.recorder,
+            last_done_ns: self.last_done_ns,
+        })
+    }
+
+    /// Whether the window is still open for this worker, and there is something left to do.
+    fn goes_on(&mut self) -> bool {
+        if self.task.control.is_aborted() {
+            return false;
+        }
+        let now_ns = self.backend.now_ns();
+        let end_ns = self.task.control.end_ns();
+        if end_ns < self.window_end_ns {
+            self.window_end_ns = end_ns;
+            self.recorder.end_window_at(end_ns);
+        }
+        if now_ns >= self.window_end_ns {
+            return false;
+        }
+        match &self.task.budget {
+            Some(budget) if now_ns >= self.measure_from_ns => {
+                let exhausted = self.quota == 0 && budget.left() == 0;
+                let dark = self
+                    .dark_since_ns
+                    .is_some_and(|since_ns| now_ns - since_ns > self.task.timeout_ns);
+                !(exhausted && self.under_way == 0 && self.waiting() == 0 || dark)
+            }
+            _ => true,
+        }
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        let now_ns = self.backend.now_ns();
+        // What was due in the window belongs to it, however late this worker is.
+        self.admit(now_ns);
+        if let Some(backlog) = self.backlog() {
+            backlog.stop();
+        }
+        self.mode = Mode::Drain;
+        let from_ns = self.window_end_ns.min(now_ns);
+        let limit_ns = from_ns.saturating_add(self.task.drain_limit_ns);
+        // Planned requests that wait are still sent; planned connections are no longer opened.
+        let sends = matches!(self.pacing, Pacing::Open(_));
+        while (self.under_way > 0 || sends && self.waiting() > 0)
+            && self.backend.now_ns() < limit_ns
+            && !self.task.control.is_aborted()
+        {
+            self.turn(limit_ns)?;
+        }
+        let now_ns = self.backend.now_ns();
+        self.take_kernel_sample();
+        for index in 0..self.connections.len() {
+            let mut discarded = self.connections[index].parser.pending_bytes();
+            while let Some(issue) = self.pop_issue(index) {
+                self.recorder
+                    .censored(issue, now_ns, std::mem::take(&mut discarded));
+            }
+        }
+        while let Some(due_ns) = self.backlog().and_then(Backlog::pop) {
+            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Unsent);
+        }
+        let stamps_clamped = self.backend.stamps_clamped();
+        let record = self.recorder.record();
+        record.stamps_clamped += stamps_clamped;
+        record.edges.drained.set(now_ns);
+        Ok(())
+    }
+
+    /// One turn of the loop: hand over, wait, take what came, see to what is due.
+    fn turn(&mut self, until_ns: u64) -> io::Result<()> {
+        let notice_ns = self.backend.now_ns() + NOTICE_NS;
+        let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
+        let wake_ns = until_ns
+            .min(notice_ns)
+            .min(due_ns)
+            .min(self.next_arrival_ns());
+        self.backend.wait(Some(wake_ns))?;
+        while let Some(event) = self.backend.next_event() {
+            self.handle(event);
+        }
+        let now_ns = self.backend.now_ns();
+        while let Some(deadline) = self.deadlines.pop_due(now_ns) {
+            self.fall_due(deadline, now_ns);
+        }
+        self.admit(now_ns);
+        self.expire(now_ns);
+        self.progress.live = u64::from(self.recorder.live());
+        self.task.control.show(self.task.worker, self.progress);
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event) {
+        let now_ns = self.backend.now_ns();
+        if now_ns >= self.next_arrival_ns() {
+            // A long batch of events must not hold up what has come due meanwhile.
+            self.admit(now_ns);
+        }
+        match event {
+            Event::Received(slot) => self.receive(slot, now_ns),
+            Event::Sent(slot) => self.sent(slot, now_ns),
+            Event::Connected(slot) => self.connected(slot, now_ns),
+            Event::ConnectFailed(slot, errno) => {
+                self.backend.close(slot);
+                self.attempt_failed(slot, now_ns, failure::of_connect(errno));
+            }
+            Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
+                self.broken(
+                    slot,
+                    now_ns,
+                    failure::of_socket(errno),
+                    FailureKind::IdleReset,
+                );
+            }
+            Event::Ended(slot) => self.ended(slot, now_ns),
+            // A client offers no slots to accept into.
+            Event::Accepted(_) | Event::AcceptFailed(..) => {}
+        }
+    }
+
+    fn take_kernel_sample(&mut self) {
+        let mut sample = KernelSample::default();
+        for (index, connection) in self.connections.iter().enumerate().step_by(SAMPLE_EVERY) {
+            // Only connections at rest: bytes of a reply under way may be anywhere between the
+            // kernel and here.
+            let at_rest = connection.state == State::Open && connection.under_way == 0;
+            if !at_rest || sample.connections == SAMPLE_MAX {
+                continue;
+            }
+            let Some(info) = self.backend.tcp_info(Slot(index as u32)) else {
+                continue;
+            };
+            sample.merge(&KernelSample {
+                connections: 1,
+                kernel_bytes_received: info.bytes_received,
+                own_bytes_received: connection.received_bytes + info.bytes_unread,
+                min_rtt_ns: info.min_rtt_ns,
+            });
+        }
+        self.recorder.record().kernel = sample;
+    }
+}
