@@ -5,3 +5,4 @@ mod counts;
 mod failures;
 mod phases;
 mod simulation;
+mod stamps;

@@ -1,0 +1,522 @@
+//! Kernel receive time stamps and hand-over times, through the `Backend` trait, and polling.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::num::NonZeroU32;
+use std::os::unix::net::UnixListener;
+
+use brunt_engine::backend::epoll::Epoll;
+use brunt_engine::backend::sim::{
+    Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings,
+};
+use brunt_engine::backend::uring::Uring;
+use brunt_engine::backend::{Backend, Event, HandOver, Outgoing, Peer, Slot};
+use brunt_engine::{clock, threads};
+
+use crate::common::{MS, S, US};
+
+/// On what the cases about sockets run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kernel {
+    Uring,
+    Epoll,
+}
+
+macro_rules! on_both {
+    ($($case:ident),+ $(,)?) => {
+        mod uring {
+            $(#[test] fn $case() { super::$case(super::Kernel::Uring) })+
+        }
+        mod epoll {
+            $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
+        }
+    };
+}
+
+on_both! {
+    stamps_lie_between_the_send_of_the_peer_and_our_receive,
+    bytes_that_waited_are_stamped_with_their_arrival,
+    only_stamped_slots_have_stamps,
+    unix_sockets_have_none,
+    large_replies_arrive_intact,
+    more_bytes_than_buffers_arrive,
+    ends_and_resets_are_seen,
+    a_hand_over_ends_before_the_wait,
+    polling_misses_nothing,
+    slots_far_apart_are_stamped,
+}
+
+/// How long anything may take that is sure to come.
+const LIMIT_NS: u64 = 30 * S;
+/// How exactly wall time is known on the run's clock, with room for a machine that is busy.
+const OFFSET_NS: u64 = MS / 2;
+/// Exchanges before the first stamp: the kernel takes none until it has patched its own code.
+const UNSTAMPED_MAX: u32 = 2_000;
+
+/// A backend and a listening socket.
+struct Rig {
+    backend: Box<dyn Backend>,
+    listener: TcpListener,
+}
+
+impl Rig {
+    fn new(kernel: Kernel, every: u32) -> Self {
+        Self {
+            backend: backend(kernel, every),
+            listener: TcpListener::bind("127.0.0.1:0").expect("a port"),
+        }
+    }
+
+    /// Connects a slot; gives the other side.
+    fn connect(&mut self, slot: Slot) -> TcpStream {
+        let address = self.listener.local_addr().expect("an address");
+        let opened = self.backend.open(slot, &Peer::Tcp(address), None);
+        opened.expect("a connection attempt");
+        assert_eq!(self.event(), Event::Connected(slot));
+        let (peer, _) = self.listener.accept().expect("a connection");
+        peer.set_nodelay(true).expect("an option");
+        peer
+    }
+
+    /// The next event.
+    fn event(&mut self) -> Event {
+        event(&mut *self.backend, Some(S))
+    }
+
+    /// Has the peer write until the kernel stamps what it writes.
+    fn until_stamped(&mut self, slot: Slot, peer: &mut TcpStream) {
+        for _ in 0..UNSTAMPED_MAX {
+            peer.write_all(b"x").expect("a write");
+            assert_eq!(self.event(), Event::Received(slot));
+            if self.backend.received_stamp_ns().is_some() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("the kernel gives no stamps");
+    }
+}
+
+fn backend(kernel: Kernel, every: u32) -> Box<dyn Backend> {
+    let mut backend: Box<dyn Backend> = match kernel {
+        Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
+        Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
+    };
+    backend.set_stamps(NonZeroU32::new(every));
+    backend
+}
+
+/// The next event; each wait for it is at most `wait_ns`, or a poll.
+fn event(backend: &mut dyn Backend, wait_ns: Option<u64>) -> Event {
+    let limit_ns = clock::now_ns() + LIMIT_NS;
+    loop {
+        if let Some(event) = backend.next_event() {
+            return event;
+        }
+        let now_ns = clock::now_ns();
+        assert!(now_ns < limit_ns, "nothing happens");
+        let until_ns = wait_ns.map_or(0, |wait_ns| now_ns + wait_ns);
+        backend.wait(Some(until_ns)).expect("a backend");
+    }
+}
+
+fn stamps_lie_between_the_send_of_the_peer_and_our_receive(kernel: Kernel) {
+    let mut rig = Rig::new(kernel, 1);
+    let slot = Slot(0);
+    let mut peer = rig.connect(slot);
+    rig.until_stamped(slot, &mut peer);
+    for _ in 0..100 {
+        let before_ns = clock::now_ns();
+        peer.write_all(b"hello").expect("a write");
+        assert_eq!(rig.event(), Event::Received(slot));
+        let stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
+        let now_ns = clock::now_ns();
+        assert_eq!(rig.backend.received(), b"hello");
+        assert!(
+            (before_ns.saturating_sub(OFFSET_NS)..=now_ns).contains(&stamp_ns),
+            "{before_ns} {stamp_ns} {now_ns}"
+        );
+    }
+    assert_eq!(rig.backend.stamps_clamped(), 0);
+}
+
+fn bytes_that_waited_are_stamped_with_their_arrival(kernel: Kernel) {
+    let mut rig = Rig::new(kernel, 1);
+    let slot = Slot(0);
+    let mut peer = rig.connect(slot);
+    rig.until_stamped(slot, &mut peer);
+    let before_ns = clock::now_ns();
+    peer.write_all(b"first, ").expect("a write");
+    threads::sleep(10 * MS);
+    let last_ns = clock::now_ns();
+    peer.write_all(b"last").expect("a write");
+    let written_ns = clock::now_ns();
+    threads::sleep(50 * MS);
+    let mut bytes = Vec::new();
+    let mut stamp_ns = 0;
+    while bytes.len() < 11 {
+        assert_eq!(rig.event(), Event::Received(slot));
+        stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
+        assert!(stamp_ns + OFFSET_NS > before_ns);
+        bytes.extend_from_slice(rig.backend.received());
+    }
+    assert_eq!(bytes, b"first, last");
+    // That of the last byte, and not that of the read.
+    assert!(stamp_ns + OFFSET_NS > last_ns, "{stamp_ns} {last_ns}");
+    assert!(stamp_ns < written_ns + 25 * MS, "{stamp_ns} {written_ns}");
+}
+
+fn only_stamped_slots_have_stamps(kernel: Kernel) {
+    for (every, stamped) in [(0, &[][..]), (1, &[0, 1, 2, 3, 4]), (2, &[0, 2, 4])] {
+        let mut rig = Rig::new(kernel, every);
+        let payload = rig.backend.add_payload(b"ping".to_vec());
+        // Connected the other way round, and each slot a second time.
+        for number in (0..5).rev().chain(0..5) {
+            let slot = Slot(number);
+            let mut peer = rig.connect(slot);
+            assert_eq!(rig.backend.handed_over(slot), None);
+            let is_stamped = stamped.contains(&number);
+            if is_stamped {
+                rig.until_stamped(slot, &mut peer);
+            }
+            peer.write_all(b"x").expect("a write");
+            assert_eq!(rig.event(), Event::Received(slot));
+            assert_eq!(rig.backend.received(), b"x");
+            assert_eq!(rig.backend.received_stamp_ns().is_some(), is_stamped);
+            let before_ns = clock::now_ns();
+            rig.backend.send(
+                slot,
+                Outgoing::Shared {
+                    payload,
+                    start: 0,
+                    end: 4,
+                },
+            );
+            assert_eq!(rig.event(), Event::Sent(slot));
+            assert_eq!(rig.backend.received_stamp_ns(), None);
+            rig.backend.wait(Some(0)).expect("a backend");
+            let after_ns = clock::now_ns();
+            let hand_over = rig.backend.handed_over(slot);
+            assert_eq!(hand_over.is_some(), is_stamped);
+            if let Some(HandOver { from_ns, to_ns }) = hand_over {
+                assert!(before_ns <= from_ns && from_ns <= to_ns && to_ns <= after_ns);
+            }
+            let mut bytes = [0; 4];
+            peer.read_exact(&mut bytes).expect("a request");
+            assert_eq!(&bytes, b"ping");
+            rig.backend.close(slot);
+        }
+    }
+}
+
+fn unix_sockets_have_none(kernel: Kernel) {
+    let name = format!("brunt-stamps-{kernel:?}-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let mut backend = backend(kernel, 1);
+    let opened = backend.open(Slot(0), &Peer::Unix(path.clone()), None);
+    opened.expect("a connection attempt");
+    assert_eq!(event(&mut *backend, Some(S)), Event::Connected(Slot(0)));
+    let (mut peer, _) = listener.accept().expect("a connection");
+    std::fs::remove_file(&path).expect("the socket");
+    for _ in 0..10 {
+        peer.write_all(b"hello").expect("a write");
+        assert_eq!(event(&mut *backend, Some(S)), Event::Received(Slot(0)));
+        assert_eq!(backend.received(), b"hello");
+        assert_eq!(backend.received_stamp_ns(), None);
+    }
+    backend.send(Slot(0), Outgoing::Owned(b"ping".to_vec()));
+    assert_eq!(event(&mut *backend, Some(S)), Event::Sent(Slot(0)));
+    assert!(backend.handed_over(Slot(0)).is_some());
+    drop(peer);
+    let end = event(&mut *backend, Some(S));
+    // What the peer has not read makes its close a reset.
+    let reset = Event::ReceiveFailed(Slot(0), libc::ECONNRESET);
+    assert!(end == reset || end == Event::Ended(Slot(0)), "{end:?}");
+}
+
+/// Bytes that show where they belong.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u32)
+        .map(|at| (at ^ at >> 8 ^ at >> 16) as u8)
+        .collect()
+}
+
+fn large_replies_arrive_intact(kernel: Kernel) {
+    let expected = pattern(6 << 20);
+    let mut rig = Rig::new(kernel, 1);
+    let slot = Slot(0);
+    let mut peer = rig.connect(slot);
+    rig.until_stamped(slot, &mut peer);
+    let before_ns = clock::now_ns();
+    let bytes = expected.clone();
+    let writer = std::thread::spawn(move || peer.write_all(&bytes).expect("a write"));
+    let mut received = Vec::with_capacity(expected.len());
+    let mut latest_ns = before_ns.saturating_sub(OFFSET_NS);
+    loop {
+        match rig.event() {
+            Event::Received(_) => received.extend_from_slice(rig.backend.received()),
+            Event::Ended(_) => break,
+            other => panic!("{other:?}"),
+        }
+        let stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
+        assert!(stamp_ns + OFFSET_NS >= latest_ns, "{stamp_ns} {latest_ns}");
+        latest_ns = stamp_ns;
+    }
+    writer.join().expect("a writer");
+    assert_eq!(received.len(), expected.len());
+    assert!(received == expected);
+}
+
+fn more_bytes_than_buffers_arrive(kernel: Kernel) {
+    const CONNECTIONS: u32 = 24;
+    let expected = pattern(40_000);
+    let mut rig = Rig::new(kernel, 2);
+    let mut peers: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|number| rig.connect(Slot(number)))
+        .collect();
+    for peer in &mut peers {
+        peer.write_all(&expected).expect("a write");
+        peer.shutdown(Shutdown::Write).expect("an end");
+    }
+    let mut received = vec![Vec::new(); CONNECTIONS as usize];
+    let mut open = CONNECTIONS;
+    while open > 0 {
+        match rig.event() {
+            Event::Received(slot) => {
+                received[slot.0 as usize].extend_from_slice(rig.backend.received());
+            }
+            Event::Ended(_) => open -= 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(received.iter().all(|bytes| *bytes == expected));
+}
+
+fn ends_and_resets_are_seen(kernel: Kernel) {
+    let mut rig = Rig::new(kernel, 1);
+    let slot = Slot(0);
+    for _ in 0..10 {
+        let peer = rig.connect(slot);
+        drop(peer);
+        assert_eq!(rig.event(), Event::Ended(slot));
+        assert_eq!(rig.backend.received_stamp_ns(), None);
+        rig.backend.close(slot);
+        let mut peer = rig.connect(slot);
+        peer.write_all(b"last words").expect("a write");
+        drop(peer);
+        assert_eq!(rig.event(), Event::Received(slot));
+        assert_eq!(rig.backend.received(), b"last words");
+        assert_eq!(rig.event(), Event::Ended(slot));
+        rig.backend.close(slot);
+        let peer = rig.connect(slot);
+        let linger = Some(std::time::Duration::ZERO);
+        let socket = socket2::SockRef::from(&peer);
+        socket.set_linger(linger).expect("an option");
+        drop(peer);
+        let reset = Event::ReceiveFailed(slot, libc::ECONNRESET);
+        assert_eq!(rig.event(), reset);
+        rig.backend.close(slot);
+        // Bytes for a connection that was closed are nobody's.
+        let mut peer = rig.connect(slot);
+        peer.write_all(b"too late").expect("a write");
+        rig.backend.wait(Some(0)).expect("a backend");
+        rig.backend.close(slot);
+        assert_eq!(rig.backend.next_event(), None);
+    }
+}
+
+fn a_hand_over_ends_before_the_wait(kernel: Kernel) {
+    let mut rig = Rig::new(kernel, 1);
+    let slot = Slot(0);
+    let _peer = rig.connect(slot);
+    let before_ns = clock::now_ns();
+    rig.backend.send(slot, Outgoing::Owned(b"ping".to_vec()));
+    // Nothing comes back, and the sent bytes themselves are an event.
+    let until_ns = before_ns + 100 * MS;
+    while clock::now_ns() < until_ns {
+        rig.backend.wait(Some(until_ns)).expect("a backend");
+        while rig.backend.next_event().is_some() {}
+    }
+    let hand_over = rig.backend.handed_over(slot).expect("a hand-over");
+    assert!(before_ns <= hand_over.from_ns && hand_over.from_ns <= hand_over.to_ns);
+    assert!(hand_over.to_ns < until_ns, "{hand_over:?} {until_ns}");
+}
+
+fn polling_misses_nothing(kernel: Kernel) {
+    for every in [0, 1] {
+        let mut rig = Rig::new(kernel, every);
+        let slot = Slot(0);
+        let mut peer = rig.connect(slot);
+        let echo = std::thread::spawn(move || {
+            let mut byte = [0];
+            while peer.read_exact(&mut byte).is_ok() {
+                peer.write_all(&byte).expect("a write");
+            }
+        });
+        let payload = rig.backend.add_payload((0..=255).collect());
+        for round in 0..400_u32 {
+            // A poll as soon as it was sent, polls only, or waits.
+            let wait_ns = (round % 3 == 0).then_some(S);
+            let start = round % 256;
+            let end = start + 1;
+            let outgoing = Outgoing::Shared {
+                payload,
+                start,
+                end,
+            };
+            rig.backend.send(slot, outgoing);
+            let mut answered = false;
+            let mut sent = false;
+            while !answered || !sent {
+                match event(&mut *rig.backend, wait_ns) {
+                    Event::Sent(_) => sent = true,
+                    Event::Received(_) => {
+                        assert_eq!(rig.backend.received(), &[start as u8]);
+                        answered = true;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        rig.backend.close(slot);
+        drop(rig);
+        echo.join().expect("an echo");
+    }
+}
+
+fn slots_far_apart_are_stamped(kernel: Kernel) {
+    // On io_uring, slots of several rings.
+    let slots = [Slot(0), Slot(16_384), Slot(33_000)];
+    let mut rig = Rig::new(kernel, 8);
+    let mut peers = slots.map(|slot| rig.connect(slot));
+    for (slot, peer) in slots.iter().zip(&mut peers) {
+        rig.until_stamped(*slot, peer);
+    }
+    for _ in 0..20 {
+        for slot in slots {
+            rig.backend.send(slot, Outgoing::Owned(b"ping".to_vec()));
+        }
+        let mut sent = 0;
+        while sent < slots.len() {
+            assert!(matches!(rig.event(), Event::Sent(_)));
+            sent += 1;
+        }
+        for (&slot, peer) in slots.iter().zip(&mut peers).rev() {
+            let before_ns = clock::now_ns();
+            let mut bytes = [0; 4];
+            peer.read_exact(&mut bytes).expect("a request");
+            peer.write_all(&bytes).expect("a write");
+            // By polls alone.
+            assert_eq!(event(&mut *rig.backend, None), Event::Received(slot));
+            let stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
+            assert!(stamp_ns + OFFSET_NS >= before_ns);
+            let hand_over = rig.backend.handed_over(slot).expect("a hand-over");
+            assert!(hand_over.to_ns <= before_ns);
+        }
+    }
+}
+
+/// A simulated backend whose first slot is connected.
+fn sim(settings: &SimSettings) -> (Sim, SimHandle) {
+    let (mut sim, handle) = Sim::new(settings, 0, 0);
+    sim.set_stamps(NonZeroU32::new(2));
+    for number in 0..3 {
+        let peer = Peer::Tcp(([127, 0, 0, 1], 80).into());
+        let slot = Slot(number);
+        sim.open(slot, &peer, None).expect("a connection attempt");
+        sim.wait(None).expect("a simulation");
+        assert_eq!(sim.next_event(), Some(Event::Connected(slot)));
+    }
+    (sim, handle)
+}
+
+/// Sends a request, and takes its reply; gives the latest stamp, and how many bytes came.
+fn exchange(sim: &mut Sim, slot: Slot) -> (Option<u64>, usize) {
+    let request = b"GET / HTTP/1.1\r\nHost: simulated\r\n\r\n";
+    sim.send(slot, Outgoing::Owned(request.to_vec()));
+    let (mut stamp_ns, mut bytes) = (None, 0);
+    loop {
+        match sim.next_event() {
+            Some(Event::Received(_)) => {
+                assert!(stamp_ns <= sim.received_stamp_ns());
+                stamp_ns = sim.received_stamp_ns();
+                bytes += sim.received().len();
+            }
+            Some(_) => assert_eq!(sim.received_stamp_ns(), None),
+            None if bytes > 0 => return (stamp_ns, bytes),
+            None => sim.wait(None).expect("a simulation"),
+        }
+    }
+}
+
+#[test]
+fn simulated_stamps_are_exact_whenever_brunt_wakes_up() {
+    for late in [0, 50 * MS] {
+        let settings = SimSettings {
+            network_ns: 100 * US,
+            costs: Costs {
+                send_ns: 2 * US,
+                ..Costs::NONE
+            },
+            late_wake_ups: (late > 0).then_some(LateWakeUps {
+                probability: 1.0,
+                delay_ns: late,
+            }),
+            server: SimServer {
+                service: ServiceTime::Constant(MS),
+                ..SimServer::default()
+            },
+            ..SimSettings::new(1)
+        };
+        let (mut sim, handle) = sim(&settings);
+        for _ in 0..5 {
+            for slot in [Slot(0), Slot(2)] {
+                let from_ns = handle.now_ns();
+                let (stamp_ns, _) = exchange(&mut sim, slot);
+                let to_ns = from_ns + 2 * US;
+                assert_eq!(sim.handed_over(slot), Some(HandOver { from_ns, to_ns }));
+                let arrival_ns = to_ns + MS + 200 * US;
+                assert_eq!(stamp_ns, Some(arrival_ns));
+                assert!(handle.now_ns() >= arrival_ns + late);
+            }
+            assert_eq!(exchange(&mut sim, Slot(1)).0, None);
+            assert_eq!(sim.handed_over(Slot(1)), None);
+        }
+        sim.close(Slot(0));
+        let peer = Peer::Tcp(([127, 0, 0, 1], 80).into());
+        let opened = sim.open(Slot(0), &peer, None);
+        opened.expect("a connection attempt");
+        assert_eq!(sim.handed_over(Slot(0)), None);
+    }
+}
+
+#[test]
+fn a_simulated_read_is_stamped_with_its_last_piece() {
+    let settings = SimSettings {
+        network_ns: 100 * US,
+        costs: Costs::NONE,
+        late_wake_ups: Some(LateWakeUps {
+            probability: 0.5,
+            delay_ns: 300 * US,
+        }),
+        server: SimServer {
+            pieces_max: NonZeroU32::new(6).expect("at least one"),
+            piece_gap_ns: 100 * US,
+            ..SimServer::default()
+        },
+        ..SimSettings::new(7)
+    };
+    let (mut sim, handle) = sim(&settings);
+    let mut spread = 0;
+    for _ in 0..100 {
+        let from_ns = handle.now_ns();
+        let (stamp_ns, _) = exchange(&mut sim, Slot(0));
+        let stamp_ns = stamp_ns.expect("a stamp");
+        assert!((from_ns + 200 * US..=handle.now_ns()).contains(&stamp_ns));
+        spread += u32::from(stamp_ns > from_ns + 200 * US);
+        // Pieces that are still on their way belong to this reply.
+        while sim.wait(Some(handle.now_ns() + 10 * MS)).is_ok() && sim.next_event().is_some() {}
+    }
+    assert!(spread > 0);
+}
