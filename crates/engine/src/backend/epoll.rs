@@ -269,7 +269,8 @@ impl Epoll {
                 }
                 Ok((count, stamp)) => {
                     self.received = count;
-                    self.received_stamp_ns = stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
+                    self.received_stamp_ns =
+                        stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
                     Some(Event::Received(slot))
                 }
                 Err(Errno::AGAIN) => None,
