@@ -179,6 +179,17 @@ pub(crate) struct OutputArguments {
     pub(crate) verbose: bool,
 }
 
+/// The backend of the server, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServeBackendName {
+    /// io_uring where the kernel allows it, else epoll
+    Auto,
+    /// io_uring or nothing
+    Uring,
+    /// epoll
+    Epoll,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = serve_routes())]
 pub(crate) struct ServeArguments {
@@ -191,9 +202,13 @@ pub(crate) struct ServeArguments {
     /// Worker threads [default: one per usable CPU]
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) threads: Option<NonZeroU32>,
-    /// Kernel interface: auto, uring or epoll
+    /// Kernel interface
     #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub(crate) backend: BackendName,
+    pub(crate) backend: ServeBackendName,
+    /// Poll instead of sleeping while there are connections: delays are exact to about a
+    /// microsecond, and each worker uses a whole CPU
+    #[arg(long)]
+    pub(crate) spin: bool,
     /// Most connections at a time; further ones wait to be accepted
     #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
     pub(crate) connections_max: NonZeroU32,

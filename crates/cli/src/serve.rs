@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use brunt_engine::{raise_descriptor_limit, threads, usable_cpus};
 use brunt_load::BackendChoice;
 use brunt_server::{ListenAddress, Options};
 
-use crate::args::{BackendName, ServeArguments};
+use crate::args::{ServeArguments, ServeBackendName};
 use crate::signals;
 
 /// How often the signal flag is looked at.
@@ -29,18 +29,19 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         .or_else(|| NonZeroU32::new(usable_cpus()))
         .unwrap_or(NonZeroU32::MIN);
     options.backend = match arguments.backend {
-        BackendName::Auto => brunt_server::BackendChoice::Auto,
-        BackendName::Uring => brunt_server::BackendChoice::Uring,
-        BackendName::Epoll => brunt_server::BackendChoice::Epoll,
-        BackendName::Sim => bail!("the server has no simulated backend; use auto, uring or epoll"),
+        ServeBackendName::Auto => brunt_server::BackendChoice::Auto,
+        ServeBackendName::Uring => brunt_server::BackendChoice::Uring,
+        ServeBackendName::Epoll => brunt_server::BackendChoice::Epoll,
     };
     options.connections_max = arguments.connections_max.get();
+    options.spin = arguments.spin;
     let server = brunt_server::start(&options).context("cannot serve")?;
     if !arguments.quiet {
         println!(
-            "listening on {} · {} worker(s) · {} · Ctrl-C ends",
+            "listening on {} · {} worker(s){} · {} · Ctrl-C ends",
             server.address(),
             options.workers,
+            if options.spin { " that spin" } else { "" },
             server.backend()
         );
     }

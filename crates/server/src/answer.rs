@@ -11,8 +11,9 @@ use crate::stream::{After, Stream};
 pub(crate) struct Context<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) counters: &'a WorkerCounters,
-    /// Reads the clock; only routes that need the time pay for it.
-    pub(crate) now_ns: &'a dyn Fn() -> u64,
+    /// When the request's last byte was noticed, or the reply before it was sent if that was
+    /// later. May read the clock: only routes that need the time pay for it.
+    pub(crate) noticed_ns: &'a dyn Fn() -> u64,
 }
 
 /// What to do when the batch has been sent.
@@ -113,7 +114,7 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             Next::after(After::request(request))
         }
         Route::Delay { ns } => {
-            let at_ns = (context.now_ns)().saturating_add(ns);
+            let at_ns = (context.noticed_ns)().saturating_add(ns);
             Next::Stream(Stream::NullAt {
                 at_ns,
                 request: *request,
@@ -123,12 +124,13 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             silence_ns,
             period_ns,
         } => {
-            let now_ns = (context.now_ns)();
-            let into_period_ns = now_ns % period_ns;
+            // The periods lie fixed on the clock, so that all connections have one silence.
+            let noticed_ns = (context.noticed_ns)();
+            let into_period_ns = noticed_ns % period_ns;
             if into_period_ns >= silence_ns {
                 return null(request, batch, counters);
             }
-            let at_ns = now_ns - into_period_ns + silence_ns;
+            let at_ns = noticed_ns - into_period_ns + silence_ns;
             Next::Stream(Stream::NullAt {
                 at_ns,
                 request: *request,
@@ -140,7 +142,7 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             if request.method == Method::Head {
                 return Next::after(after);
             }
-            let next_ns = (context.now_ns)().saturating_add(interval_ns);
+            let next_ns = (context.noticed_ns)().saturating_add(interval_ns);
             Next::Stream(Stream::Drip {
                 position: 0,
                 end: bytes,

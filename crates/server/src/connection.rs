@@ -28,6 +28,11 @@ pub(crate) struct Work {
     pub(crate) stream: Option<Stream>,
     /// When the stream wants to go on.
     pub(crate) wake_ns: Option<u64>,
+    /// When the answer that is sent next was due, if it had to wait for an instant.
+    pub(crate) due_ns: Option<u64>,
+    /// From when on a request in the input counts as noticed: the latest input, or the latest
+    /// part of a reply before it, whichever came last.
+    pub(crate) noticed_ns: u64,
     input: Vec<u8>,
     /// Bytes of `input` that are dealt with.
     taken: usize,
@@ -44,8 +49,10 @@ impl Work {
         self.taken += count;
     }
 
-    /// Keeps input for later; false when there would be too much of it.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) -> bool {
+    /// Keeps input that was noticed at `now_ns` for later; false when there would be too much of
+    /// it.
+    pub(crate) fn keep(&mut self, bytes: &[u8], now_ns: u64) -> bool {
+        self.noticed_ns = now_ns;
         if self.taken > 0 {
             self.input.drain(..self.taken);
             self.taken = 0;
@@ -75,14 +82,15 @@ mod tests {
     #[test]
     fn input_is_kept_in_order_and_bounded() {
         let mut work = Work::default();
-        assert!(work.keep(b"abc"));
+        assert!(work.keep(b"abc", 7));
         work.take(2);
-        assert!(work.keep(b"de"));
+        assert!(work.keep(b"de", 9));
+        assert_eq!(work.noticed_ns, 9);
         assert_eq!(work.parts().1, b"cde");
         assert!(!work.is_done());
         work.take(3);
         assert!(work.is_done());
-        assert!(work.keep(&vec![0; INPUT_BYTES_MAX]));
-        assert!(!work.keep(b"x"));
+        assert!(work.keep(&vec![0; INPUT_BYTES_MAX], 10));
+        assert!(!work.keep(b"x", 11));
     }
 }

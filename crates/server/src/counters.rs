@@ -52,6 +52,16 @@ pub struct Counters {
     pub bytes_received: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
+    /// Replies that had to wait for an instant: those of `/delay`, and those of `/stall` to
+    /// requests that came in a silence. How late they were sent follows: from the instant at which
+    /// a reply was due to the clock reading just before it was handed over for sending.
+    pub replies_delayed: u64,
+    /// Mean lateness of these replies, nanoseconds, rounded down; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness_ns_mean: Option<u64>,
+    /// Greatest lateness of these replies, nanoseconds; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness_ns_max: Option<u64>,
     /// Requests to `/counters`.
     pub counters_requests: u64,
 }
@@ -91,6 +101,13 @@ impl Count {
         );
     }
 
+    /// Raises it to `value` if it is below; same rule.
+    fn raise(&self, value: u64) {
+        if value > self.0.load(Ordering::Relaxed) {
+            self.0.store(value, Ordering::Release);
+        }
+    }
+
     fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
@@ -110,6 +127,9 @@ pub(crate) struct WorkerCounters {
     pub(crate) abandoned: Count,
     pub(crate) interim: Count,
     pub(crate) counters_requests: Count,
+    delayed: Count,
+    lateness_ns_sum: Count,
+    lateness_ns_max: Count,
     methods: [Count; Method::NAMES.len()],
     faults: [Count; Fault::NAMES.len()],
     statuses: [Count; (STATUS_MAX - STATUS_MIN + 1) as usize],
@@ -128,6 +148,9 @@ impl Default for WorkerCounters {
             abandoned: Count::default(),
             interim: Count::default(),
             counters_requests: Count::default(),
+            delayed: Count::default(),
+            lateness_ns_sum: Count::default(),
+            lateness_ns_max: Count::default(),
             methods: Default::default(),
             faults: Default::default(),
             statuses: std::array::from_fn(|_| Count::default()),
@@ -149,6 +172,13 @@ impl WorkerCounters {
         {
             count.add(1);
         }
+    }
+
+    /// Counts a reply that had to wait for an instant and is sent this much after it.
+    pub(crate) fn delayed(&self, lateness_ns: u64) {
+        self.lateness_ns_sum.add(lateness_ns);
+        self.lateness_ns_max.raise(lateness_ns);
+        self.delayed.add(1);
     }
 
     /// Counts a request that ended in a fault.
@@ -218,12 +248,19 @@ impl Shared {
             bytes_received: sum(|worker| &worker.bytes_received),
             bytes_sent: sum(|worker| &worker.bytes_sent),
             counters_requests: sum(|worker| &worker.counters_requests),
+            replies_delayed: sum(|worker| &worker.delayed),
             ..Counters::default()
         };
         // Closed before accepted: a connection that comes in between never makes live negative.
         let closed = sum(|worker| &worker.closed);
         totals.connections_accepted = sum(|worker| &worker.accepted);
         totals.connections_live = totals.connections_accepted.saturating_sub(closed);
+        if totals.replies_delayed > 0 {
+            let lateness_ns_sum = sum(|worker| &worker.lateness_ns_sum);
+            totals.lateness_ns_mean = Some(lateness_ns_sum / totals.replies_delayed);
+            let maxima = self.workers.iter().map(|worker| &worker.lateness_ns_max);
+            totals.lateness_ns_max = maxima.map(Count::get).max();
+        }
         for worker in &self.workers {
             add_named(
                 &mut totals.requests_by_method,
@@ -290,6 +327,19 @@ mod tests {
         assert_eq!(totals.requests_by_method["other"], 3);
         assert_eq!(totals.replies_by_status[&999], 3);
         assert_eq!(totals.bytes_received, 15);
+        let lateness = |totals: &Counters| {
+            (
+                totals.replies_delayed,
+                totals.lateness_ns_mean,
+                totals.lateness_ns_max,
+            )
+        };
+        assert_eq!(lateness(&totals), (0, None, None));
+        for (index, lateness_ns) in [(0, 500), (1, 900), (1, 100), (2, 300)] {
+            shared.worker(index).delayed(lateness_ns);
+        }
+        let totals = shared.totals();
+        assert_eq!(lateness(&totals), (4, Some(450), Some(900)));
         let json = serde_json::to_string(&totals).unwrap();
         assert_eq!(serde_json::from_str::<Counters>(&json).unwrap(), totals);
     }

@@ -7,8 +7,9 @@
 //! # Routes
 //!
 //! A query behind the path is ignored. `N` is a number; where it counts bytes it may have a suffix
-//! k, m or g (powers of 1,024), up to 1 GiB. `TIME` is a whole number with a unit (ns, us, ms, s,
-//! m), up to an hour. Bodies are the letters a to z, over and over ([`pattern_byte`]). HEAD gets
+//! k, m or g (powers of 1,024), up to 1 GiB. `TIME`, `SILENCE` and `PERIOD` are durations as on
+//! the command line ([`brunt_load::units::duration_ns`]: 500us, 1.5ms, 2s, 1m), up to an hour.
+//! Bodies are the letters a to z, over and over ([`pattern_byte`]). HEAD gets
 //! the head only. What is no route, or has parameters out of range, is answered with 404.
 //!
 //! - `/`: null answer: 200, `Content-Length: 0`, no other field
@@ -16,9 +17,11 @@
 //! - `/chunked/N`: the same in chunks of 16 KiB, with the trailer field `Brunt-Length: N`; for
 //!   HTTP/1.0 the body ends with the connection instead
 //! - `/status/N`: status N (200 to 999), no body
-//! - `/delay/TIME`: null answer exactly TIME after the request was read
-//! - `/stall/SILENCE/PERIOD`: null answer; the server is silent for the first SILENCE of every
-//!   PERIOD of its clock, and requests that come in the silence are answered at its end
+//! - `/delay/TIME`: null answer TIME after the request's last byte was noticed (or, for pipelined
+//!   requests, after the reply before was sent), never earlier
+//! - `/stall/SILENCE/PERIOD`: null answer, but none in the first SILENCE of every PERIOD: requests
+//!   that come in the silence are answered at its end, all at once. Periods are counted from the
+//!   start of the process (its first reading of the clock), for all connections alike
 //! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
 //! - `/close`: null answer with `Connection: close`, then closes
@@ -33,7 +36,8 @@
 //!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
-//! - `/counters`: JSON of [`Counters`]; neither these requests nor their replies are counted
+//! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay` and `/stall` were;
+//!   neither these requests nor their replies are counted
 //! - `/routes`: this list as text
 //!
 //! Kinds of malformed answers; after most of them the connection is closed:
@@ -60,6 +64,13 @@
 //!   replies without end
 //! - `endless-chunk-extension`, `endless-trailers`, `endless-chunks`: a chunk extension, trailer
 //!   fields, chunks without end
+//!
+//! # Time
+//!
+//! An instant at which an answer is due is computed once. A worker that sleeps until then is late
+//! by as long as the kernel and the CPU need to wake up, commonly 50 µs and more; with
+//! [`Options::spin`] it does not sleep, and is late by about a microsecond. [`Counters`] says how
+//! late it was.
 //!
 //! # Requests
 //!

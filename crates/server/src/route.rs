@@ -1,5 +1,7 @@
 //! Which path asks for what: the routes of the reference server and their parameters.
 
+use brunt_load::units;
+
 use crate::malformed::Kind;
 
 /// The largest body that a route sends, bytes.
@@ -20,11 +22,11 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/delay/TIME",
-        "null answer, TIME after the request was read",
+        "null answer, TIME after the request's last byte was noticed",
     ),
     (
         "/stall/SILENCE/PERIOD",
-        "null answer, but nothing in the first SILENCE of every PERIOD",
+        "null answer; none in the first SILENCE of every PERIOD, all of them at its end",
     ),
     ("/drip/N/TIME", "a body of N bytes, one byte per TIME"),
     (
@@ -61,7 +63,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/counters",
-        "JSON: what the server received and sent; not counted itself",
+        "JSON: what was received and sent, how late delayed answers were; not counted itself",
     ),
     ("/routes", "this list"),
 ];
@@ -200,20 +202,10 @@ fn body_bytes(text: &str) -> Option<u64> {
         .filter(|bytes| *bytes <= BODY_BYTES_MAX)
 }
 
-/// A whole number with one of the units ns, us, ms, s, m.
+/// A duration as it is typed anywhere in brunt.
 fn duration_ns(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let unit_ns = match unit {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        _ => return None,
-    };
-    count(number)?
-        .checked_mul(unit_ns)
+    units::duration_ns(text)
+        .ok()
         .filter(|ns| *ns <= DURATION_NS_MAX)
 }
 
@@ -235,6 +227,8 @@ mod tests {
             ("/status/200", Route::Status(200)),
             ("/status/999", Route::Status(999)),
             ("/delay/500us", Route::Delay { ns: 500_000 }),
+            ("/delay/1.5ms", Route::Delay { ns: 1_500_000 }),
+            ("/delay/2", Route::Delay { ns: 2_000_000_000 }),
             (
                 "/delay/60m",
                 Route::Delay {
@@ -308,9 +302,12 @@ mod tests {
             "/bytes/1/2",
             "/status/199",
             "/status/1000",
-            "/delay/5",
+            "/delay/",
             "/delay/ms",
+            "/delay/5x",
+            "/delay/-5s",
             "/delay/61m",
+            "/delay/1e300h",
             "/stall/1s",
             "/stall/2s/1s",
             "/stall/0s/0s",

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use brunt_engine::backend::Backend;
 use brunt_engine::backend::epoll::Epoll;
 use brunt_engine::backend::uring::Uring;
 use brunt_engine::{socket, threads};
@@ -79,6 +80,9 @@ pub struct Options {
     /// The most connections at a time, in the whole process; further ones wait to be accepted.
     /// Dealt out evenly to the workers, at least one each.
     pub connections_max: u32,
+    /// Whether workers poll instead of sleeping while they have connections: replies that wait for
+    /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
+    pub spin: bool,
 }
 
 impl Options {
@@ -92,6 +96,7 @@ impl Options {
             workers: NonZeroU32::MIN,
             backend: BackendChoice::Auto,
             connections_max: Self::CONNECTIONS_MAX,
+            spin: false,
         }
     }
 }
@@ -158,6 +163,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             index,
             socket,
             connections_max,
+            spin: options.spin,
         };
         let (backend, thread) = start_worker(place, choice)?;
         running.threads.push(thread);
@@ -250,6 +256,20 @@ struct Place {
     index: usize,
     socket: Arc<OwnedFd>,
     connections_max: u32,
+    spin: bool,
+}
+
+impl Place {
+    fn worker<B: Backend>(&self, backend: B) -> io::Result<Worker<'_, B>> {
+        Worker::new(
+            backend,
+            self.socket.as_fd(),
+            &self.shared,
+            self.index,
+            self.connections_max,
+            self.spin,
+        )
+    }
 }
 
 type Thread = JoinHandle<io::Result<()>>;
@@ -289,30 +309,17 @@ type Ready = mpsc::Sender<Result<BackendKind, (BackendKind, io::Error)>>;
 /// Serves on io_uring. The outer error is that the backend could not be set up, the inner one that
 /// it failed later.
 fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    let backend = Uring::new(place.connections_max)?;
-    let worker = Worker::new(
-        backend,
-        place.socket.as_fd(),
-        &place.shared,
-        place.index,
-        place.connections_max,
-    )?;
+    let worker = place.worker(Uring::new(place.connections_max)?)?;
     Ok(serve(worker, BackendKind::Uring, ready))
 }
 
 /// The same on epoll.
 fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    let worker = Worker::new(
-        Epoll::new()?,
-        place.socket.as_fd(),
-        &place.shared,
-        place.index,
-        place.connections_max,
-    )?;
+    let worker = place.worker(Epoll::new()?)?;
     Ok(serve(worker, BackendKind::Epoll, ready))
 }
 
-fn serve<B: brunt_engine::backend::Backend>(
+fn serve<B: Backend>(
     mut worker: Worker<'_, B>,
     kind: BackendKind,
     ready: &Ready,
@@ -320,6 +327,7 @@ fn serve<B: brunt_engine::backend::Backend>(
     if ready.send(Ok(kind)).is_err() {
         return Ok(());
     }
+    threads::precise_timers();
     worker.run()
 }
 

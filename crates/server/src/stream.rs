@@ -70,6 +70,8 @@ pub(crate) enum Step {
     Pattern { start: u32, end: u32 },
     /// Send the bytes that were appended.
     Bytes,
+    /// Send the bytes that were appended: an answer that was to be sent at this instant.
+    Answer { due_ns: u64 },
     /// Come back at this instant.
     Wait { until_ns: u64 },
     /// Do nothing more.
@@ -88,12 +90,13 @@ impl Stream {
     ) -> Step {
         match self {
             Self::NullAt { at_ns, .. } if now_ns < *at_ns => Step::Wait { until_ns: *at_ns },
-            Self::NullAt { request, .. } => {
+            Self::NullAt { at_ns, request } => {
+                let due_ns = *at_ns;
                 let after = After::request(request);
                 counters.reply(200);
                 reply::write_head(out, request, 200, Length::Bytes(0), request.keep_alive);
                 *self = Self::End(after);
-                Step::Bytes
+                Step::Answer { due_ns }
             }
             Self::Pattern {
                 position,
@@ -180,7 +183,7 @@ mod tests {
                 Step::Pattern { start, end } => {
                     out.extend_from_slice(&payload[start as usize..end as usize]);
                 }
-                Step::Bytes => {}
+                Step::Bytes | Step::Answer { .. } => {}
                 Step::Wait { until_ns } => now_ns = until_ns,
                 Step::Silence => return (out, now_ns, After::Close),
                 Step::Done(after) => return (out, now_ns, after),

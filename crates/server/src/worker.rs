@@ -28,6 +28,8 @@ pub(crate) struct Worker<'a, B> {
     shared: &'a Shared,
     counters: &'a WorkerCounters,
     connections: Vec<Connection>,
+    /// How many of them are open.
+    open: u32,
     free: FreeSlots,
     offered: u32,
     /// No slot is offered before this instant.
@@ -41,17 +43,20 @@ pub(crate) struct Worker<'a, B> {
     batch: Batch,
     null_payload: PayloadId,
     pattern_payload: PayloadId,
+    /// Whether to poll instead of sleeping while there are connections.
+    spin: bool,
 }
 
 impl<'a, B: Backend> Worker<'a, B> {
     /// Worker number `index` of those that `shared` counts, for at most `connections_max`
-    /// connections from `listener`.
+    /// connections from `listener`. With `spin` it never sleeps while it has any.
     pub(crate) fn new(
         mut backend: B,
         listener: BorrowedFd<'_>,
         shared: &'a Shared,
         index: usize,
         connections_max: u32,
+        spin: bool,
     ) -> io::Result<Self> {
         backend.listen(listener)?;
         let null_payload = backend.add_payload(reply::null_payload());
@@ -61,6 +66,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             shared,
             counters: shared.worker(index),
             connections: Vec::new(),
+            open: 0,
             free: FreeSlots::new(connections_max),
             offered: 0,
             accept_again_ns: 0,
@@ -70,6 +76,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             batch: Batch::default(),
             null_payload,
             pattern_payload,
+            spin,
         })
     }
 
@@ -115,6 +122,9 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.accept_again_ns > now_ns {
             until_ns = until_ns.min(self.accept_again_ns);
         }
+        if self.spin && self.open > 0 {
+            until_ns = now_ns;
+        }
         self.backend.wait(Some(until_ns))?;
         while let Some(event) = self.backend.next_event() {
             self.handle(event);
@@ -151,6 +161,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             Event::Accepted(slot) => {
                 self.offered -= 1;
                 self.counters.accepted.add(1);
+                self.open += 1;
                 self.connections[slot.0 as usize] = Connection {
                     open: true,
                     ..Connection::default()
@@ -190,7 +201,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             if matches!(work.stream, Some(Stream::Silence)) {
                 return;
             }
-            if !work.keep(bytes) {
+            if !work.keep(bytes, self.backend.now_ns()) {
                 self.counters.overflowed.add(1);
                 self.close(slot);
             } else if work.stream.is_none() {
@@ -203,7 +214,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         let context = Context {
             shared: self.shared,
             counters: self.counters,
-            now_ns: &|| self.backend.now_ns(),
+            noticed_ns: &|| self.backend.now_ns(),
         };
         let (taken, next) = answer_input(
             &mut reader,
@@ -220,7 +231,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         let mut work = Box::<Work>::default();
         work.reader = reader;
         // What is left is at most what was received at once.
-        work.keep(&bytes[taken..]);
+        work.keep(&bytes[taken..], self.backend.now_ns());
         connection.work = Some(work);
         self.proceed(slot, next);
     }
@@ -268,6 +279,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                 match stream.step(self.backend.now_ns(), out, self.counters) {
                     Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
                     Step::Bytes => {}
+                    Step::Answer { due_ns } => work.due_ns = Some(due_ns),
                     Step::Wait { until_ns } => {
                         work.wake_ns = Some(until_ns);
                         self.wakes.insert((until_ns, slot));
@@ -287,10 +299,11 @@ impl<'a, B: Backend> Worker<'a, B> {
             } else if work.is_done() {
                 connection.work = None;
             } else {
+                let noticed_ns = work.noticed_ns;
                 let context = Context {
                     shared: self.shared,
                     counters: self.counters,
-                    now_ns: &|| self.backend.now_ns(),
+                    noticed_ns: &|| noticed_ns,
                 };
                 let (reader, input) = work.parts();
                 let (taken, next) =
@@ -322,11 +335,11 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     fn send_pattern(&mut self, slot: Slot, start: u32, end: u32) {
         self.counters.bytes_sent.add(u64::from(end - start));
-        self.connections[slot.0 as usize].sending = true;
-        self.backend.send(
+        let payload = self.pattern_payload;
+        self.send(
             slot,
             Outgoing::Shared {
-                payload: self.pattern_payload,
+                payload,
                 start,
                 end,
             },
@@ -352,9 +365,22 @@ impl<'a, B: Backend> Worker<'a, B> {
                 Outgoing::Owned(self.batch.take_bytes(self.backend.take_buffer()))
             }
         };
-        self.connections[slot.0 as usize].sending = true;
-        self.backend.send(slot, outgoing);
+        self.send(slot, outgoing);
         true
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.sending = true;
+        if let Some(work) = &mut connection.work {
+            let now_ns = self.backend.now_ns();
+            if let Some(due_ns) = work.due_ns.take() {
+                self.counters.delayed(now_ns.saturating_sub(due_ns));
+            }
+            // What waits behind this has its turn from now on.
+            work.noticed_ns = now_ns;
+        }
+        self.backend.send(slot, outgoing);
     }
 
     fn close(&mut self, slot: Slot) {
@@ -372,6 +398,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         let abrupt = connection.after == After::Reset;
         *connection = Connection::default();
+        self.open -= 1;
         self.counters.closed.add(1);
         if abrupt {
             self.backend.reset(slot);

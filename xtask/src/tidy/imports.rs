@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "brunt-engine",
         &["brunt-proto", "brunt-load", "brunt-measure"],
     ),
-    ("brunt-server", &["brunt-engine"]),
+    ("brunt-server", &["brunt-load", "brunt-engine"]),
     ("brunt-report", &["brunt-measure"]),
     (
         "brunt",

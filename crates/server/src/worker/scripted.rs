@@ -29,6 +29,12 @@ pub(super) struct Scripted {
     pub(super) seen: BTreeMap<Slot, Seen>,
     /// Whether peers take what is sent at once.
     pub(super) hold_sends: bool,
+    /// How long it takes to look for events in vain.
+    pub(super) poll_ns: u64,
+    /// How much later than asked for a sleep ends.
+    pub(super) oversleep_ns: u64,
+    /// How often the worker slept.
+    pub(super) sleeps: u32,
     events: VecDeque<(Event, Vec<u8>)>,
     received: Vec<u8>,
     payloads: Vec<Vec<u8>>,
@@ -125,10 +131,15 @@ impl Backend for Scripted {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        if self.events.is_empty() {
-            self.now_ns = self
-                .now_ns
-                .max(until_ns.expect("a worker looks at its stop flag"));
+        let until_ns = until_ns.expect("a worker looks at its stop flag");
+        if !self.events.is_empty() {
+            return Ok(());
+        }
+        if until_ns > self.now_ns {
+            self.sleeps += 1;
+            self.now_ns = until_ns + self.oversleep_ns;
+        } else {
+            self.now_ns += self.poll_ns;
         }
         Ok(())
     }

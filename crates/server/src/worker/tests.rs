@@ -28,10 +28,14 @@ impl<'a> Site<'a> {
     }
 
     fn with_limit(shared: &'a Shared, connections_max: u32) -> Self {
+        Self::with(shared, connections_max, false)
+    }
+
+    fn with(shared: &'a Shared, connections_max: u32, spin: bool) -> Self {
         let listener = File::open("/dev/null").unwrap();
         let backend = Scripted::default();
         let mut worker =
-            Worker::new(backend, listener.as_fd(), shared, 0, connections_max).unwrap();
+            Worker::new(backend, listener.as_fd(), shared, 0, connections_max, spin).unwrap();
         worker.turn().unwrap();
         Self { worker }
     }
@@ -308,6 +312,105 @@ fn timed_answers_come_at_their_instant() {
     let start = 600 * second;
     let drips = [start, start + 10 * MS, start + 20 * MS, start + 30 * MS];
     assert_eq!(answered("/drip/3/10ms", start), drips);
+}
+
+#[test]
+fn a_delay_counts_from_the_last_byte_of_its_request() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    let sent_at = |site: &mut Site<'_>| {
+        let sends = &site.seen(slot).sends;
+        sends.iter().map(|send| send.0).collect::<Vec<u64>>()
+    };
+    let request = get("/delay/3ms");
+    let (first, rest) = request.split_at(12);
+    let (mut now_ns, mut expected) = (1_000 * MS, Vec::new());
+    // In two pieces.
+    site.script().now_ns = now_ns;
+    site.say(slot, first);
+    now_ns += 2 * MS;
+    site.script().now_ns = now_ns;
+    site.say(slot, rest).turns(4);
+    expected.push(now_ns + 3 * MS);
+    assert_eq!(sent_at(&mut site), expected);
+    // Behind a reply that the kernel has not taken yet.
+    now_ns += 100 * MS;
+    site.script().now_ns = now_ns;
+    site.script().hold_sends = true;
+    site.say(slot, get("/"));
+    expected.push(now_ns);
+    now_ns += MS;
+    site.script().now_ns = now_ns;
+    site.say(slot, &request);
+    expected.push(now_ns + 3 * MS);
+    site.script().now_ns = now_ns + 2 * MS;
+    site.script().release();
+    site.turns(4);
+    assert_eq!(sent_at(&mut site), expected);
+    // Pipelined: each has its turn when the reply before it is sent.
+    now_ns += 100 * MS;
+    site.script().now_ns = now_ns;
+    site.say(slot, request.repeat(3)).turns(12);
+    expected.extend([now_ns + 3 * MS, now_ns + 6 * MS, now_ns + 9 * MS]);
+    assert_eq!(sent_at(&mut site), expected);
+    let counters = shared.totals();
+    assert_eq!((counters.replies, counters.replies_delayed), (6, 5));
+    assert_eq!(counters.lateness_ns_max, Some(0));
+}
+
+#[test]
+fn a_stall_ends_for_all_at_once() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots: Vec<Slot> = (0..50).map(|_| site.connect()).collect();
+    let stalled = get("/stall/100ms/1s");
+    let start_ns = 7_000 * MS;
+    for (at_ms, slot) in (0..).step_by(2).zip(&slots) {
+        site.script().now_ns = start_ns + at_ms * MS;
+        // What is pipelined behind the first is answered at once, too.
+        site.say(*slot, stalled.repeat(2));
+    }
+    site.turns(4);
+    let end_ns = start_ns + 100 * MS;
+    for slot in &slots {
+        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
+        assert_eq!(sends, [end_ns; 2]);
+    }
+    let counters = shared.totals();
+    assert_eq!((counters.replies, counters.replies_delayed), (100, 50));
+    assert_eq!(counters.lateness_ns_max, Some(0));
+}
+
+#[test]
+fn lateness_is_told() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = site.connect();
+    for (oversleep_ns, mean_ns, max_ns) in [(60_000, 60_000, 60_000), (20_000, 40_000, 60_000)] {
+        site.script().oversleep_ns = oversleep_ns;
+        site.say(slot, get("/delay/1ms")).turns(3);
+        let counters = shared.totals();
+        assert_eq!(counters.lateness_ns_mean, Some(mean_ns));
+        assert_eq!(counters.lateness_ns_max, Some(max_ns));
+    }
+}
+
+#[test]
+fn a_spinning_worker_sleeps_only_without_connections() {
+    let shared = Shared::new(1);
+    let mut site = Site::with(&shared, 1_000, true);
+    site.script().poll_ns = 700;
+    site.script().oversleep_ns = 60_000;
+    assert_eq!(site.turns(3).script().sleeps, 4);
+    let slot = site.connect();
+    site.say(slot, get("/delay/1ms")).turns(2_000);
+    let counters = shared.totals();
+    assert_eq!(counters.replies_delayed, 1);
+    assert!(counters.lateness_ns_max < Some(700), "{counters:?}");
+    assert_eq!(site.script().sleeps, 4);
+    site.script().happen(Event::Ended(slot));
+    assert_eq!(site.turns(3).script().sleeps, 6);
 }
 
 #[test]
