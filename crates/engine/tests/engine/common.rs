@@ -4,7 +4,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
-use brunt_load::{BackendChoice, Faults, Plan, RequestSpec, Reuse, Stop, Target};
+use brunt_load::{
+    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop, Target,
+};
 use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
 
@@ -32,10 +34,14 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
             headers: Vec::new(),
             body: Vec::new(),
         },
+        model: LoadModel::Closed {
+            connect_per_s: None,
+        },
         connections: many(4),
         workers: many(1),
         pipeline: many(1),
         reuse: Reuse::Unlimited,
+        think_time_ns: 0,
         stop: Stop {
             duration_ns: Some(200 * MS),
             requests: None,
@@ -46,6 +52,8 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
         drain_limit_ns: 2 * S,
         backend,
         source_addresses: Vec::new(),
+        stamps: Stamps::Sampled,
+        spin: Spin::Auto,
         oversubscribe: true,
         faults: Faults::default(),
     }

@@ -59,8 +59,8 @@ fn n_connections_give_n_replies_per_service_time() {
             replies.abs_diff(expected) <= u64::from(connections),
             "{connections} connections, {workers} workers: {replies} replies"
         );
-        assert_eq!(run.response.min_ns(), Some(MS));
-        assert_eq!(run.response.max_ns(), Some(MS));
+        assert_eq!(run.latencies.response.min_ns(), Some(MS));
+        assert_eq!(run.latencies.response.max_ns(), Some(MS));
         let under_way = run.summary().under_way_mean.known().expect("a mean");
         assert!(
             (under_way - f64::from(connections)).abs() < 0.001,
@@ -83,7 +83,7 @@ fn a_server_with_one_place_gives_one_reply_per_service_time() {
         let replies = run.summary().window.replies.successes();
         assert!(replies.abs_diff(1_000) <= 1, "{connections}: {replies}");
         // Little's law: each waits until all others were served.
-        assert_eq!(run.response.max_ns(), Some(u64::from(connections) * MS));
+        assert_eq!(run.latencies.response.max_ns(), Some(u64::from(connections) * MS));
     }
 }
 
@@ -96,7 +96,7 @@ fn the_cost_of_work_is_part_of_every_latency() {
     settings.costs = Costs::default();
     let (run, _) = run(plan, &settings);
     expect_valid(&run, "costs");
-    let (min_ns, max_ns) = (run.response.min_ns(), run.response.max_ns());
+    let (min_ns, max_ns) = (run.latencies.response.min_ns(), run.latencies.response.max_ns());
     assert_eq!(min_ns, max_ns);
     let latency_ns = min_ns.expect("latencies");
     assert!(
@@ -134,8 +134,8 @@ fn late_wake_ups_raise_latencies_by_the_delay() {
     });
     let (run, counts) = run(plan, &settings);
     expect_valid(&run, "late");
-    assert_eq!(run.response.min_ns(), Some(MS));
-    assert_eq!(run.response.max_ns(), Some(4 * MS));
+    assert_eq!(run.latencies.response.min_ns(), Some(MS));
+    assert_eq!(run.latencies.response.max_ns(), Some(4 * MS));
     assert!(counts.late_wake_ups > 50, "{}", counts.late_wake_ups);
 }
 
@@ -151,7 +151,7 @@ fn an_hour_of_load_is_a_unit_test() {
     assert_eq!(run.window.length_ns(), 3_600 * S);
     let replies = run.summary().window.replies.successes();
     assert!(replies.abs_diff(360_000) <= 10, "{replies}");
-    assert_eq!(run.response.max_ns(), Some(100 * MS));
+    assert_eq!(run.latencies.response.max_ns(), Some(100 * MS));
     assert_eq!(counts.requests, lifetime(&run).requests_sent);
 }
 
@@ -489,5 +489,5 @@ fn equal_seeds_give_equal_runs_and_others_do_not() {
         assert_eq!(Case::of(seed).run(), Case::of(seed).run(), "seed {seed}");
     }
     let runs = [1, 2].map(|seed| run(plan(), &SimSettings::new(seed)).0);
-    assert_ne!(runs[0].response, runs[1].response);
+    assert_ne!(runs[0].latencies.response, runs[1].latencies.response);
 }
