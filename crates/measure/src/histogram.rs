@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// One hour: longer values are counted in the last bucket, with their exact maximum kept.
-const HIGHEST_NS: u64 = 3_600_000_000_000;
+pub(crate) const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Three significant digits: a value is known to 0.1 %.
 const DIGITS: u8 = 3;
 /// No run comes near this many values; a file that says so would overflow sums over the buckets.
@@ -107,6 +107,30 @@ impl Histogram {
                 .value_at_quantile(q)
                 .clamp(self.min_ns, self.max_ns)
         })
+    }
+
+    /// The edges of the bucket that holds the `rank`-th smallest (from 1), never outside the exact
+    /// extremes. Absent when there are fewer.
+    pub(crate) fn bucket_at_rank(&self, rank: u64) -> Option<(u64, u64)> {
+        let count = self.count();
+        if rank == 0 || rank > count {
+            return None;
+        }
+        // Half a rank below, so that rounding cannot reach the next one.
+        let q = (rank as f64 - 0.5) / count as f64;
+        let value = self.buckets.value_at_quantile(q);
+        let edges = [
+            self.buckets.lowest_equivalent(value),
+            self.buckets.highest_equivalent(value),
+        ];
+        let [low_ns, high_ns] = edges.map(|ns| ns.clamp(self.min_ns, self.max_ns));
+        // What lies beyond the hour shares the last bucket.
+        let high_ns = if low_ns >= HIGHEST_NS {
+            self.max_ns
+        } else {
+            high_ns
+        };
+        Some((low_ns, high_ns))
     }
 
     /// Adds the durations of `other`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Split};
+use crate::{Histogram, Intervals, Split};
 
 /// Durations of one worker, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub struct Latencies {
     /// The parts of the response times in `response` that belong to connections with kernel
     /// stamps.
     pub split: Split,
+    /// The response times in `response`, by the time of their completion.
+    pub intervals: Intervals,
 }
 
 impl Latencies {
@@ -45,5 +47,6 @@ impl Latencies {
         self.connect.merge(&other.connect);
         self.first_reply.merge(&other.first_reply);
         self.split.merge(&other.split);
+        self.intervals.merge(&other.intervals);
     }
 }

@@ -7,9 +7,12 @@
 
 mod failure;
 mod histogram;
+mod intervals;
 mod invariants;
 mod latencies;
+mod loglinear;
 mod once;
+mod overload;
 mod quantile;
 mod record;
 mod recorder;
@@ -19,13 +22,16 @@ mod split;
 mod status;
 mod summary;
 mod tally;
+mod trend;
 
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use histogram::{Histogram, HistogramError};
+pub use intervals::{IntervalHistogram, Intervals};
 pub use invariants::{Finding, INVARIANTS, Invariant, Standing, check, is_valid};
 pub use latencies::Latencies;
 pub use once::Once;
-pub use quantile::{Quantile, samples_needed};
+pub use overload::Overload;
+pub use quantile::{Interval, Quantile, samples_needed};
 pub use record::{
     ArrivalCounts, KernelSample, LiveConnections, Population, WorkerEdges, WorkerRecord,
 };

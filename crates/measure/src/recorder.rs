@@ -1,5 +1,6 @@
 //! The recorder of one worker: events with their time stamps in, counters and histograms out.
 
+use crate::intervals::IntervalRecorder;
 use crate::record::LiveConnections;
 use crate::status::is_success;
 use crate::{ArrivalCounts, FailureKind, Latencies, Parts, Phase, Tally, Window, WorkerRecord};
@@ -53,6 +54,7 @@ pub enum Skip {
 pub struct Recorder {
     window: Window,
     recording: Recording,
+    intervals: IntervalRecorder,
     live: u32,
     live_since_ns: u64,
     /// Requests are due at planned instants, so that service and response time differ.
@@ -79,6 +81,7 @@ impl Recorder {
         Self {
             window,
             recording,
+            intervals: IntervalRecorder::default(),
             live: 0,
             live_since_ns: 0,
             is_planned: false,
@@ -227,6 +230,8 @@ impl Recorder {
             let response_ns = done_ns.saturating_sub(issue.due_ns);
             if success {
                 latencies.response.record(response_ns);
+                let offset_ns = self.window.nearest_offset(done_ns);
+                self.intervals.record(offset_ns, response_ns);
                 if self.is_planned {
                     let service_ns = done_ns.saturating_sub(issue.sent_ns);
                     latencies.service.record(service_ns);
@@ -315,6 +320,7 @@ impl Recorder {
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
+        self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
         self.recording
     }
 
@@ -374,6 +380,13 @@ impl Window {
 
     fn offset(&self, at_ns: u64) -> Option<u64> {
         self.contains(at_ns).then(|| at_ns - self.start_ns)
+    }
+
+    /// The offset of the instant of the window that is nearest to `at_ns`.
+    fn nearest_offset(&self, at_ns: u64) -> u64 {
+        at_ns
+            .min(self.end_ns.saturating_sub(1))
+            .saturating_sub(self.start_ns)
     }
 
     /// How much of `[from_ns, to_ns)` lies in the window.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Backend, LiveConnections, Population, Run, Series, Tally};
+use crate::{ArrivalCounts, Backend, LiveConnections, Population, Run, Series, Tally};
 
 /// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +41,11 @@ pub struct Summary {
     pub successes_per_s: Figure,
     /// Requests sent per second, whatever became of them.
     pub attempts_per_s: Figure,
+    /// Arrivals planned in the window per second. Absent in a closed loop.
+    pub planned_per_s: Figure,
+    /// Share (0 to 1) of the arrivals planned in the window that found no connection free, whether
+    /// sent later or never. Absent in a closed loop.
+    pub waited_share: Figure,
     /// Bytes read from sockets per second.
     pub bytes_received_per_s: Figure,
     /// Mean of the open connections.
@@ -54,12 +59,20 @@ pub struct Summary {
     pub window: Tally,
     /// Counters of all phases, all workers.
     pub lifetime: Tally,
-    /// What became of the requests sent in the window, all workers.
+    /// What became of the requests issued in the window, all workers.
     pub population: Population,
+    /// What became of the arrivals planned in the window, all workers; all 0 in a closed loop.
+    pub arrivals: ArrivalCounts,
+    /// The same, of all phases.
+    pub arrivals_all: ArrivalCounts,
     /// Requests of any phase still under way at the end of drain, all workers.
     pub under_way_at_end: u64,
     /// Requests of `--requests` that were never sent.
     pub unsent: u64,
+    /// Time that all workers spent polling without result, whole life, nanoseconds.
+    pub spun_ns: u64,
+    /// Kernel stamps that were moved into what is possible, all workers.
+    pub stamps_clamped: u64,
     /// Open connections over the window, all workers.
     pub live: LiveConnections,
     /// Figures over time, all workers.
@@ -73,14 +86,21 @@ impl Run {
         let window_s = self.window.length_ns() as f64 / 1e9;
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
+        let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
         let mut live = LiveConnections::default();
         let mut series = Series::default();
+        let (mut spun_ns, mut stamps_clamped) = (0_u64, 0_u64);
         let (mut under_way_at_end, mut unsent, mut under_way_ns) = (0_u64, 0_u64, 0_u64);
         for worker in &self.workers {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
+            arrivals.merge(&worker.arrivals);
+            arrivals_all.merge(&worker.arrivals_all);
+            spun_ns = spun_ns.saturating_add(worker.spun_ns);
+            stamps_clamped = stamps_clamped.saturating_add(worker.stamps_clamped);
             live.asked = live.asked.saturating_add(worker.live.asked);
+            live.most = live.most.saturating_add(worker.live.most);
             live.min = live.min.saturating_add(worker.live.min);
             live.max = live.max.saturating_add(worker.live.max);
             live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
@@ -103,7 +123,28 @@ impl Run {
                 "no complete reply in the window",
             )
         };
+        let planned_per = |denominator: f64, numerator: u64, reason| {
+            if self.load.model.schedule().is_none() {
+                return Figure::Absent("a closed loop plans no arrivals".to_owned());
+            }
+            Figure::ratio(numerator as f64, denominator, reason)
+        };
+        let planned_per_s = planned_per(window_s, arrivals.planned, NO_WINDOW);
+        let found_none_free = arrivals
+            .planned
+            .saturating_sub(arrivals.sent.saturating_sub(arrivals.waited));
+        let waited_share = planned_per(
+            arrivals.planned as f64,
+            found_none_free,
+            "no arrival was planned in the window",
+        );
         Summary {
+            planned_per_s,
+            waited_share,
+            arrivals,
+            arrivals_all,
+            spun_ns,
+            stamps_clamped,
             successes_per_s: Figure::ratio(window.replies.successes() as f64, window_s, NO_WINDOW),
             attempts_per_s: Figure::ratio(window.requests_sent as f64, window_s, NO_WINDOW),
             bytes_received_per_s: Figure::ratio(window.bytes_received as f64, window_s, NO_WINDOW),

@@ -40,7 +40,7 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
         let needed = samples_needed(quantile.q);
         let (of, p, samples) = (quantile.of, quantile.q * 100.0, quantile.samples);
         match quantile.printed {
-            Quantile::Known(_) => {
+            Quantile::Known { .. } | Quantile::AtLeast { .. } => {
                 given += 1;
                 problems.expect(samples >= needed, || {
                     format!("p{p} of {of} given from {samples} samples, {needed} needed")
@@ -55,7 +55,7 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
         }
     }
     for pair in facts.quantiles.windows(2) {
-        if let (Quantile::Known(lower_ns), Quantile::Known(upper_ns)) =
+        if let (Quantile::Known { ns: lower_ns, .. }, Quantile::Known { ns: upper_ns, .. }) =
             (pair[0].printed, pair[1].printed)
             && pair[0].of == pair[1].of
         {
