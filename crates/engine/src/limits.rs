@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use brunt_load::{Plan, Reuse};
+use brunt_load::{LoadModel, Plan, Reuse, Schedule};
 use brunt_measure::{Backend, LimitsChecked};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
@@ -49,6 +49,26 @@ pub enum LimitError {
     )]
     Ports {
         /// Needed at once.
+        needed: u64,
+        /// Offered.
+        available: u64,
+        /// Source addresses.
+        addresses: u64,
+    },
+    /// Closed connections hold more local ports than there are.
+    #[error(
+        "{rate_per_s:.0} connections per second hold about {needed} local ports, for a closed \
+         connection keeps its port for {hold_s} s (TIME_WAIT), and {addresses} source address(es) \
+         offer {available}; add --source-address, lower --connection-rate, widen the range with \
+         `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`, or let the kernel use ports \
+         again after 1 s with `sysctl -w net.ipv4.tcp_tw_reuse=1`"
+    )]
+    PortsOverTime {
+        /// Highest rate of new connections.
+        rate_per_s: f64,
+        /// How long a closed one holds its port, seconds.
+        hold_s: u64,
+        /// Ports needed at once.
         needed: u64,
         /// Offered.
         available: u64,
@@ -101,7 +121,7 @@ pub(crate) fn source_addresses(plan: &Plan, peer: &Peer) -> Vec<SocketAddr> {
     }
     // The kernel slows down when it searches the last free ports: half of them is comfortable.
     let per_address = (ports_per_address() / 2).max(1);
-    let needed = u64::from(plan.connections.get()).div_ceil(per_address);
+    let needed = ports_needed(plan, address.into()).div_ceil(per_address);
     let replaced = match plan.reuse {
         Reuse::Unlimited => 1,
         Reuse::Requests(_) => LOOPBACK_SPREAD_REPLACED,
@@ -127,10 +147,7 @@ pub(crate) fn check(
     if backend == Backend::Sim {
         return Ok(LimitsChecked::default());
     }
-    let (connections, workers) = (
-        u64::from(plan.connections.get()),
-        u64::from(plan.workers.get()),
-    );
+    let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
     let descriptors_needed = DESCRIPTORS_SPARE
         + workers * DESCRIPTORS_PER_WORKER
         + if backend == Backend::Epoll {
@@ -146,18 +163,39 @@ pub(crate) fn check(
         });
     }
     let addresses = sources.len().max(1) as u64;
-    let ports_available = matches!(peer, Peer::Tcp(_)).then(|| ports_per_address() * addresses);
-    if let Some(available) = ports_available
-        && connections > available
+    let ports = match peer {
+        Peer::Tcp(target) => Some((
+            ports_needed(plan, target.ip()),
+            ports_per_address() * addresses,
+        )),
+        Peer::Unix(_) => None,
+    };
+    if let (Some((needed, available)), Peer::Tcp(target)) = (ports, peer)
+        && needed > available
     {
-        return Err(LimitError::Ports {
-            needed: connections,
-            available,
-            addresses,
+        return Err(match &plan.model {
+            LoadModel::Sessions { schedule, .. } => LimitError::PortsOverTime {
+                rate_per_s: schedule.rate_max(),
+                hold_s: port_hold_s(target.ip()),
+                needed,
+                available,
+                addresses,
+            },
+            LoadModel::Closed { .. } | LoadModel::Open { .. } => LimitError::Ports {
+                needed,
+                available,
+                addresses,
+            },
         });
     }
+    let queue_bytes = match plan.model {
+        LoadModel::Closed { .. } => 0,
+        LoadModel::Open { queue_max, .. } | LoadModel::Sessions { queue_max, .. } => {
+            u64::from(queue_max.get()) * size_of::<u64>() as u64
+        }
+    };
     let memory_needed_bytes =
-        workers * (WORKER_BYTES + payload_bytes) + connections * CONNECTION_BYTES;
+        workers * (WORKER_BYTES + payload_bytes) + connections * CONNECTION_BYTES + queue_bytes;
     let memory_available_bytes = host::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
@@ -170,11 +208,49 @@ pub(crate) fn check(
     Ok(LimitsChecked {
         descriptors_needed,
         descriptors_limit,
-        ports_needed: ports_available.map(|_| connections),
-        ports_available,
+        ports_needed: ports.map(|(needed, _)| needed),
+        ports_available: ports.map(|(_, available)| available),
         memory_needed_bytes,
         memory_available_bytes,
     })
+}
+
+/// Most connections at once.
+fn connections_most(plan: &Plan) -> u64 {
+    let held = u64::from(plan.connections.get());
+    match plan.model {
+        LoadModel::Open {
+            connections_max, ..
+        } => held.max(connections_max.get().into()),
+        LoadModel::Closed { .. } | LoadModel::Sessions { .. } => held,
+    }
+}
+
+/// Local ports that the run needs at once. Planned connections hold theirs beyond their end; how
+/// many are open at once is not known beforehand: a second's worth is assumed.
+fn ports_needed(plan: &Plan, target: IpAddr) -> u64 {
+    let LoadModel::Sessions { schedule, .. } = &plan.model else {
+        return connections_most(plan);
+    };
+    let length_s = plan.stop.duration_ns.map_or(f64::INFINITY, |duration_ns| {
+        (duration_ns + plan.warmup_ns) as f64 / 1e9
+    });
+    let per_s = Schedule::rate_max(schedule);
+    let closed = per_s * length_s.min(port_hold_s(target) as f64);
+    let open = per_s.ceil().min(connections_most(plan) as f64);
+    (closed + open) as u64
+}
+
+/// How long the port of a closed connection is not used again, seconds: TIME_WAIT, unless the
+/// kernel may cut it short (`tcp_tw_reuse`, linux/Documentation/networking/ip-sysctl.rst).
+fn port_hold_s(target: IpAddr) -> u64 {
+    let reuse = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse");
+    let is_short = match reuse.as_deref().map(str::trim) {
+        Ok("1") => true,
+        Ok("2") => target.is_loopback(),
+        _ => false,
+    };
+    if is_short { 1 } else { 60 }
 }
 
 /// Ports of one local address that the kernel may choose from.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brunt_load::{LoadModel, Reuse, Schedule, Stage, share};
+use brunt_load::{LoadModel, Plan, Reuse, Schedule, Spin, Stage, share};
 use brunt_measure::{
     Backend as BackendName, HostUse, Latencies, LoadDescription, ModelDescription, Once, Run,
     RunEdges, ScheduleDescription, StageDescription, Wall, Window,
@@ -21,9 +21,10 @@ use crate::budget::Budget;
 use crate::clock;
 use crate::control::{Control, Progress};
 use crate::gate::{Gate, Start};
-use crate::host::{self, CpuUse};
+use crate::host::{self, CpuUse, Cpus};
 use crate::prepare::Prepared;
 use crate::simulate;
+use crate::spin::Spinner;
 use crate::threads;
 use crate::worker::{Finished, NOTICE_NS, Pace, Task, Worker};
 
@@ -32,6 +33,9 @@ use crate::worker::{Finished, NOTICE_NS, Pace, Task, Worker};
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
 pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
+/// Arrivals per second and worker up to which gaps are long enough to be polled through: beyond
+/// it, wake-ups come so often that they are short, and the CPU is better spent on requests.
+const PRECISE_RATE_MAX_PER_S: f64 = 20_000.0;
 /// How often the watching thread looks around.
 pub(crate) const WATCH_NS: u64 = 10_000_000;
 
@@ -119,8 +123,12 @@ impl Prepared {
         let gate = Arc::new(Gate::default());
         let finished = Arc::new(AtomicU32::new(0));
         let mut crew = Vec::new();
+        let cpus = Cpus::of_process();
+        // A server in this process needs as many CPUs again.
+        let threads_that_poll = if own_server { 2 * workers } else { workers };
         for worker in 0..workers {
             let task = self.task(worker, budget.clone(), control);
+            let spinner = Spinner::new(self.plan.spin, threads_that_poll, cpus);
             let start_delay_ns = fault_of(self.plan.faults.start_delay, worker);
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
@@ -130,7 +138,7 @@ impl Prepared {
                     finished: &own_finished,
                 };
                 threads::sleep(start_delay_ns);
-                work(task, &own_gate, window_shift_ns, make)
+                work(task, spinner, &own_gate, window_shift_ns, make)
             };
             match threads::spawn(&format!("brunt-load-{worker}"), body) {
                 Ok(thread) => crew.push(thread),
@@ -215,6 +223,7 @@ impl Prepared {
             request: Arc::clone(&self.request),
             think_time_ns: plan.think_time_ns,
             stamps_every: plan.stamps.every(),
+            wants_precision: wants_precision(plan),
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
@@ -223,18 +232,12 @@ impl Prepared {
         }
     }
 
-    /// The schedule with the warm-up before it, as it counts from the start of load.
-    fn schedule(&self) -> Option<Schedule> {
-        let schedule = self.plan.model.schedule()?;
-        Some(schedule.clone().after(self.plan.warmup_ns))
-    }
-
     fn pace(&self, worker: u32) -> Pace {
         let plan = &self.plan;
         let workers = plan.workers.get();
         let arrivals = |schedule: &Schedule| {
-            let schedule = schedule.clone().after(plan.warmup_ns);
-            schedule.arrivals(worker, workers)
+            let from_load = schedule.clone().after(plan.warmup_ns);
+            from_load.arrivals(worker, workers)
         };
         match &plan.model {
             LoadModel::Closed { connect_per_s } => Pace::Closed {
@@ -247,7 +250,11 @@ impl Prepared {
                 queue_max,
             } => Pace::Open {
                 arrivals: arrivals(schedule),
-                connections_max: share(connections_max.get(), workers, worker),
+                connections_max: share(
+                    connections_max.max(&plan.connections).get(),
+                    workers,
+                    worker,
+                ),
                 queue_max: share(queue_max.get(), workers, worker).max(1),
             },
             LoadModel::Sessions {
@@ -395,14 +402,13 @@ impl Prepared {
 impl Prepared {
     fn describe_model(&self, load_ns: u64, window: Window) -> ModelDescription {
         let describe = |queue_max: NonZeroU32, typed: &Schedule| {
-            let expected = self.schedule().map_or(0.0, |schedule| {
-                schedule.expected(window.start_ns - load_ns, window.end_ns - load_ns)
-            });
+            let from_load = typed.clone().after(self.plan.warmup_ns);
+            let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
             ScheduleDescription {
                 process: typed.process().name().to_owned(),
                 seed: typed.seed(),
                 stages: typed.stages().iter().map(describe_stage).collect(),
-                expected,
+                expected: from_load.expected(from_ns, to_ns),
                 queue_max: queue_max.get(),
             }
         };
@@ -425,6 +431,19 @@ impl Prepared {
                 schedule: describe(*queue_max, schedule),
             },
         }
+    }
+}
+
+/// Whether waiting is worth a CPU: always when it was asked for, else where planned instants are
+/// to be met and are so far apart that sleeping through the gaps would be the rule.
+fn wants_precision(plan: &Plan) -> bool {
+    let rate_per_s = plan.model.schedule().map(Schedule::rate_max);
+    match plan.spin {
+        Spin::On => true,
+        Spin::Off => false,
+        Spin::Auto => rate_per_s.is_some_and(|rate_per_s| {
+            rate_per_s / f64::from(plan.workers.get()) <= PRECISE_RATE_MAX_PER_S
+        }),
     }
 }
 
@@ -510,12 +529,13 @@ impl Drop for Leaving<'_> {
 /// The body of a worker thread.
 fn work<B: Backend>(
     task: Task,
+    spinner: Spinner,
     gate: &Gate,
     window_shift_ns: u64,
     make: fn(u32) -> io::Result<B>,
 ) -> io::Result<Option<Ended>> {
     threads::precise_timers();
-    let mut worker = make(task.connections).map(|backend| Worker::new(backend, task));
+    let mut worker = make(task.connections).map(|backend| Worker::new(backend, task, spinner));
     let outcome = match &mut worker {
         Ok(worker) => worker.set_up(),
         Err(_) => Ok(()),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::share;
+use brunt_load::{Spin, share};
 use brunt_measure::{Backend as BackendName, Run, RunEdges};
 
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
@@ -11,12 +11,13 @@ use crate::budget::Budget;
 use crate::clock;
 use crate::control::{Control, Progress};
 use crate::gate::Start;
-use crate::host::CpuUse;
+use crate::host::{CpuUse, Cpus};
 use crate::prepare::Prepared;
 use crate::run::{
     Conclusion, Ended, INTERRUPT_MARGIN_NS, RunError, START_MARGIN_NS, WATCH_NS, Watched, fault_of,
     shifted,
 };
+use crate::spin::Spinner;
 use crate::threads;
 use crate::worker::Worker;
 
@@ -144,7 +145,9 @@ fn set_up(
         let start_delay_ns = fault_of(plan.faults.start_delay, worker);
         let (sim, handle) = Sim::new(settings, worker, start_delay_ns);
         let task = prepared.task(worker, budget.clone(), control);
-        let mut ready = Worker::new(sim, task);
+        // Polling does not make virtual time pass.
+        let spinner = Spinner::new(Spin::Off, workers, Cpus::of_process());
+        let mut ready = Worker::new(sim, task, spinner);
         ready
             .set_up()
             .map_err(|reason| RunError::Worker { worker, reason })?;

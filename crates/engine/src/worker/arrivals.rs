@@ -60,6 +60,7 @@ impl<B: Backend> Worker<B> {
                 }
                 return;
             }
+            self.spinner.worked(now_ns);
             self.recorder.arrival_planned(due_ns);
             let free = if self.waiting() == 0 {
                 self.take_free()

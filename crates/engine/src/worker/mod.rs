@@ -23,6 +23,7 @@ use crate::control::{Control, Progress};
 use crate::failure;
 use crate::gate::Start;
 use crate::request::EncodedRequest;
+use crate::spin::Spinner;
 use crate::timers::Timers;
 
 /// Longest sleep: a worker notices an interrupt within this time.
@@ -69,6 +70,8 @@ pub(crate) struct Task {
     pub(crate) think_time_ns: u64,
     /// One connection in this many is stamped by the kernel.
     pub(crate) stamps_every: Option<NonZeroU32>,
+    /// Waiting must end on time: polling is wanted, where it is allowed.
+    pub(crate) wants_precision: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_limit_ns: u64,
@@ -113,6 +116,7 @@ pub(crate) struct Worker<B> {
     backend: B,
     task: Task,
     recorder: Recorder,
+    spinner: Spinner,
     limits: Limits,
     payload: PayloadId,
     pacing: Pacing,
@@ -143,7 +147,7 @@ pub(crate) struct Worker<B> {
 }
 
 impl<B: Backend> Worker<B> {
-    pub(crate) fn new(mut backend: B, task: Task) -> Self {
+    pub(crate) fn new(mut backend: B, task: Task, spinner: Spinner) -> Self {
         let payload = backend.add_payload(task.request.payload(task.pipeline));
         backend.set_stamps(task.stamps_every);
         let (pacing, held, slots) = match &task.pace {
@@ -175,6 +179,7 @@ impl<B: Backend> Worker<B> {
         let issues = vec![Issue::default(); slots as usize * task.pipeline as usize];
         Self {
             recorder,
+            spinner,
             limits: Limits::default(),
             payload,
             pacing,
@@ -321,18 +326,24 @@ impl<B: Backend> Worker<B> {
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.recorder.record();
         record.stamps_clamped += stamps_clamped;
+        record.spun_ns = self.spinner.spun_ns();
         record.edges.drained.set(now_ns);
         Ok(())
     }
 
     /// One turn of the loop: hand over, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        let notice_ns = self.backend.now_ns() + NOTICE_NS;
-        let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
-        let wake_ns = until_ns
-            .min(notice_ns)
-            .min(due_ns)
-            .min(self.next_arrival_ns());
+        let from_ns = self.backend.now_ns();
+        let wanted = self.task.wants_precision && self.mode != Mode::Setup;
+        let wake_ns = if self.spinner.spins(from_ns, wanted) {
+            from_ns
+        } else {
+            let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
+            until_ns
+                .min(from_ns + NOTICE_NS)
+                .min(due_ns)
+                .min(self.next_arrival_ns())
+        };
         self.backend.wait(Some(wake_ns))?;
         while let Some(event) = self.backend.next_event() {
             self.handle(event);
@@ -350,6 +361,7 @@ impl<B: Backend> Worker<B> {
 
     fn handle(&mut self, event: Event) {
         let now_ns = self.backend.now_ns();
+        self.spinner.worked(now_ns);
         if now_ns >= self.next_arrival_ns() {
             // A long batch of events must not hold up what has come due meanwhile.
             self.admit(now_ns);
