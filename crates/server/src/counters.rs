@@ -255,12 +255,12 @@ impl Shared {
         let closed = sum(|worker| &worker.closed);
         totals.connections_accepted = sum(|worker| &worker.accepted);
         totals.connections_live = totals.connections_accepted.saturating_sub(closed);
-        if totals.replies_delayed > 0 {
-            let lateness_ns_sum = sum(|worker| &worker.lateness_ns_sum);
-            totals.lateness_ns_mean = Some(lateness_ns_sum / totals.replies_delayed);
+        totals.lateness_ns_mean =
+            sum(|worker| &worker.lateness_ns_sum).checked_div(totals.replies_delayed);
+        totals.lateness_ns_max = totals.lateness_ns_mean.and_then(|_| {
             let maxima = self.workers.iter().map(|worker| &worker.lateness_ns_max);
-            totals.lateness_ns_max = maxima.map(Count::get).max();
-        }
+            maxima.map(Count::get).max()
+        });
         for worker in &self.workers {
             add_named(
                 &mut totals.requests_by_method,

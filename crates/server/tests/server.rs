@@ -242,6 +242,67 @@ fn delays_are_never_short() {
 }
 
 #[test]
+fn a_silence_is_kept_on_one_connection() {
+    let (silence_ns, period_ns) = (20 * MS, 50 * MS);
+    for backend in BACKENDS {
+        let server = serve(backend, 1);
+        let mut stream = connect(&server);
+        let started_ns = clock::now_ns();
+        let mut delayed = 0;
+        while clock::now_ns() - started_ns < 5 * period_ns {
+            // The server runs in this process, so its clock is the test's.
+            let sent_ns = clock::now_ns();
+            stream
+                .write_all(get("/stall/20ms/50ms").as_bytes())
+                .unwrap();
+            expect(&mut stream, NULL.as_bytes(), "stalled");
+            let into_period_ns = sent_ns % period_ns;
+            if into_period_ns < silence_ns {
+                let silence_end_ns = sent_ns - into_period_ns + silence_ns;
+                assert!(
+                    clock::now_ns() >= silence_end_ns,
+                    "an answer in the silence"
+                );
+                delayed += 1;
+            }
+        }
+        let totals = server.stop().unwrap();
+        assert!(delayed >= 1);
+        assert!(
+            totals.replies > totals.replies_delayed,
+            "outside the silence it answers at once: {totals:?}"
+        );
+        assert!(totals.lateness_ns_mean <= totals.lateness_ns_max);
+    }
+}
+
+#[test]
+fn a_spinning_server_serves_and_stops() {
+    for backend in BACKENDS {
+        let server = start(&Options {
+            spin: true,
+            backend,
+            ..Options::new(ListenAddress::Tcp("127.0.0.1:0".parse().unwrap()))
+        })
+        .unwrap();
+        for _ in 0..2 {
+            let mut stream = connect(&server);
+            for path in ["/delay/1ms", "/", "/delay/500us"] {
+                stream.write_all(get(path).as_bytes()).unwrap();
+                expect(&mut stream, NULL.as_bytes(), path);
+            }
+        }
+        // It ends while there is a connection, when no sleep lets it look up.
+        let _stream = connect(&server);
+        let asked_ns = clock::now_ns();
+        let totals = server.stop().unwrap();
+        assert!(clock::now_ns() - asked_ns < 2_000 * MS);
+        assert_eq!((totals.replies, totals.replies_delayed), (6, 4));
+        assert!(totals.lateness_ns_max.is_some());
+    }
+}
+
+#[test]
 fn a_thousand_connections_are_counted_exactly() {
     for backend in BACKENDS {
         let server = serve(backend, 2);

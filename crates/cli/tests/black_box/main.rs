@@ -9,6 +9,7 @@ mod options;
 mod output;
 mod readme;
 mod robustness;
+mod serve;
 mod signals;
 mod stored;
 mod support;

@@ -25,7 +25,12 @@ pub(crate) struct ServeUnix {
 impl Serve {
     /// Starts one that has a free port of loopback.
     pub(crate) fn start() -> Self {
-        let (process, address) = Self::start_alone();
+        Self::start_with(&[])
+    }
+
+    /// The same with further `options`.
+    pub(crate) fn start_with(options: &[&str]) -> Self {
+        let (process, address) = Self::start_process(options);
         Self {
             address,
             _process: process,
@@ -34,7 +39,12 @@ impl Serve {
 
     /// Starts one and gives the process and its address, for a test of the process itself.
     pub(crate) fn start_alone() -> (Process, SocketAddr) {
-        let (process, line) = listening(&["--listen", "127.0.0.1:0"]);
+        Self::start_process(&[])
+    }
+
+    fn start_process(options: &[&str]) -> (Process, SocketAddr) {
+        let arguments = [&["--listen", "127.0.0.1:0"], options].concat();
+        let (process, line) = listening(&arguments);
         let address = line
             .strip_prefix("listening on ")
             .and_then(|rest| rest.split(' ').next())
