@@ -24,7 +24,8 @@ enum Shape {
     Silent,
     /// The time per arrival, nanoseconds with 64 binary places.
     Steady { gap_ns: u128 },
-    /// Rates at both ends, per nanosecond, and the change of the rate per nanosecond.
+    /// Rates at both ends, per nanosecond, and the change of the rate per nanosecond. Also a
+    /// constant rate, with the precision of doubles, that is too low for `Steady`.
     Ramp { from: f64, to: f64, slope: f64 },
 }
 
@@ -104,9 +105,15 @@ impl Stretch {
 
 impl Shape {
     fn steady(rate_per_s: f64) -> Self {
-        Self::Steady {
-            gap_ns: gap_ns(rate_per_s),
-        }
+        let rate = rate_per_s / NS_PER_S as f64;
+        gap_ns(rate_per_s).map_or(
+            Self::Ramp {
+                from: rate,
+                to: rate,
+                slope: 0.0,
+            },
+            |gap_ns| Self::Steady { gap_ns },
+        )
     }
 }
 
@@ -120,22 +127,19 @@ fn arrivals(position: u128) -> f64 {
     whole as f64 + part as f64 * 2f64.powi(-53)
 }
 
-/// The time per arrival, nanoseconds with 64 binary places, rounded down; as much as fits for a
-/// rate that is too low. `rate_per_s` is above 0.
-fn gap_ns(rate_per_s: f64) -> u128 {
+/// The time per arrival, nanoseconds with 64 binary places, rounded down; `None` beyond 64 bits
+/// of nanoseconds. `rate_per_s` is above 0.
+fn gap_ns(rate_per_s: f64) -> Option<u128> {
     // The rate is a whole number times a power of 2: a long division gives every place.
     let (mantissa, exponent) = parts(rate_per_s);
     let dividend = u128::from(NS_PER_S) << 64;
     let (mut quotient, mut remainder) = (dividend / mantissa, dividend % mantissa);
     for _ in exponent..0 {
-        let Some(doubled) = quotient.checked_mul(2) else {
-            return u128::MAX;
-        };
         remainder *= 2;
-        quotient = doubled + remainder / mantissa;
+        quotient = quotient.checked_mul(2)? + remainder / mantissa;
         remainder %= mantissa;
     }
-    quotient >> exponent.max(0)
+    Some(quotient >> exponent.max(0))
 }
 
 /// A positive number as a whole number of at most 53 bits times a power of 2.
@@ -164,4 +168,60 @@ fn times(left: u128, right: u128) -> Option<u64> {
         .checked_add((left_part * right_part) >> 64)?
         .checked_add(1 << 63)?;
     Some((sum >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_have_every_place() {
+        const ONE_NS: u128 = 1 << 64;
+        for (rate_per_s, gap) in [
+            (1e9, Some(ONE_NS)),
+            (1e6, Some(1_000 * ONE_NS)),
+            (1.0, Some(1_000_000_000 * ONE_NS)),
+            (0.5, Some(2_000_000_000 * ONE_NS)),
+            (3e8, Some(10 * ONE_NS / 3)),
+            (7.0, Some(1_000_000_000 * ONE_NS / 7)),
+            (2f64.powi(-30), Some((1_000_000_000 << 30) * ONE_NS)),
+            // 2^64 ns are 584 years.
+            (1e-11, None),
+            (f64::MIN_POSITIVE, None),
+            (5e-324, None),
+        ] {
+            assert_eq!(gap_ns(rate_per_s), gap, "{rate_per_s}");
+        }
+    }
+
+    #[test]
+    fn products_are_rounded_and_bounded() {
+        const ONE: u128 = 1 << 64;
+        for (left, right, product) in [
+            (0, u128::MAX, Some(0)),
+            (ONE, ONE, Some(1)),
+            (ONE, ONE / 2, Some(1)),
+            (ONE, ONE / 2 - 1, Some(0)),
+            (ONE * 5 / 2, ONE * 7 / 2, Some(9)),
+            (ONE * ((1 << 63) - 1), ONE * 2, Some(u64::MAX - 1)),
+            (ONE << 32, ONE << 32, None),
+            (u128::MAX, ONE, None),
+            (u128::MAX, u128::MAX, None),
+        ] {
+            assert_eq!(times(left, right), product, "{left} {right}");
+            assert_eq!(times(right, left), product, "{right} {left}");
+        }
+    }
+
+    #[test]
+    fn positions_keep_their_order_as_doubles() {
+        const PART: u128 = (1 << 64) - 1;
+        for whole in [0u128, 1, 7, (1 << 53) - 1, 1 << 53, (1 << 53) + 3, 1 << 62] {
+            let last = whole << 64 | PART;
+            let values = [whole << 64, whole << 64 | 1, last - 1, last, last + 1].map(arrivals);
+            assert!(values.is_sorted(), "{values:?}");
+            assert_eq!(values[0], whole as f64);
+        }
+        assert_eq!(arrivals(5 << 62), 1.25);
+    }
 }
