@@ -18,6 +18,7 @@ struct Gauge {
     replies: AtomicU64,
     failures: AtomicU64,
     live: AtomicU32,
+    waiting: AtomicU64,
 }
 
 /// How far a run has come.
@@ -29,6 +30,8 @@ pub struct Progress {
     pub failures: u64,
     /// Open connections now.
     pub live: u64,
+    /// Planned arrivals that wait for a connection now.
+    pub waiting: u64,
 }
 
 impl Control {
@@ -60,6 +63,7 @@ impl Control {
                 replies: sum.replies + gauge.replies.load(Ordering::Relaxed),
                 failures: sum.failures + gauge.failures.load(Ordering::Relaxed),
                 live: sum.live + u64::from(gauge.live.load(Ordering::Relaxed)),
+                waiting: sum.waiting + gauge.waiting.load(Ordering::Relaxed),
             })
     }
 
@@ -87,5 +91,6 @@ impl Control {
         gauge.replies.store(progress.replies, Ordering::Relaxed);
         gauge.failures.store(progress.failures, Ordering::Relaxed);
         gauge.live.store(progress.live as u32, Ordering::Relaxed);
+        gauge.waiting.store(progress.waiting, Ordering::Relaxed);
     }
 }

@@ -355,6 +355,7 @@ impl<B: Backend> Worker<B> {
         self.admit(now_ns);
         self.expire(now_ns);
         self.progress.live = u64::from(self.recorder.live());
+        self.progress.waiting = self.waiting() as u64;
         self.task.control.show(self.task.worker, self.progress);
         Ok(())
     }
