@@ -17,7 +17,8 @@ pub struct Latencies {
     /// counts from the send as well.
     pub service: Histogram,
     /// Lower bounds of the response time of what never had one because it took too long: requests
-    /// that timed out or were censored, and arrivals that were never sent. Of the window.
+    /// that timed out or were censored and, with a schedule of requests, arrivals that were never
+    /// sent. Of the window.
     pub unfinished: Histogram,
     /// Schedule lag: from the first instant at which brunt could have sent until it did. That
     /// instant is the planned one or, if no connection was free then, the one at which the reply

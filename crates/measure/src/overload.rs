@@ -79,13 +79,11 @@ impl<'a> Backlog<'a> {
         let window_ns = run.window.length_ns();
         let whole = summary.arrivals.planned as f64 / window_ns as f64;
         let mut parts = vec![(0, points.len(), whole)];
-        // Stages count from the start of load, which warm-up is a part of.
-        let begin_ns = run.edges.warmup_start.get().unwrap_or(run.window.start_ns);
-        let lead_ns = run.window.start_ns.saturating_sub(begin_ns);
+        // Stages count from the start of the window: warm-up runs at the rate of the first.
         let mut from_ns = 0_u64;
         for stage in &schedule.stages {
             let to_ns = from_ns.saturating_add(stage.duration_ns);
-            let place = |at_ns: u64| at_ns.saturating_sub(lead_ns).min(window_ns);
+            let place = |at_ns: u64| at_ns.min(window_ns);
             // Whole points only: the next stage is another rate.
             let first = place(from_ns).div_ceil(point_ns) as usize;
             let last = (place(to_ns) / point_ns) as usize;

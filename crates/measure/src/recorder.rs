@@ -159,7 +159,9 @@ impl Recorder {
             Skip::Late => arrivals.skipped_late += 1,
             Skip::Unsent => arrivals.unsent += 1,
         });
-        self.unfinished(due_ns, at_ns);
+        if self.is_planned {
+            self.unfinished(due_ns, at_ns);
+        }
     }
 
     /// `waiting` arrivals wait for a free connection.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
+use crate::{Histogram, loglinear};
 
-/// Buckets per doubling of the response time.
-const BUCKETS_PER_OCTAVE_BITS: u32 = 4;
+/// 16 buckets per doubling of the response time.
+const BITS: u32 = 4;
 
 /// The instants of one answered request on a connection with kernel stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,18 @@ impl Parts {
             .fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
+    /// The same, in a type that cannot overflow, and brunt's own share of it.
+    pub(crate) fn exact_sums(&self) -> (u128, u128) {
+        let sum = |parts: &[u64]| parts.iter().copied().map(u128::from).sum();
+        let own = [self.lag_send_ns, self.lag_receive_ns, self.parse_ns];
+        (sum(&self.each()), sum(&own))
+    }
+
+    /// Whether a sum of parts has lost its exact value.
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.each().contains(&u64::MAX)
+    }
+
     /// Brunt's own share of it.
     pub fn own_ns(&self) -> u64 {
         self.lag_send_ns
@@ -146,22 +158,30 @@ impl MeanParts {
 /// The requests whose response times fall into one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Bucket {
-    /// Number of the bucket.
+pub(crate) struct Bucket {
+    /// Number of the bucket: 16 per doubling of the response time.
     index: u32,
     /// How many requests.
-    count: u64,
+    pub(crate) count: u64,
     /// Sums of their parts.
-    sums: Parts,
+    pub(crate) sums: Parts,
+}
+
+impl Bucket {
+    /// The response times that it holds: from the first to under the second, nanoseconds.
+    pub(crate) fn edges_ns(&self) -> (u64, u64) {
+        let edge = |index: u32| loglinear::lowest(index as usize, BITS);
+        (edge(self.index), edge(self.index.saturating_add(1)))
+    }
 }
 
 /// The parts of many response times, by response time, so that those of a tail can be told.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split {
     /// Brunt's own share of each response time.
     pub own: Histogram,
-    /// Buckets in order of response time, some 6 % wide.
+    /// Filled buckets in order of response time, some 6 % wide; at most 976.
     buckets: Vec<Bucket>,
 }
 
@@ -169,9 +189,14 @@ impl Split {
     /// Adds the parts of one response.
     pub fn record(&mut self, parts: &Parts) {
         self.own.record(parts.own_ns());
-        let bucket = self.bucket(bucket_of(parts.response_ns()));
+        let bucket = self.bucket(loglinear::index(parts.response_ns(), BITS) as u32);
         bucket.count += 1;
         bucket.sums.add(parts);
+    }
+
+    /// The buckets that hold something, by response time.
+    pub(crate) fn buckets(&self) -> &[Bucket] {
+        &self.buckets
     }
 
     /// How many responses were split.
@@ -197,13 +222,13 @@ impl Split {
     /// The mean parts of the responses above the `q`-quantile (0 to 1) of response time. Absent
     /// when fewer than one response lies there.
     pub fn tail(&self, q: f64) -> Option<MeanParts> {
-        self.slowest(self.count() as f64 * (1.0 - q))
+        self.slowest(self.count() as f64 * (1.0 - q.clamp(0.0, 1.0)))
     }
 
     /// The mean parts of the `wanted` slowest responses. Of the bucket in which the line is
     /// drawn, a share is taken.
     fn slowest(&self, wanted: f64) -> Option<MeanParts> {
-        if wanted < 1.0 {
+        if wanted.is_nan() || wanted < 1.0 {
             return None;
         }
         let mut mean = MeanParts::default();
@@ -243,14 +268,31 @@ impl Split {
     }
 }
 
-/// The bucket of a response time: `2^BUCKETS_PER_OCTAVE_BITS` per doubling.
-fn bucket_of(ns: u64) -> u32 {
-    let octave = ns.checked_ilog2().unwrap_or(0);
-    match octave.checked_sub(BUCKETS_PER_OCTAVE_BITS) {
-        Some(shift) => {
-            ((shift + 1) << BUCKETS_PER_OCTAVE_BITS) + (ns >> shift) as u32
-                - (1 << BUCKETS_PER_OCTAVE_BITS)
+/// What a stored split says, before it is believed: looking buckets up relies on their order.
+#[derive(Deserialize)]
+struct Stored {
+    own: Histogram,
+    buckets: Vec<Bucket>,
+}
+
+impl<'de> Deserialize<'de> for Split {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { own, buckets } = Stored::deserialize(deserializer)?;
+        let refuse = |words: String| Err(serde::de::Error::custom(words));
+        if !buckets.is_sorted_by(|a, b| a.index < b.index) {
+            return refuse("the buckets of a split are out of order or given twice".to_owned());
         }
-        None => ns as u32,
+        let most = loglinear::count(u64::MAX, BITS);
+        if let Some(last) = buckets.last().filter(|last| last.index as usize >= most) {
+            return refuse(format!("a split has no bucket {}", last.index));
+        }
+        if let Some(empty) = buckets.iter().find(|bucket| bucket.count == 0) {
+            return refuse(format!("bucket {} of a split is empty", empty.index));
+        }
+        let held: u128 = buckets.iter().map(|bucket| u128::from(bucket.count)).sum();
+        if held != u128::from(own.count()) {
+            return refuse(format!("a split of {} responses holds {held}", own.count()));
+        }
+        Ok(Self { own, buckets })
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let mut problems = Problems::default();
     for worker in &run.workers {
-        account(worker, &mut problems);
+        account(facts, worker, &mut problems);
     }
     let all = &facts.summary.population;
     let ended = sum([all.recorded, all.failed, all.censored]);
@@ -93,11 +93,12 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
     if let Some(asked) = run.load.requests
         && facts.ended_by_count()
     {
-        let unsent = facts.summary.unsent;
-        problems.expect(sum([all.issued, unsent]) == u128::from(asked), || {
+        let accounted = facts.accounted_of_count();
+        problems.expect(accounted == asked, || {
             format!(
-                "{asked} requests asked for, {} issued and {unsent} unsent",
-                all.issued
+                "{asked} requests asked for, {} issued and {} given up or left over",
+                all.issued,
+                accounted - all.issued
             )
         });
     }
@@ -113,7 +114,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
     ))
 }
 
-fn account(worker: &WorkerRecord, problems: &mut Problems) {
+fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
     let number = worker.worker;
     let of_window = &worker.population;
     let ended = sum([of_window.recorded, of_window.failed, of_window.censored]);
@@ -135,12 +136,25 @@ fn account(worker: &WorkerRecord, problems: &mut Problems) {
             lifetime.requests_sent, worker.under_way_at_end
         )
     });
-    // `measure` and `issued` count the same sends.
-    let sent = worker.tallies.measure.requests_sent;
-    problems.expect(sent == of_window.issued, || {
-        format!(
-            "worker {number}: {sent} sent in the window, {} issued",
-            of_window.issued
-        )
-    });
+    if facts.is_open() {
+        // A request belongs to the window in which it was planned, whenever it was sent.
+        let pairs = [
+            ("in the window", of_window.issued, worker.arrivals.sent),
+            ("in all", lifetime.requests_sent, worker.arrivals_all.sent),
+        ];
+        for (when, requests, arrivals) in pairs {
+            problems.expect(requests == arrivals, || {
+                format!("worker {number}: {requests} issued {when}, of {arrivals} arrivals sent")
+            });
+        }
+    } else {
+        // `measure` and `issued` count the same sends.
+        let sent = worker.tallies.measure.requests_sent;
+        problems.expect(sent == of_window.issued, || {
+            format!(
+                "worker {number}: {sent} sent in the window, {} issued",
+                of_window.issued
+            )
+        });
+    }
 }

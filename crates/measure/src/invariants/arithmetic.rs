@@ -1,6 +1,6 @@
 //! A1 to A5: figures are defined, exact where they say so, and of one population each.
 
-use super::facts::{Facts, sum};
+use super::facts::{Facts, PrintedQuantile, sum};
 use super::outcome::{Outcome, Problems, time};
 use crate::{Figure, Quantile, samples_needed};
 
@@ -39,6 +39,16 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
     for quantile in &facts.quantiles {
         let needed = samples_needed(quantile.q);
         let (of, p, samples) = (quantile.of, quantile.q * 100.0, quantile.samples);
+        if let Quantile::Known { ns, interval } = quantile.printed {
+            problems.expect(interval.low_ns <= ns && ns <= interval.high_ns, || {
+                format!(
+                    "p{p} of {of} is {}, outside of {} to {}",
+                    time(ns),
+                    time(interval.low_ns),
+                    time(interval.high_ns)
+                )
+            });
+        }
         match quantile.printed {
             Quantile::Known { .. } | Quantile::AtLeast { .. } => {
                 given += 1;
@@ -55,8 +65,7 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
         }
     }
     for pair in facts.quantiles.windows(2) {
-        if let (Quantile::Known { ns: lower_ns, .. }, Quantile::Known { ns: upper_ns, .. }) =
-            (pair[0].printed, pair[1].printed)
+        if let (Some(lower_ns), Some(upper_ns)) = (given_ns(&pair[0]), given_ns(&pair[1]))
             && pair[0].of == pair[1].of
         {
             problems.expect(lower_ns <= upper_ns, || {
@@ -74,6 +83,13 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
     problems.or_held(format!(
         "{given} quantiles given, {withheld} withheld for too few samples"
     ))
+}
+
+fn given_ns(quantile: &PrintedQuantile) -> Option<u64> {
+    match quantile.printed {
+        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => Some(ns),
+        Quantile::TooFew { .. } => None,
+    }
 }
 
 /// A3. The recorder keeps minimum, maximum and sum apart from the buckets: they must fit them.
@@ -116,6 +132,17 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     problems.expect(connects == opened, || {
         format!("{connects} times to connect in the histogram, {opened} connections opened")
     });
+    let successes = run.latencies.response.count();
+    let services = run.latencies.service.count();
+    // From the send, both are the same.
+    let services_due = if facts.is_open() { successes } else { 0 };
+    problems.expect(services == services_due, || {
+        format!("{services} service times of {successes} successes, {services_due} due")
+    });
+    let over_time = run.latencies.intervals.count();
+    problems.expect(over_time == successes, || {
+        format!("{successes} response times of successes, over time {over_time}")
+    });
     problems.or_held(format!(
         "{held} latencies and {connects} times to connect, of {} workers",
         run.workers.len()
@@ -127,7 +154,10 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
 pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let mut problems = Problems::default();
-    let left_by_warmup = sum(run.workers.iter().map(Facts::under_way_at_start));
+    let left_by_warmup = sum(run
+        .workers
+        .iter()
+        .map(|worker| facts.left_by_warmup(worker)));
     let kinds = [
         (
             "successes",

@@ -1,9 +1,16 @@
 //! What several checks need of a run, worked out once.
 
-use crate::{FailureScope, Figure, Histogram, Quantile, Run, Summary, WorkerRecord};
+use crate::overload::overload_of;
+use crate::{
+    FailureScope, Figure, Histogram, ModelDescription, Overload, Quantile, Run, Summary,
+    WorkerRecord,
+};
 
 /// The quantiles that are looked at: those that reports print.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
+
+/// The population that requests without an end belong to as well.
+const RESPONSE: &str = "response time of successes";
 
 /// A quantile as a report would print it.
 #[derive(Clone, Debug)]
@@ -23,13 +30,16 @@ pub(super) struct Facts<'a> {
     pub(super) run: &'a Run,
     pub(super) summary: Summary,
     pub(super) quantiles: Vec<PrintedQuantile>,
+    pub(super) overload: Option<Overload>,
 }
 
 impl<'a> Facts<'a> {
     pub(super) fn of(run: &'a Run) -> Self {
+        let summary = run.summary();
         let mut facts = Self {
             run,
-            summary: run.summary(),
+            overload: overload_of(run, &summary),
+            summary,
             quantiles: Vec::new(),
         };
         facts.quantiles = facts
@@ -44,23 +54,43 @@ impl<'a> Facts<'a> {
                 })
             })
             .collect();
+        let unfinished = run.latencies.unfinished.count();
+        for quantile in &mut facts.quantiles {
+            if quantile.of == RESPONSE {
+                quantile.samples = quantile.samples.saturating_add(unfinished);
+                quantile.printed = run.response_quantile(quantile.q);
+            }
+        }
         facts
     }
 
+    /// The quantiles of response time.
+    pub(super) fn response_quantiles(&self) -> impl Iterator<Item = &PrintedQuantile> {
+        self.quantiles
+            .iter()
+            .filter(|quantile| quantile.of == RESPONSE)
+    }
+
     /// The histograms with their names in words.
-    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 3] {
+    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 8] {
         let [success, error] = self.latencies();
+        let latencies = &self.run.latencies;
         [
             success,
             error,
-            ("time to connect", &self.run.latencies.connect),
+            ("service time", &latencies.service),
+            ("time without an end", &latencies.unfinished),
+            ("schedule lag", &latencies.lag),
+            ("time to connect", &latencies.connect),
+            ("time to first reply", &latencies.first_reply),
+            ("own share", &latencies.split.own),
         ]
     }
 
     /// The histograms of response time.
     pub(super) fn latencies(&self) -> [(&'static str, &'a Histogram); 2] {
         [
-            ("response time of successes", &self.run.latencies.response),
+            (RESPONSE, &self.run.latencies.response),
             (
                 "response time of error replies",
                 &self.run.latencies.response_error,
@@ -69,11 +99,13 @@ impl<'a> Facts<'a> {
     }
 
     /// The figures that a report may print.
-    pub(super) fn figures(&self) -> [(&'static str, &Figure); 6] {
+    pub(super) fn figures(&self) -> [(&'static str, &Figure); 8] {
         let summary = &self.summary;
         [
             ("successes per second", &summary.successes_per_s),
             ("attempts per second", &summary.attempts_per_s),
+            ("planned per second", &summary.planned_per_s),
+            ("share that waited", &summary.waited_share),
             ("bytes received per second", &summary.bytes_received_per_s),
             ("mean of open connections", &summary.live_mean),
             ("mean of requests under way", &summary.under_way_mean),
@@ -98,11 +130,7 @@ impl<'a> Facts<'a> {
         let Some(asked) = self.run.load.requests else {
             return false;
         };
-        let done = self
-            .summary
-            .population
-            .issued
-            .saturating_add(self.summary.unsent);
+        let done = self.accounted_of_count();
         let before_plan = match (edges.measure_end.get(), edges.measure_end_planned.get()) {
             (Some(end), Some(planned)) => end < planned,
             _ => true,
@@ -111,12 +139,41 @@ impl<'a> Facts<'a> {
             && (self.run.load.duration_ns.is_none() || (before_plan && done >= asked))
     }
 
-    /// Requests of set-up and warm-up that were still under way when the window began.
-    pub(super) fn under_way_at_start(worker: &WorkerRecord) -> u64 {
+    /// Of the requests of a run by count, those that were sent, given up or left over.
+    pub(super) fn accounted_of_count(&self) -> u64 {
+        let summary = &self.summary;
+        let sent = summary.population.issued.saturating_add(summary.unsent);
+        if self.is_open() {
+            // With a schedule of requests, one is drawn when it is planned.
+            sent.saturating_add(summary.arrivals.skipped_full)
+                .saturating_add(summary.arrivals.skipped_late)
+                .saturating_add(summary.arrivals.unsent)
+        } else {
+            sent
+        }
+    }
+
+    /// Whether there was a schedule of requests.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.run.load.model, ModelDescription::Open { .. })
+    }
+
+    /// Whether there was a schedule of connections.
+    pub(super) fn is_sessions(&self) -> bool {
+        matches!(self.run.load.model, ModelDescription::Sessions { .. })
+    }
+
+    /// Requests that were due before the window and neither answered nor failed when it began:
+    /// under way or, with a schedule of requests, still waiting.
+    pub(super) fn left_by_warmup(&self, worker: &WorkerRecord) -> u64 {
         let before = &worker.tallies.before;
-        before
-            .requests_sent
-            .saturating_sub(before.replies.total())
+        let sent = if self.is_open() {
+            let (all, of_window) = (worker.arrivals_all.sent, worker.arrivals.sent);
+            all.saturating_sub(of_window)
+        } else {
+            before.requests_sent
+        };
+        sent.saturating_sub(before.replies.total())
             .saturating_sub(before.failures.total(FailureScope::Request))
     }
 }

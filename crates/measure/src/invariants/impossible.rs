@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::Backend;
+use crate::{Backend, ModelDescription};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -58,7 +58,9 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         ));
     }
     let window = &summary.window;
-    let never_idle = run.load.keepalive
+    let never_idle = matches!(run.load.model, ModelDescription::Closed { .. })
+        && run.load.think_time_ns == 0
+        && run.load.keepalive
         && run.load.requests_per_connection.is_none()
         && run.load.pipeline == 1
         && !by_count
@@ -86,19 +88,33 @@ struct LittleProduct {
 }
 
 impl LittleProduct {
-    /// Of a run with `room` places for requests under way. Absent without a latency.
+    /// Of a run with `room` places for requests under way. Absent without a service time.
     fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
         let (run, summary) = (facts.run, &facts.summary);
-        let latencies = summary.population.recorded as f64;
-        if latencies == 0.0 {
+        let latencies = &run.latencies;
+        let window_ns = facts.window_ns() as f64;
+        let replies = &summary.window.replies;
+        // What ended in the window and began before it: at most one request per place or, where
+        // requests waited, all that did.
+        let (services, sum_ns, ended, before) = if facts.is_open() {
+            let service = &latencies.service;
+            let left = sum(run
+                .workers
+                .iter()
+                .map(|worker| facts.left_by_warmup(worker)));
+            let (services, sum_ns) = (service.count(), service.sum_ns().into());
+            (services, sum_ns, replies.successes(), left as f64)
+        } else {
+            let sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns()));
+            let places = f64::from(summary.live.max) * depth;
+            (summary.population.recorded, sum_ns, replies.total(), places)
+        };
+        if services == 0 {
             return None;
         }
-        let window_ns = facts.window_ns() as f64;
-        let sums_ns = facts.latencies().map(|(_, histogram)| histogram.sum_ns());
-        let service_ns = sum(sums_ns) as f64 / latencies;
-        let rate = summary.window.replies.total() as f64 / window_ns;
-        // What ended in the window and began before it: at most one request per place.
-        let before = 1.0 + f64::from(summary.live.max) * depth / latencies;
+        let service_ns = sum_ns as f64 / services as f64;
+        let rate = ended as f64 / window_ns;
+        let before = 1.0 + before / services as f64;
         // The time after the window of what began in it: at most all of drain, for each reply.
         let drain_end_ns = run.edges.drain_end.get().unwrap_or(run.window.end_ns);
         let drain_ns = drain_end_ns.saturating_sub(run.window.end_ns) as f64;
@@ -120,7 +136,7 @@ impl LittleProduct {
     }
 }
 
-/// I2.
+/// I2. What was planned counts from its planned instant, which lies in the window.
 pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let first_send = run
@@ -128,8 +144,13 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
         .iter()
         .filter_map(|worker| worker.first_send.get())
         .min();
-    let (Some(first_ns), Some(end_ns)) = (first_send, run.edges.drain_end.get()) else {
+    let (Some(sent_ns), Some(end_ns)) = (first_send, run.edges.drain_end.get()) else {
         return Outcome::not_applicable("nothing was sent, or the drain has no end");
+    };
+    let (first_ns, begin) = if facts.is_open() {
+        (run.window.start_ns, "start of the window")
+    } else {
+        (sent_ns, "first send")
     };
     let lasted_ns = end_ns.saturating_sub(first_ns);
     let mut problems = Problems::default();
@@ -138,7 +159,7 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
         let max_ns = histogram.max_ns().unwrap_or(0);
         problems.expect(max_ns <= lasted_ns, || {
             format!(
-                "{words}: {} recorded, first send to end of drain {}",
+                "{words}: {} recorded, {begin} to end of drain {}",
                 time(max_ns),
                 time(lasted_ns)
             )
@@ -146,7 +167,7 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
         longest_ns = longest_ns.max(max_ns);
     }
     problems.or_held(format!(
-        "longest latency {}, first send to end of drain {}",
+        "longest latency {}, {begin} to end of drain {}",
         time(longest_ns),
         time(lasted_ns)
     ))
@@ -162,9 +183,12 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
         .iter()
         .filter_map(|worker| worker.kernel.min_rtt_ns)
         .min();
+    // From the planned instant, a reply takes longer than from the send.
+    let service = ("service time", &run.latencies.service);
     let fastest = facts
         .latencies()
         .into_iter()
+        .chain([service])
         .filter_map(|(_, h)| h.min_ns())
         .min();
     let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {

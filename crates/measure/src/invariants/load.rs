@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
-use crate::FailureKind;
+use crate::{FailureKind, ModelDescription};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -23,16 +23,27 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         return Outcome::not_applicable("there is no window");
     }
     let mut problems = Problems::default();
+    let (held, most) = match run.load.model {
+        ModelDescription::Closed { .. } => (asked, asked),
+        ModelDescription::Open {
+            connections_max, ..
+        } => (asked, connections_max),
+        ModelDescription::Sessions { .. } => (0, asked),
+    };
     let dealt = sum(run.workers.iter().map(|worker| worker.live.asked.into()));
-    problems.expect(dealt == u128::from(asked), || {
-        format!("{asked} connections asked for, {dealt} dealt out to the workers")
+    problems.expect(dealt == u128::from(held), || {
+        format!("{held} connections asked for, {dealt} dealt out to the workers")
+    });
+    let dealt = sum(run.workers.iter().map(|worker| worker.live.most.into()));
+    problems.expect(dealt == u128::from(most), || {
+        format!("{most} connections at most, {dealt} dealt out to the workers")
     });
     for worker in &run.workers {
         let (of_worker, number) = (&worker.live, worker.worker);
-        problems.expect(of_worker.max <= of_worker.asked, || {
+        problems.expect(of_worker.max <= of_worker.most, || {
             format!(
-                "worker {number}: {} open, {} asked for",
-                of_worker.max, of_worker.asked
+                "worker {number}: {} open, at most {} allowed",
+                of_worker.max, of_worker.most
             )
         });
     }
@@ -42,11 +53,18 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     let window_ns = facts.window_ns() as f64;
     let needed = f64::from(asked) * LIVE_LEAST;
     let mean = live.connection_ns as f64 / window_ns;
+    let open = format!(
+        "open: {mean:.2} on average, {} at least, {} at most",
+        live.min, live.max
+    );
+    if facts.is_sessions() {
+        return Outcome::not_applicable(format!(
+            "connections come and go by plan, at most {asked} at once; {open}"
+        ));
+    }
     let words = format!(
-        "{asked} connections asked for; open: {mean:.2} on average ({}), {} at least, {} at most",
+        "{asked} connections asked for; {open} ({})",
         percent(mean / f64::from(asked.max(1))),
-        live.min,
-        live.max,
     );
     if !run.load.keepalive || run.load.requests_per_connection.is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
@@ -73,7 +91,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// L7. That a timed-out request is not also answered is W6's sum; here: not more often than
+/// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also answered is W6's sum; here: not more often than
 /// requests went unanswered, not before its time, and no answer after it.
 pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
@@ -93,7 +111,12 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
                 worker.worker
             )
         });
-        if let (Some(first_ns), Some(end_ns)) = (worker.first_send.get(), drain_end) {
+        let first = if facts.is_open() {
+            run.edges.warmup_start
+        } else {
+            worker.first_send
+        };
+        if let (Some(first_ns), Some(end_ns)) = (first.get(), drain_end) {
             let lasted_ns = end_ns.saturating_sub(first_ns);
             problems.expect(
                 timed_out == 0 || lasted_ns >= timeout_ns.saturating_sub(slack_ns),

@@ -5,10 +5,12 @@
 
 mod accounting;
 mod arithmetic;
+mod arrivals;
 mod facts;
 mod impossible;
 mod load;
 mod outcome;
+mod parts;
 mod resources;
 #[cfg(test)]
 mod sample;
@@ -106,6 +108,21 @@ pub const INVARIANTS: &[Invariant] = &[
         check: load::connections_held,
     },
     Invariant {
+        id: "L2",
+        rule: "planned arrivals were sent, skipped or left, exactly, and are those of the schedule",
+        check: arrivals::plan_accounted,
+    },
+    Invariant {
+        id: "L5",
+        rule: "what never ended counts as at least the time it was given",
+        check: arrivals::unfinished_counted,
+    },
+    Invariant {
+        id: "L6",
+        rule: "an open loop above capacity is said to be overloaded",
+        check: arrivals::overload_told,
+    },
+    Invariant {
         id: "L7",
         rule: "a time-out is one event of one request, never early, and no latency exceeds it",
         check: load::timeouts_once,
@@ -136,13 +153,18 @@ pub const INVARIANTS: &[Invariant] = &[
         check: arithmetic::populations_apart,
     },
     Invariant {
+        id: "S1",
+        rule: "the parts of a response time add up to it, and brunt's own share is among them",
+        check: parts::parts_add_up,
+    },
+    Invariant {
         id: "I1",
         rule: "rate times service time is the number of requests under way (Little)",
         check: impossible::little,
     },
     Invariant {
         id: "I2",
-        rule: "no latency exceeds the time from the first send to the end of drain",
+        rule: "no latency exceeds the time from the first request to the end of drain",
         check: impossible::latency_within_run,
     },
     Invariant {

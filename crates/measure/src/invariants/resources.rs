@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems};
-use crate::Backend;
+use crate::{Backend, ModelDescription};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -29,6 +29,9 @@ const REFUSED: Budget = Budget {
 /// Copies of the request that the process and each worker may hold.
 const PAYLOAD_COPIES: u64 = 4;
 
+/// What a waiting arrival takes, in a queue that has just grown.
+const WAITING_BYTES: u64 = 24;
+
 /// R1.
 pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
     let (load, host) = (&facts.run.load, &facts.run.host);
@@ -41,7 +44,18 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
     if host.peak_resident_bytes == 0 {
         return Outcome::not_applicable("memory was not read");
     }
-    let (workers, connections) = (u64::from(load.workers), u64::from(load.connections));
+    let workers = u64::from(load.workers);
+    let connections = u64::from(match load.model {
+        ModelDescription::Open {
+            connections_max, ..
+        } => connections_max.max(load.connections),
+        _ => load.connections,
+    });
+    let waiting = load
+        .model
+        .schedule()
+        .map_or(0, |schedule| schedule.queue_max);
+    let queue_bytes = WAITING_BYTES * u64::from(waiting);
     let copies = PAYLOAD_COPIES
         .saturating_mul(u64::from(load.pipeline))
         .saturating_mul(workers.saturating_add(1));
@@ -52,6 +66,7 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
             .saturating_add(budget.per_worker_bytes.saturating_mul(workers))
             .saturating_add(budget.per_connection_bytes.saturating_mul(connections))
             .saturating_add(payload_bytes)
+            .saturating_add(queue_bytes)
     };
     let (ordinary, refused) = (of(ORDINARY), of(REFUSED));
     let mib = |bytes: u64| bytes as f64 / MIB as f64;

@@ -1,0 +1,84 @@
+//! S1: the parts of response times, and the schedule lag.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, time};
+
+/// S1.
+pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let (split, response) = (&run.latencies.split, &run.latencies.response);
+    let mut problems = Problems::default();
+    let (mut whole_ns, mut own_ns, mut is_exact) = (0, 0, true);
+    for bucket in split.buckets() {
+        let (bucket_ns, bucket_own_ns) = bucket.sums.exact_sums();
+        let (from_ns, to_ns) = bucket.edges_ns();
+        let count = u128::from(bucket.count);
+        if bucket.sums.is_saturated() {
+            is_exact = false;
+            continue;
+        }
+        let fits =
+            count * u128::from(from_ns) <= bucket_ns && bucket_ns <= count * u128::from(to_ns);
+        problems.expect(fits, || {
+            format!(
+                "{count} response times of {} to {} have parts of {bucket_ns} ns in all",
+                time(from_ns),
+                time(to_ns)
+            )
+        });
+        whole_ns += bucket_ns;
+        own_ns += bucket_own_ns;
+    }
+    let count = split.count();
+    if is_exact && own_ns < u64::MAX.into() {
+        problems.expect(own_ns == u128::from(split.own.sum_ns()), || {
+            format!(
+                "own shares of {} ns in all, in the parts {own_ns} ns",
+                split.own.sum_ns()
+            )
+        });
+    }
+    problems.expect(count <= response.count(), || {
+        format!("{count} response times split, of {}", response.count())
+    });
+    let (own_max, response_max) = (split.own.max_ns(), response.max_ns());
+    problems.expect(own_max <= response_max, || {
+        format!(
+            "an own share of {}, the longest response is {}",
+            time(own_max.unwrap_or(0)),
+            time(response_max.unwrap_or(0))
+        )
+    });
+    if is_exact && response.sum_ns() < u64::MAX {
+        let all_ns = u128::from(response.sum_ns());
+        let fits = whole_ns <= all_ns && (count < response.count() || whole_ns == all_ns);
+        problems.expect(fits, || {
+            format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
+        });
+    }
+    problems.expect(run.load.stamps_every.is_some() || count == 0, || {
+        format!("{count} response times split without stamps")
+    });
+    lag_counted(facts, &mut problems);
+    problems.or_held(format!(
+        "{count} of {} response times split; own share {} of {}; {} schedule lags",
+        response.count(),
+        time(u64::try_from(own_ns).unwrap_or(u64::MAX)),
+        time(u64::try_from(whole_ns).unwrap_or(u64::MAX)),
+        run.latencies.lag.count()
+    ))
+}
+
+/// Each arrival that was sent has a lag. Within connections, only some sends have one.
+fn lag_counted(facts: &Facts<'_>, problems: &mut Problems) {
+    let lags = u128::from(facts.run.latencies.lag.count());
+    let least = u128::from(facts.summary.arrivals.sent);
+    let most = if facts.is_open() {
+        least
+    } else {
+        sum([facts.summary.population.issued]) + least
+    };
+    problems.expect((least..=most).contains(&lags), || {
+        format!("{lags} schedule lags of {least} arrivals sent, at most {most}")
+    });
+}
