@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_load::units;
+use brunt_load::{ArrivalProcess, Stage, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A load generator for HTTP servers whose numbers can be trusted.
@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m.\n\
+    after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 0.5, 60/m.\n\
         Exit codes: 0 done; 2 wrong usage or set-up failed; 3 an invariant is broken, the figures \
         cannot be trusted; 130 interrupted (what was measured is reported)."
 )]
@@ -48,6 +48,39 @@ pub(crate) enum BackendName {
     Sim,
 }
 
+/// An arrival process, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsName {
+    /// In even steps
+    Constant,
+    /// As from many independent users
+    Poisson,
+    /// One at a random instant of each step
+    Uniform,
+}
+
+/// On which connections the kernel's receive time stamps are taken, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StampsName {
+    /// All connections
+    Full,
+    /// One connection in 16
+    Sampled,
+    /// None: brunt's own share of the response times is not known
+    Off,
+}
+
+/// Whether workers poll while they wait, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpinName {
+    /// With planned arrivals, where CPUs are to spare
+    Auto,
+    /// Always: each worker uses a whole CPU
+    On,
+    /// Never
+    Off,
+}
+
 /// The form of a report, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
@@ -64,18 +97,19 @@ pub(crate) struct LoadArguments {
     /// What to load, as http://HOST[:PORT]/PATH; without it, the built-in reference server
     pub(crate) url: Option<String>,
 
-    /// Connections held at once, all workers together
-    #[arg(short, long, value_name = "N", default_value = "64", value_parser = whole_u32,
-          help_heading = "Load")]
-    pub(crate) connections: NonZeroU32,
-    /// Worker threads [default: one per usable CPU, at most one per connection]
+    /// Connections held at once, all workers together; with planned connections, most at once
+    /// [default: 64; 10k with planned connections]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
+    pub(crate) connections: Option<NonZeroU32>,
+    /// Worker threads [default: one per usable CPU, with planned arrivals one fewer; at most one
+    /// per connection]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = positive_duration,
           help_heading = "Load")]
     pub(crate) duration: Option<u64>,
-    /// Number of requests to send in the measure phase
+    /// Number of requests to send in the measure phase; with --rate, of planned ones
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,
     /// Load before the measure phase, not counted in any rate [default: 1s, or none with
@@ -93,6 +127,39 @@ pub(crate) struct LoadArguments {
     /// Replace each connection after this many requests
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests_per_connection: Option<NonZeroU64>,
+    /// Pause between a reply and the next request on its connection
+    #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Load",
+          conflicts_with_all = ["rate", "stages"])]
+    pub(crate) think_time: Option<u64>,
+
+    /// Open loop: requests per second, planned without regard to replies; response times count
+    /// from the planned instants
+    #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
+          allow_negative_numbers = true, conflicts_with_all = ["stages", "connection_rate"])]
+    pub(crate) rate: Option<f64>,
+    /// Open loop whose rate changes: steps TIME:RATE and ramps TIME:RATE..RATE, as in
+    /// 10s:1k..5k,30s:5k,10s:5k..0; their sum is the duration
+    #[arg(long, value_name = "LIST", value_parser = stages, help_heading = "Arrivals",
+          conflicts_with_all = ["duration", "connection_rate"])]
+    pub(crate) stages: Option<Stages>,
+    /// Connections per second, each with the requests of --requests-per-connection or
+    /// --no-keepalive; with neither, how fast set-up opens those of a closed loop
+    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
+          allow_negative_numbers = true)]
+    pub(crate) connection_rate: Option<f64>,
+    /// How arrivals are spread around their rate [default: constant]
+    #[arg(long, value_name = "PROCESS", help_heading = "Arrivals")]
+    pub(crate) arrivals: Option<ArrivalsName>,
+    /// Seed of random arrivals [default: a fresh one, named in the report]
+    #[arg(long, value_name = "N", help_heading = "Arrivals")]
+    pub(crate) seed: Option<u64>,
+    /// Connections that there may be when an arrival finds none free [default: --connections]
+    #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
+    pub(crate) max_connections: Option<NonZeroU32>,
+    /// Arrivals that may wait for a connection; further ones are skipped and counted
+    /// [default: 1m]
+    #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
+    pub(crate) queue: Option<NonZeroU32>,
 
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = "Request")]
@@ -132,7 +199,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,
-    /// Limit of one request, from its send to the end of its reply
+    /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
+    /// planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
           value_parser = positive_duration, help_heading = "Connections")]
     pub(crate) timeout: u64,
@@ -149,6 +217,22 @@ pub(crate) struct LoadArguments {
         help_heading = "Connections"
     )]
     pub(crate) backend: BackendName,
+    /// Connections on which the kernel notes when replies arrive
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "sampled",
+        help_heading = "Connections"
+    )]
+    pub(crate) stamps: StampsName,
+    /// Poll for the next instant instead of sleeping
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Connections"
+    )]
+    pub(crate) spin: SpinName,
     /// Allow more worker threads than usable CPUs
     #[arg(long, help_heading = "Connections")]
     pub(crate) oversubscribe: bool,
@@ -177,6 +261,15 @@ pub(crate) struct OutputArguments {
     /// All invariants and status codes in the text report
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
+    /// The full percentile spectrum in the text report
+    #[arg(long, help_heading = "Output")]
+    pub(crate) latency: bool,
+    /// Write response times over time to this file, as an HdrHistogram interval log
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) hdr_log: Option<PathBuf>,
+    /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) hgrm: Option<PathBuf>,
 }
 
 /// The backend of the server, as typed.
@@ -225,11 +318,26 @@ pub(crate) struct ReportArguments {
     pub(crate) output: OutputArguments,
 }
 
+/// The stages of a schedule: a value of one option.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stages(pub(crate) Vec<Stage>);
+
 /// A disturbance of brunt itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     StartDelay(u32, u64),
     WindowShift(u32, u64),
+}
+
+impl ArrivalsName {
+    /// The process that it names.
+    pub(crate) fn process(self) -> ArrivalProcess {
+        match self {
+            Self::Constant => ArrivalProcess::Constant,
+            Self::Poisson => ArrivalProcess::Poisson,
+            Self::Uniform => ArrivalProcess::Uniform,
+        }
+    }
 }
 
 fn whole_u64(typed: &str) -> Result<NonZeroU64, String> {
@@ -247,6 +355,10 @@ fn positive_duration(typed: &str) -> Result<u64, String> {
         Ok(ns) => Ok(ns),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn stages(typed: &str) -> Result<Stages, units::UnitError> {
+    units::stages(typed).map(Stages)
 }
 
 fn header(typed: &str) -> Result<(String, String), String> {

@@ -3,6 +3,7 @@
 mod args;
 mod load;
 mod output;
+mod plan;
 mod progress;
 mod report;
 mod serve;

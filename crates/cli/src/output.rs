@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use brunt_measure::Run;
 use brunt_report::{Format, ReportError, Style};
 
@@ -13,13 +14,22 @@ use crate::args::{FormatName, OutputArguments};
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
 
-/// A file and standard output, as the arguments ask for.
+/// Files and standard output, as the arguments ask for.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    file: Option<OutputFile>,
+    files: Vec<OutputFile>,
     /// What goes to standard output, if anything.
     terminal: Option<Format>,
     verbose: bool,
+    spectrum: bool,
+}
+
+/// What a file is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    Report(Format),
+    HdrLog,
+    Hgrm,
 }
 
 /// A file that was opened before the run and is untouched until `write`.
@@ -27,67 +37,88 @@ pub(crate) struct Destination {
 struct OutputFile {
     path: PathBuf,
     file: File,
-    format: Format,
+    content: Content,
     /// It was not there before: removed when there is nothing to write.
     created: bool,
 }
 
 impl Destination {
-    /// Opens the output file for writing, without touching what is in it.
+    /// Opens the output files for writing, without touching what is in them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
-        let Some(path) = &arguments.output else {
-            let terminal = Some(asked.unwrap_or(Format::Text));
-            return Ok(Self {
-                file: None,
-                terminal,
-                verbose: arguments.verbose,
-            });
+        let terminal = match (&arguments.output, arguments.quiet) {
+            (None, _) => Some(asked.unwrap_or_default()),
+            (Some(_), false) => Some(Format::Text),
+            (Some(_), true) => None,
         };
-        let created = !path.exists();
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .with_context(|| format!("cannot write to {}", path.display()))?;
-        let by_name = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("txt" | "text") => Format::Text,
-            Some("csv") => Format::Csv,
-            _ => Format::Json,
-        };
-        let format = asked.unwrap_or(by_name);
-        Ok(Self {
-            file: Some(OutputFile {
-                path: path.clone(),
-                file,
-                format,
-                created,
-            }),
-            terminal: (!arguments.quiet).then_some(Format::Text),
+        let report = arguments
+            .output
+            .as_ref()
+            .map(|path| (path, asked.unwrap_or_else(|| format_by_name(path))));
+        let is_text = |format: Option<Format>| format == Some(Format::Text);
+        if arguments.latency && !is_text(terminal) && !is_text(report.map(|(_, format)| format)) {
+            bail!("--latency adds to a text report, and there is none; --hgrm FILE has the same");
+        }
+        let mut destination = Self {
+            files: Vec::new(),
+            terminal,
             verbose: arguments.verbose,
-        })
+            spectrum: arguments.latency,
+        };
+        let wanted = report
+            .map(|(path, format)| (path, Content::Report(format)))
+            .into_iter()
+            .chain(arguments.hdr_log.iter().map(|path| (path, Content::HdrLog)))
+            .chain(arguments.hgrm.iter().map(|path| (path, Content::Hgrm)));
+        for (path, content) in wanted {
+            if let Err(error) = destination.add(path, content) {
+                destination.abandon();
+                return Err(error);
+            }
+        }
+        Ok(destination)
     }
 
-    /// Writes the report. A reader that went away is no error.
-    pub(crate) fn write(self, run: &Run) -> Result<()> {
-        if let Some(output) = &self.file {
-            output.write(run)?;
+    fn add(&mut self, path: &Path, content: Content) -> Result<()> {
+        let output = OutputFile::open(path, content)?;
+        let twin = self.files.iter().find(|other| other.is_same_file(&output));
+        if let Some(twin) = twin {
+            let (first, second) = (twin.content.option(), content.option());
+            bail!(
+                "{first} and {second} name the same file, {}",
+                path.display()
+            );
         }
+        self.files.push(output);
+        Ok(())
+    }
+
+    /// Writes the reports, each even where others fail; the first failure is the one that is
+    /// given. A reader that went away is no error.
+    pub(crate) fn write(self, run: &Run) -> Result<()> {
+        let mut outcome = Ok(());
+        for output in &self.files {
+            outcome = outcome.and(output.write(run, self.spectrum));
+        }
+        outcome.and(self.print(run))
+    }
+
+    fn print(&self, run: &Run) -> Result<()> {
         if let Some(format) = self.terminal {
             let stdout = io::stdout();
             let style = if stdout.is_terminal() {
-                let colour = std::env::var_os("NO_COLOR").is_none();
                 Style {
-                    colour,
+                    colour: std::env::var_os("NO_COLOR").is_none(),
                     width: terminal_width(),
                     verbose: self.verbose,
+                    spectrum: self.spectrum,
                 }
             } else {
                 Style {
                     colour: false,
                     width: PLAIN_WIDTH,
                     verbose: self.verbose,
+                    spectrum: self.spectrum,
                 }
             };
             match brunt_report::write(run, format, &style, &mut stdout.lock()) {
@@ -98,32 +129,86 @@ impl Destination {
         Ok(())
     }
 
-    /// There is nothing to write: leaves no empty file behind.
+    /// There is nothing to write: leaves no empty files behind.
     pub(crate) fn abandon(self) {
-        if let Some(output) = self.file
-            && output.created
-        {
-            // Should it not go away, it is empty.
-            let _ = std::fs::remove_file(&output.path);
+        for output in self.files {
+            output.abandon();
+        }
+    }
+}
+
+impl Content {
+    /// The option that asks for it.
+    fn option(self) -> &'static str {
+        match self {
+            Self::Report(_) => "--output",
+            Self::HdrLog => "--hdr-log",
+            Self::Hgrm => "--hgrm",
         }
     }
 }
 
 impl OutputFile {
-    fn write(&self, run: &Run) -> Result<()> {
+    fn open(path: &Path, content: Content) -> Result<Self> {
+        let created = !path.exists();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .with_context(|| format!("cannot write to {}", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            content,
+            created,
+        })
+    }
+
+    /// Whether both would overwrite each other; pipes and devices do not.
+    fn is_same_file(&self, other: &Self) -> bool {
+        match (self.file.metadata(), other.file.metadata()) {
+            (Ok(own), Ok(others)) => {
+                own.is_file() && (own.dev(), own.ino()) == (others.dev(), others.ino())
+            }
+            _ => false,
+        }
+    }
+
+    fn write(&self, run: &Run, spectrum: bool) -> Result<()> {
         let style = Style {
             colour: false,
             width: PLAIN_WIDTH,
             verbose: true,
+            spectrum,
         };
         let mut bytes = Vec::new();
-        brunt_report::write(run, self.format, &style, &mut bytes)?;
+        match self.content {
+            Content::Report(format) => brunt_report::write(run, format, &style, &mut bytes)?,
+            Content::HdrLog => brunt_report::write_hlog(run, &mut bytes)?,
+            Content::Hgrm => brunt_report::write_hgrm(run, &mut bytes)?,
+        }
         let mut file = &self.file;
         // Pipes and devices have no length to set.
         let _ = file.set_len(0);
         file.write_all(&bytes)
             .and_then(|()| file.flush())
             .with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+
+    fn abandon(self) {
+        if self.created {
+            // Should it not go away, it is empty.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn format_by_name(path: &Path) -> Format {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("txt" | "text") => Format::Text,
+        Some("csv") => Format::Csv,
+        _ => Format::Json,
     }
 }
 

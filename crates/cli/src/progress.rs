@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use brunt_engine::{Progress, clock};
+use brunt_load::{LoadModel, Plan, Schedule};
+use brunt_report::PlannedRate;
 
 use crate::output::terminal_width;
 
@@ -12,7 +14,10 @@ const REDRAW_NS: u64 = 200_000_000;
 /// One line on standard error, drawn over and over; nothing where that is no terminal.
 pub(crate) struct Line {
     shown: bool,
+    /// Most that there may be.
     connections: u32,
+    /// What arrives, and when.
+    schedule: Option<(&'static str, Schedule)>,
     measure_ns: Option<u64>,
     warmup_ns: u64,
     phase: String,
@@ -22,18 +27,25 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line for a run with these lengths.
-    pub(crate) fn new(
-        quiet: bool,
-        connections: u32,
-        warmup_ns: u64,
-        measure_ns: Option<u64>,
-    ) -> Self {
+    /// A line for a run of this plan.
+    pub(crate) fn new(quiet: bool, plan: &Plan) -> Self {
+        let (connections, schedule) = match &plan.model {
+            LoadModel::Closed { .. } => (plan.connections, None),
+            LoadModel::Open {
+                schedule,
+                connections_max,
+                ..
+            } => (*connections_max, Some(("req/s", schedule))),
+            LoadModel::Sessions { schedule, .. } => {
+                (plan.connections, Some(("connections/s", schedule)))
+            }
+        };
         Self {
             shown: !quiet && std::io::stderr().is_terminal(),
-            connections,
-            measure_ns,
-            warmup_ns,
+            connections: connections.get(),
+            schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
+            measure_ns: plan.stop.duration_ns,
+            warmup_ns: plan.warmup_ns,
             phase: String::new(),
             phase_since_ns: 0,
             drawn_ns: 0,
@@ -53,10 +65,11 @@ impl Line {
             return;
         }
         let replies = progress.replies - self.drawn.replies;
+        let elapsed_ns = now_ns - self.phase_since_ns;
         let line = brunt_report::progress_line(
             &brunt_report::Progress {
                 phase,
-                elapsed_ns: now_ns - self.phase_since_ns,
+                elapsed_ns,
                 planned_ns: match phase {
                     "warm-up" => Some(self.warmup_ns),
                     "measure" => self.measure_ns,
@@ -66,6 +79,8 @@ impl Line {
                 connections: self.connections,
                 replies_per_s: (self.drawn_ns > 0)
                     .then(|| replies as f64 * 1e9 / interval_ns as f64),
+                planned_rate: self.planned_rate(phase, elapsed_ns),
+                waiting: progress.waiting,
                 failures: progress.failures,
             },
             terminal_width().saturating_sub(1),
@@ -73,6 +88,20 @@ impl Line {
         (self.drawn_ns, self.drawn) = (now_ns, progress);
         // A terminal that went away is no reason to stop measuring.
         let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+    }
+
+    /// The rate of the schedule now. A warm-up has the first one.
+    fn planned_rate(&self, phase: &str, elapsed_ns: u64) -> Option<PlannedRate> {
+        let (unit, schedule) = self.schedule.as_ref()?;
+        let offset_ns = match phase {
+            "warm-up" => 0,
+            "measure" => elapsed_ns,
+            _ => return None,
+        };
+        Some(PlannedRate {
+            per_s: schedule.rate_at(offset_ns),
+            unit,
+        })
     }
 
     /// Takes the line away.

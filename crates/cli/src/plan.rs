@@ -1,0 +1,328 @@
+//! From what was typed to a plan. What contradicts itself is said here, before anything is opened.
+
+use std::hash::{BuildHasher, RandomState};
+use std::num::{NonZeroU32, NonZeroU64};
+
+use anyhow::{Context, Result, bail};
+use brunt_load::{
+    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
+    Stamps, Stop, Target,
+};
+
+use crate::args::{ArrivalsName, BackendName, Fault, LoadArguments, SpinName, StampsName};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const DURATION_NS_DEFAULT: u64 = 10 * SECOND_NS;
+const WARMUP_NS_DEFAULT: u64 = SECOND_NS;
+/// Connections held.
+const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
+/// Most connections at once, where connections are planned: their number follows from the rate
+/// and the server, and the limit is for when the server is overloaded.
+const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
+const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
+/// Largest body: it is held in memory once per worker and pipelined request.
+const BODY_BYTES_MAX: u64 = 256 << 20;
+
+/// The part of a plan that follows from the arguments alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) model: LoadModel,
+    pub(crate) connections: NonZeroU32,
+    reuse: Reuse,
+    stop: Stop,
+    warmup_ns: u64,
+    request: RequestSpec,
+}
+
+impl Load {
+    /// Looks at the arguments, and reads the file of the body.
+    pub(crate) fn new(arguments: &LoadArguments) -> Result<Self> {
+        let reuse = if arguments.no_keepalive {
+            Reuse::Requests(NonZeroU64::MIN)
+        } else {
+            arguments
+                .requests_per_connection
+                .map_or(Reuse::Unlimited, Reuse::Requests)
+        };
+        let (model, connections) = model(arguments, reuse)?;
+        let requests = arguments.requests.map(NonZeroU64::get);
+        let default = |ns| requests.is_none().then_some(ns);
+        let stages_ns = model.schedule().and_then(Schedule::duration_ns);
+        Ok(Self {
+            model,
+            connections,
+            reuse,
+            stop: Stop {
+                duration_ns: arguments
+                    .duration
+                    .or(stages_ns)
+                    .or(default(DURATION_NS_DEFAULT)),
+                requests,
+            },
+            warmup_ns: arguments.warmup.or(default(WARMUP_NS_DEFAULT)).unwrap_or(0),
+            request: request(arguments)?,
+        })
+    }
+
+    /// The plan, with what depends on the machine.
+    pub(crate) fn plan(
+        self,
+        arguments: &LoadArguments,
+        target: Target,
+        workers_default: NonZeroU32,
+    ) -> Plan {
+        Plan {
+            target,
+            request: self.request,
+            model: self.model,
+            connections: self.connections,
+            workers: arguments
+                .threads
+                .unwrap_or(workers_default.min(self.connections)),
+            pipeline: arguments.pipeline,
+            reuse: self.reuse,
+            think_time_ns: arguments.think_time.unwrap_or(0),
+            stop: self.stop,
+            warmup_ns: self.warmup_ns,
+            timeout_ns: arguments.timeout,
+            connect_timeout_ns: arguments.connect_timeout,
+            drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
+            backend: backend_choice(arguments.backend),
+            source_addresses: arguments.source_addresses.clone(),
+            stamps: match arguments.stamps {
+                StampsName::Full => Stamps::Full,
+                StampsName::Sampled => Stamps::Sampled,
+                StampsName::Off => Stamps::Off,
+            },
+            spin: match arguments.spin {
+                SpinName::Auto => Spin::Auto,
+                SpinName::On => Spin::On,
+                SpinName::Off => Spin::Off,
+            },
+            oversubscribe: arguments.oversubscribe,
+            faults: faults(&arguments.fault),
+        }
+    }
+}
+
+/// The load model, and the connections that go with it.
+fn model(arguments: &LoadArguments, reuse: Reuse) -> Result<(LoadModel, NonZeroU32)> {
+    let process = arguments
+        .arrivals
+        .map_or(ArrivalProcess::default(), ArrivalsName::process);
+    let seed = || arguments.seed.unwrap_or_else(fresh_seed);
+    let queue_max = arguments.queue.unwrap_or(QUEUE_DEFAULT);
+    let plans_connections = arguments.connection_rate.is_some() && reuse != Reuse::Unlimited;
+    let connections = arguments.connections.unwrap_or(if plans_connections {
+        SESSIONS_DEFAULT
+    } else {
+        CONNECTIONS_DEFAULT
+    });
+    let schedule = match (arguments.rate, &arguments.stages) {
+        (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed())?),
+        (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed())?),
+        (None, None) => None,
+    };
+    if let Some(schedule) = schedule {
+        let connections_max = arguments.max_connections.unwrap_or(connections);
+        if connections_max < connections {
+            bail!(
+                "--max-connections {connections_max} is under the {connections} connections that \
+                 are held from the start; raise it, or lower -c"
+            );
+        }
+        let model = LoadModel::Open {
+            schedule,
+            connections_max,
+            queue_max,
+        };
+        return Ok((model, connections));
+    }
+    if arguments.max_connections.is_some() {
+        bail!(
+            "--max-connections goes with --rate or --stages; else -c is the most connections at \
+             once"
+        );
+    }
+    if let Some(per_s) = arguments.connection_rate
+        && plans_connections
+    {
+        let model = LoadModel::Sessions {
+            schedule: Schedule::constant_rate(process, per_s, seed())?,
+            queue_max,
+        };
+        return Ok((model, connections));
+    }
+    let needs_schedule = [
+        ("--arrivals", arguments.arrivals.is_some()),
+        ("--seed", arguments.seed.is_some()),
+        ("--queue", arguments.queue.is_some()),
+    ];
+    if let Some((option, _)) = needs_schedule.into_iter().find(|&(_, given)| given) {
+        bail!(
+            "{option} is about planned arrivals; give --rate or --stages for requests, or \
+             --connection-rate with --requests-per-connection for connections"
+        );
+    }
+    let model = LoadModel::Closed {
+        connect_per_s: arguments.connection_rate,
+    };
+    Ok((model, connections))
+}
+
+/// A seed that the operating system chose, short enough to be typed again.
+fn fresh_seed() -> u64 {
+    RandomState::new().hash_one(()) >> u32::BITS
+}
+
+/// The backend that goes with the name.
+pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
+    match name {
+        BackendName::Auto => BackendChoice::Auto,
+        BackendName::Uring => BackendChoice::Uring,
+        BackendName::Epoll => BackendChoice::Epoll,
+        BackendName::Sim => BackendChoice::Sim,
+    }
+}
+
+fn faults(typed: &[Fault]) -> Faults {
+    let mut faults = Faults::default();
+    for &fault in typed {
+        match fault {
+            Fault::StartDelay(worker, ns) => faults.start_delay = Some((worker, ns)),
+            Fault::WindowShift(worker, ns) => faults.window_shift = Some((worker, ns)),
+        }
+    }
+    faults
+}
+
+fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
+    let body = match (&arguments.body, &arguments.body_file) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, Some(path)) => {
+            let length = std::fs::metadata(path)
+                .with_context(|| format!("cannot read the body from {}", path.display()))?
+                .len();
+            if length > BODY_BYTES_MAX {
+                bail!(
+                    "{} has {length} bytes; a body may have 256 MiB",
+                    path.display()
+                );
+            }
+            std::fs::read(path)
+                .with_context(|| format!("cannot read the body from {}", path.display()))?
+        }
+        (None, None) => Vec::new(),
+    };
+    let has_body = arguments.body.is_some() || arguments.body_file.is_some();
+    let default = if has_body { "POST" } else { "GET" };
+    let method = arguments
+        .method
+        .clone()
+        .unwrap_or_else(|| default.to_owned());
+    Ok(RequestSpec {
+        method,
+        headers: arguments.headers.clone(),
+        body,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    fn load(typed: &str) -> Result<Load> {
+        let words = ["brunt"].into_iter().chain(typed.split_whitespace());
+        Load::new(&Arguments::try_parse_from(words)?.load)
+    }
+
+    fn good(typed: &str) -> Load {
+        load(typed).unwrap_or_else(|error| panic!("{typed}: {error}"))
+    }
+
+    #[test]
+    fn the_model_follows_from_what_was_typed() {
+        use LoadModel::{Closed, Open, Sessions};
+        for (typed, expected, connections) in [
+            ("", "closed", 64),
+            ("-c 3 --think-time 1s", "closed", 3),
+            ("--connection-rate 100", "closed", 64),
+            ("--requests-per-connection 7", "closed", 64),
+            ("-r 100", "open", 64),
+            ("-r 100 --requests-per-connection 7", "open", 64),
+            ("-r 100 --no-keepalive -c 5 --max-connections 5", "open", 5),
+            ("--stages 10s:0..5k", "open", 64),
+            (
+                "--connection-rate 10 --requests-per-connection 7",
+                "sessions",
+                10_000,
+            ),
+            ("--connection-rate 10 --no-keepalive -c 9", "sessions", 9),
+        ] {
+            let load = good(typed);
+            let kind = match load.model {
+                Closed { .. } => "closed",
+                Open { .. } => "open",
+                Sessions { .. } => "sessions",
+            };
+            assert_eq!(
+                (kind, load.connections.get()),
+                (expected, connections),
+                "{typed}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengths() {
+        const S: u64 = SECOND_NS;
+        for (typed, duration_ns, requests, warmup_ns) in [
+            ("-r 1", Some(10 * S), None, S),
+            ("-r 1 -n 5", None, Some(5), 0),
+            ("-r 1 -n 5 -d 3s --warmup 2s", Some(3 * S), Some(5), 2 * S),
+            ("--stages 2s:1,1s:1..4", Some(3 * S), None, S),
+            ("--stages 2s:1,1s:1..4 -n 5", Some(3 * S), Some(5), 0),
+        ] {
+            let load = good(typed);
+            assert_eq!(load.stop.duration_ns, duration_ns, "{typed}");
+            assert_eq!(load.stop.requests, requests, "{typed}");
+            assert_eq!(load.warmup_ns, warmup_ns, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_seed_that_was_not_typed_is_fresh_and_short() {
+        let seed = |typed: &str| good(typed).model.schedule().expect("there is one").seed();
+        assert_eq!(seed("-r 1 --seed 18446744073709551615"), u64::MAX);
+        let seeds: Vec<_> = (0..4).map(|_| seed("-r 1")).collect();
+        assert!(
+            seeds.iter().all(|&seed| seed <= u32::MAX.into()),
+            "{seeds:?}"
+        );
+        assert!(seeds.iter().any(|&seed| seed != seeds[0]), "{seeds:?}");
+    }
+
+    #[test]
+    fn contradictions() {
+        for (typed, words) in [
+            ("--arrivals poisson", "--arrivals"),
+            ("--connection-rate 5 --arrivals poisson", "--arrivals"),
+            ("--seed 1", "--seed"),
+            ("--queue 1", "--queue"),
+            ("--max-connections 100", "--max-connections"),
+            ("-r 5 -c 10 --max-connections 9", "--max-connections 9"),
+            ("-r 5 --stages 1s:5", "--stages"),
+            ("-r 5 --connection-rate 5", "--connection-rate"),
+            ("--stages 1s:5 --connection-rate 5", "--connection-rate"),
+            ("--stages 1s:5 -d 1s", "--duration"),
+            ("-r 5 --think-time 1s", "--think-time"),
+            ("--stages 1s:5 --think-time 1s", "--think-time"),
+        ] {
+            let error = load(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+}
