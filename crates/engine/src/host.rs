@@ -134,7 +134,8 @@ impl Cpus {
             .and_then(|list| count_listed(&list));
         Self {
             usable: usable_cpus(),
-            is_confined: matches!((allowed, online), (Ok(allowed), Some(online)) if allowed < online),
+            // What is unknown is taken for a whole machine.
+            is_confined: allowed.is_ok_and(|allowed| online.is_some_and(|online| allowed < online)),
         }
     }
 }
