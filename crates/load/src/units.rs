@@ -36,7 +36,7 @@ pub enum UnitError {
 }
 
 /// Ten years: sums of several durations still fit into 64 bits of nanoseconds.
-const DURATION_NS_MAX: f64 = 10.0 * 365.0 * 86_400.0 * 1e9;
+const DURATION_NS_MAX: f64 = Schedule::DURATION_MAX_NS as f64;
 
 /// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h; without one it
 /// is seconds. Fractions are allowed; the limit is ten years.
@@ -224,6 +224,124 @@ mod tests {
             "1e3",
         ] {
             assert!(count(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        for (typed, per_s) in [
+            ("50k", 50_000.0),
+            ("100/s", 100.0),
+            ("0.5", 0.5),
+            ("33.3", 33.3),
+            ("2.5k/s", 2_500.0),
+            ("60/m", 1.0),
+            ("90/min", 1.5),
+            ("3600/h", 1.0),
+            ("1/h", 1.0 / 3_600.0),
+            ("1m", 1e6),
+            ("6M/m", 1e5),
+            ("1g", 1e9),
+            ("60g/m", 1e9),
+            (" 10/s ", 10.0),
+        ] {
+            assert_eq!(rate(typed), Ok(per_s), "{typed}");
+        }
+        for typed in [
+            "",
+            "k",
+            "/s",
+            "0",
+            "0/s",
+            "-1",
+            "+1",
+            "1e3",
+            "1..2",
+            "10 /s",
+            "10/",
+            "10/ms",
+            "10/s/s",
+            "10/S",
+            "10s",
+            "10rps",
+            "nan",
+            "inf",
+            "1.0000001g",
+            "2g",
+            "61g/m",
+        ] {
+            let error = rate(typed).unwrap_err();
+            assert_eq!(error, UnitError::Rate(typed.to_owned()));
+        }
+        // Too small for a double, and not 0.
+        assert!(rate(&format!("0.{}1", "0".repeat(400))).is_err());
+    }
+
+    #[test]
+    fn lists_of_stages() {
+        let stage = |seconds: u64, from_per_s, to_per_s| Stage {
+            duration_ns: seconds * 1_000_000_000,
+            from_per_s,
+            to_per_s,
+        };
+        for (typed, list) in [
+            (
+                "10s:1k..5k,30s:5k,10s:5k..0",
+                vec![
+                    stage(10, 1e3, 5e3),
+                    stage(30, 5e3, 5e3),
+                    stage(10, 5e3, 0.0),
+                ],
+            ),
+            ("1m:60/m..2/s", vec![stage(60, 1.0, 2.0)]),
+            (
+                " 10 : 0 , 1h : 0.5 .. 1.5 ",
+                vec![stage(10, 0.0, 0.0), stage(3_600, 0.5, 1.5)],
+            ),
+        ] {
+            assert_eq!(stages(typed), Ok(list), "{typed}");
+        }
+        for (typed, refused) in [
+            ("", ""),
+            ("10s", "10s"),
+            ("5k", "5k"),
+            ("10s:", "10s:"),
+            (":5k", ":5k"),
+            ("5k:10s", "5k:10s"),
+            ("10s:1k,", ""),
+            ("10s:1k,,10s:1k", ""),
+            ("10s:1k;10s:2k", "10s:1k;10s:2k"),
+            ("10s:1k..", "10s:1k.."),
+            ("10s:..1k", "10s:..1k"),
+            ("10s:1...5", "10s:1...5"),
+            ("10s:1..2..3", "10s:1..2..3"),
+            ("10s:1-2", "10s:1-2"),
+            ("10s:1:2", "10s:1:2"),
+            ("1s:1,10s:2g", "10s:2g"),
+        ] {
+            let error = stages(typed).unwrap_err();
+            assert_eq!(error, UnitError::Stage(refused.to_owned()), "{typed}");
+        }
+        let many = vec!["1s:1"; 1_001].join(",");
+        for (typed, error) in [
+            ("10s:0", ScheduleError::Silent),
+            ("1s:1,0s:1", ScheduleError::StageDuration { stage: 2 }),
+            ("80000h:1,80000h:1", ScheduleError::TooLong),
+            (&many, ScheduleError::TooMany(1_001)),
+        ] {
+            assert_eq!(stages(typed), Err(error.into()));
+        }
+        assert_eq!(stages(&many[..many.len() - 5]).unwrap().len(), 1_000);
+    }
+
+    #[test]
+    fn errors_say_what_to_type() {
+        for (error, hint) in [
+            (rate("x").unwrap_err(), "100/s"),
+            (stages("x").unwrap_err(), "10s:1k..5k"),
+            (stages("1s:0").unwrap_err(), "a rate above 0"),
+        ] {
+            assert!(error.to_string().contains(hint), "{error}");
         }
     }
 }
