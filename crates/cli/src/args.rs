@@ -128,24 +128,24 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests_per_connection: Option<NonZeroU64>,
     /// Pause between a reply and the next request on its connection
-    #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Load",
+    #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load",
           conflicts_with_all = ["rate", "stages"])]
     pub(crate) think_time: Option<u64>,
 
     /// Open loop: requests per second, planned without regard to replies; response times count
     /// from the planned instants
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
-          allow_negative_numbers = true, conflicts_with_all = ["stages", "connection_rate"])]
+          allow_hyphen_values = true, conflicts_with_all = ["stages", "connection_rate"])]
     pub(crate) rate: Option<f64>,
     /// Open loop whose rate changes: steps TIME:RATE and ramps TIME:RATE..RATE, as in
     /// 10s:1k..5k,30s:5k,10s:5k..0; their sum is the duration
     #[arg(long, value_name = "LIST", value_parser = stages, help_heading = "Arrivals",
-          conflicts_with_all = ["duration", "connection_rate"])]
+          allow_hyphen_values = true, conflicts_with_all = ["duration", "connection_rate"])]
     pub(crate) stages: Option<Stages>,
     /// Connections per second, each with the requests of --requests-per-connection or
     /// --no-keepalive; with neither, how fast set-up opens those of a closed loop
     #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
-          allow_negative_numbers = true)]
+          allow_hyphen_values = true)]
     pub(crate) connection_rate: Option<f64>,
     /// How arrivals are spread around their rate [default: constant]
     #[arg(long, value_name = "PROCESS", help_heading = "Arrivals")]

@@ -57,7 +57,10 @@ impl Destination {
             .map(|path| (path, asked.unwrap_or_else(|| format_by_name(path))));
         let is_text = |format: Option<Format>| format == Some(Format::Text);
         if arguments.latency && !is_text(terminal) && !is_text(report.map(|(_, format)| format)) {
-            bail!("--latency adds to a text report, and there is none; --hgrm FILE has the same");
+            bail!(
+                "--latency adds to a text report, and there is none; --hgrm FILE writes the same to \
+                 a file"
+            );
         }
         let mut destination = Self {
             files: Vec::new(),
