@@ -1,14 +1,17 @@
 //! Reports: a [`Run`] in, bytes out, as text for people, JSON for keeping and CSV for tables.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
-//! every report can be printed again later. A run with a broken invariant is printed and stored
+//! every report can be printed again later. [`write_hlog`] and [`write_hgrm`] write files for the
+//! tools of HdrHistogram. A run with a broken invariant is printed and stored
 //! with its counts, but no rate is given for it.
 
 mod figures;
+mod hdr;
 mod progress;
 mod read;
 #[cfg(feature = "schema")]
 mod schema;
+mod spectrum;
 mod stored;
 mod table;
 mod text;
@@ -19,10 +22,15 @@ use std::io;
 use std::str::FromStr;
 
 use brunt_measure::Run;
+use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
-pub use figures::{AllPhases, Latency, LiveRange, Replies, Requests, StoredSummary};
-pub use progress::{Progress, progress_line};
+pub use figures::{
+    AllPhases, Latency, LiveRange, OverloadFigures, QuantileInterval, Replies, Requests,
+    ResponseParts, StoredSummary,
+};
+pub use hdr::{write_hgrm, write_hlog};
+pub use progress::{PlannedRate, Progress, progress_line};
 pub use read::{ReadError, STORED_BYTES_MAX, read};
 #[cfg(feature = "schema")]
 pub use schema::{schema, schema_text};
@@ -82,11 +90,13 @@ impl FromStr for Format {
 pub struct Style {
     /// Whether escape codes for colour may be used: only on a terminal.
     pub colour: bool,
-    /// Columns of the terminal; lines are wrapped there, but never narrower than 60 nor wider
+    /// Columns of the terminal; lines are wrapped there, but never narrower than 64 nor wider
     /// than 160.
     pub width: u16,
-    /// Whether every invariant and every status code gets its line.
+    /// Whether every invariant, status code and stage is named.
     pub verbose: bool,
+    /// Whether the full percentile spectrum of the response times follows.
+    pub spectrum: bool,
 }
 
 impl Default for Style {
@@ -96,6 +106,7 @@ impl Default for Style {
             colour: false,
             width: 80,
             verbose: false,
+            spectrum: false,
         }
     }
 }
@@ -110,6 +121,9 @@ pub enum ReportError {
     /// A value has no JSON form.
     #[error("cannot encode the run as JSON: {0}")]
     Encode(serde_json::Error),
+    /// A histogram has no compressed form.
+    #[error("cannot encode a histogram: {0}")]
+    Histogram(V2DeflateSerializeError),
 }
 
 /// Prints `run` to `out` and flushes it. `style` matters to the text form only.

@@ -3,9 +3,9 @@
 
 use std::io;
 
-use brunt_measure::Run;
+use brunt_measure::{ArrivalCounts, Run, ScheduleDescription};
 
-use crate::{ReportError, StoredSummary};
+use crate::{QuantileInterval, ReportError, StoredSummary};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
 
@@ -133,6 +133,179 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("peak_resident_bytes", |_, figures| {
         figures.peak_resident_bytes.to_string()
     }),
+    ("model", |_, figures| figures.model.to_owned()),
+    ("arrival_process", |run, _| {
+        schedule(run, |schedule| schedule.process.clone())
+    }),
+    ("seed", |run, _| {
+        schedule(run, |schedule| schedule.seed.to_string())
+    }),
+    ("stages", |run, _| {
+        schedule(run, |schedule| schedule.stages.len().to_string())
+    }),
+    ("connections_most", |_, figures| {
+        figures.live.most.to_string()
+    }),
+    ("requests_per_connection", |run, _| {
+        cell(run.load.requests_per_connection)
+    }),
+    ("think_time_ns", |run, _| run.load.think_time_ns.to_string()),
+    ("stamps_every", |run, _| cell(run.load.stamps_every)),
+    ("planned_per_s", |_, figures| cell(figures.planned_per_s)),
+    ("arrivals_sent_per_s", |_, figures| {
+        cell(figures.arrivals_sent_per_s)
+    }),
+    ("arrivals_planned", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.planned)
+    }),
+    ("arrivals_sent", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.sent)
+    }),
+    ("arrivals_waited", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.waited)
+    }),
+    ("arrivals_skipped_full", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.skipped_full)
+    }),
+    ("arrivals_skipped_late", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.skipped_late)
+    }),
+    ("arrivals_unsent", |_, figures| {
+        arrivals(figures, |arrivals| arrivals.unsent)
+    }),
+    ("waited_share", |_, figures| cell(figures.waited_share)),
+    ("overload_capacity_per_s", |_, figures| {
+        cell(figures.overload.map(|overload| overload.capacity_per_s))
+    }),
+    ("overload_growth_ns_per_s", |_, figures| {
+        cell(figures.overload.and_then(|it| it.growth_ns_per_s))
+    }),
+    ("response_p50_low_ns", |_, figures| {
+        interval(figures, "p50", |interval| interval.low_ns)
+    }),
+    ("response_p50_high_ns", |_, figures| {
+        interval(figures, "p50", |interval| interval.high_ns)
+    }),
+    ("response_p90_low_ns", |_, figures| {
+        interval(figures, "p90", |interval| interval.low_ns)
+    }),
+    ("response_p90_high_ns", |_, figures| {
+        interval(figures, "p90", |interval| interval.high_ns)
+    }),
+    ("response_p99_low_ns", |_, figures| {
+        interval(figures, "p99", |interval| interval.low_ns)
+    }),
+    ("response_p99_high_ns", |_, figures| {
+        interval(figures, "p99", |interval| interval.high_ns)
+    }),
+    ("response_p99_9_low_ns", |_, figures| {
+        interval(figures, "p99_9", |interval| interval.low_ns)
+    }),
+    ("response_p99_9_high_ns", |_, figures| {
+        interval(figures, "p99_9", |interval| interval.high_ns)
+    }),
+    ("response_p99_99_low_ns", |_, figures| {
+        interval(figures, "p99_99", |interval| interval.low_ns)
+    }),
+    ("response_p99_99_high_ns", |_, figures| {
+        interval(figures, "p99_99", |interval| interval.high_ns)
+    }),
+    ("response_p50_at_least_ns", |_, figures| {
+        at_least(figures, "p50")
+    }),
+    ("response_p90_at_least_ns", |_, figures| {
+        at_least(figures, "p90")
+    }),
+    ("response_p99_at_least_ns", |_, figures| {
+        at_least(figures, "p99")
+    }),
+    ("response_p99_9_at_least_ns", |_, figures| {
+        at_least(figures, "p99_9")
+    }),
+    ("response_p99_99_at_least_ns", |_, figures| {
+        at_least(figures, "p99_99")
+    }),
+    ("response_max_at_least_ns", |_, figures| {
+        at_least(figures, "max")
+    }),
+    ("service_p50_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("service_p90_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p90_ns))
+    }),
+    ("service_p99_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("service_p99_9_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p99_9_ns))
+    }),
+    ("service_max_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.max_ns))
+    }),
+    ("own_p50_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("own_p90_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p90_ns))
+    }),
+    ("own_p99_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("own_p99_9_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p99_9_ns))
+    }),
+    ("own_max_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.max_ns))
+    }),
+    ("first_reply_p50_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("first_reply_p90_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p90_ns))
+    }),
+    ("first_reply_p99_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("first_reply_p99_9_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p99_9_ns))
+    }),
+    ("first_reply_max_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.max_ns))
+    }),
+    ("lag_p50_ns", |_, figures| cell(figures.lag.p50_ns)),
+    ("lag_p90_ns", |_, figures| cell(figures.lag.p90_ns)),
+    ("lag_p99_ns", |_, figures| cell(figures.lag.p99_ns)),
+    ("lag_p99_9_ns", |_, figures| cell(figures.lag.p99_9_ns)),
+    ("lag_max_ns", |_, figures| cell(figures.lag.max_ns)),
+    ("own_count", |_, figures| {
+        cell(figures.own.as_ref().map(|own| own.count))
+    }),
+    ("above_p99_response_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.response_ns))
+    }),
+    ("above_p99_wait_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.wait_ns))
+    }),
+    ("above_p99_lag_send_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.lag_send_ns))
+    }),
+    ("above_p99_send_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.send_ns))
+    }),
+    ("above_p99_server_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.server_ns))
+    }),
+    ("above_p99_lag_receive_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.lag_receive_ns))
+    }),
+    ("above_p99_parse_mean_ns", |_, figures| {
+        cell(figures.above_p99.map(|parts| parts.parse_ns))
+    }),
+    ("stamps_clamped", |_, figures| {
+        figures.stamps_clamped.to_string()
+    }),
+    ("spun_ns", |_, figures| figures.spun_ns.to_string()),
 ];
 
 /// Writes the header and the row of `run`.
@@ -145,6 +318,24 @@ pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportErro
         .map_err(io::Error::from)?;
     writer.write_record(row).map_err(io::Error::from)?;
     Ok(writer.flush()?)
+}
+
+/// A cell that only a run with a schedule has.
+fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
+    run.load.model.schedule().map_or_else(String::new, content)
+}
+
+fn arrivals(figures: &StoredSummary, content: fn(&ArrivalCounts) -> u64) -> String {
+    cell(figures.arrivals.as_ref().map(content))
+}
+
+/// An end of the interval of a quantile of the response time.
+fn interval(figures: &StoredSummary, name: &str, end: fn(&QuantileInterval) -> u64) -> String {
+    cell(figures.response.interval_95.get(name).map(end))
+}
+
+fn at_least(figures: &StoredSummary, name: &str) -> String {
+    cell(figures.response.at_least_ns.get(name))
 }
 
 fn cell<T: ToString>(figure: Option<T>) -> String {

@@ -1,6 +1,6 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{FailureCounts, Figure, LoadDescription, Once, Run, StatusCounts, Summary};
+use brunt_measure::{FailureCounts, Figure, Once, Run, StatusCounts, Summary};
 
 use crate::units;
 
@@ -14,56 +14,6 @@ pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
         units::count(count),
         if count == 1 { one } else { many }
     )
-}
-
-/// Where the requests go and how.
-pub(super) fn target(load: &LoadDescription) -> Vec<String> {
-    let mut items = vec![load.target.clone()];
-    if let Some(path) = &load.unix_socket {
-        items.push(format!("Unix socket {path}"));
-    } else if !load.target.contains(&load.address) {
-        items.push(format!("at {}", load.address));
-    }
-    if load.method != "GET" {
-        items.push(load.method.clone());
-    }
-    items.push(if load.keepalive {
-        format!("{} keep-alive", load.protocol)
-    } else {
-        format!("{}, a connection per request", load.protocol)
-    });
-    items
-}
-
-/// The load that was asked for.
-pub(super) fn load(load: &LoadDescription) -> Vec<String> {
-    let mut items = vec![
-        "closed loop".to_owned(),
-        counted(load.connections.into(), "connection", "connections"),
-        counted(load.workers.into(), "worker", "workers"),
-        load.backend.name().to_owned(),
-    ];
-    if load.pipeline > 1 {
-        items.push(format!(
-            "{} requests in a pipeline",
-            units::count(load.pipeline.into())
-        ));
-    }
-    if let Some(requests) = load.requests_per_connection {
-        items.push(format!(
-            "{} per connection",
-            counted(requests, "request", "requests")
-        ));
-    }
-    match load.source_addresses.as_slice() {
-        [] => {}
-        [one] => items.push(format!("from {one}")),
-        [first, .., last] => items.push(format!(
-            "from {} addresses, {first} to {last}",
-            units::count(load.source_addresses.len() as u64),
-        )),
-    }
-    items
 }
 
 /// How long each phase took.
@@ -109,6 +59,16 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     }
     if let Some(reason) = &run.load.backend_note {
         notes.push(format!("{}: {reason}", run.load.backend.name()));
+    }
+    if summary.stamps_clamped > 0 {
+        notes.push(format!(
+            "{} out of range and moved: the wall clock was set",
+            counted(
+                summary.stamps_clamped,
+                "kernel stamp was",
+                "kernel stamps were"
+            )
+        ));
     }
     if run.load.own_server {
         notes.push("the target was brunt's reference server, in the same process".to_owned());
@@ -181,7 +141,15 @@ pub(super) fn failures(counts: &FailureCounts) -> Vec<String> {
 pub(super) fn client(run: &Run, summary: &Summary) -> Vec<String> {
     let host = &run.host;
     let mut items = vec![match &summary.cpu_ns_per_reply {
-        Figure::Known(ns) => format!("{} CPU per reply", units::duration(ns.round() as u64)),
+        Figure::Known(ns) => {
+            let cpu = units::duration(ns.round() as u64);
+            let polling = if summary.spun_ns > 0 {
+                ", polling included"
+            } else {
+                ""
+            };
+            format!("{cpu} CPU per reply{polling}")
+        }
         Figure::Absent(reason) => format!("CPU per reply not known: {reason}"),
     }];
     // The workers can use a CPU each; a server in the same process can use all that there are.
@@ -199,6 +167,9 @@ pub(super) fn client(run: &Run, summary: &Summary) -> Vec<String> {
             counted(cpus.into(), "CPU", "CPUs")
         )
     }));
+    if summary.spun_ns > 0 {
+        items.push(format!("polled for {}", units::duration(summary.spun_ns)));
+    }
     if host.peak_resident_bytes > 0 {
         items.push(format!(
             "{} of memory",

@@ -5,7 +5,9 @@ use crate::Style;
 /// Columns of the label and the gap after it.
 const LABEL: usize = 12;
 /// Columns of one cell of a table.
-const CELL: usize = 9;
+const CELL: usize = 10;
+/// Columns of one cell of a table with few and long ones.
+const WIDE_CELL: usize = 13;
 /// Between the items of one line.
 const SEPARATOR: &str = " · ";
 
@@ -47,7 +49,7 @@ pub(crate) struct Page {
 impl Page {
     /// An empty page.
     pub(crate) fn new(style: &Style) -> Self {
-        let width = usize::from(style.width.clamp(60, 160));
+        let width = usize::from(style.width.clamp(64, 160));
         Self {
             width,
             colour: style.colour,
@@ -85,11 +87,22 @@ impl Page {
         }
     }
 
-    /// A label and a row of right-aligned cells.
-    pub(crate) fn cells(&mut self, label: &str, cells: &[String], tone: Tone) {
-        let line: String = cells.iter().map(|cell| format!("{cell:>CELL$}")).collect();
+    /// A label, a row of right-aligned cells, and a note behind them where there is room.
+    pub(crate) fn cells(&mut self, label: &str, cells: &[String], note: &str, tone: Tone) {
+        let mut line = aligned(cells, CELL);
+        if !note.is_empty() && LABEL + columns(&line) + 2 + columns(note) <= self.width {
+            line.push_str("  ");
+            line.push_str(note);
+        }
         self.label(label);
-        self.painted(&line, tone);
+        self.painted(line.trim_end(), tone);
+        self.blank();
+    }
+
+    /// A label and a row of right-aligned, wider cells.
+    pub(crate) fn wide_cells(&mut self, label: &str, cells: &[String], tone: Tone) {
+        self.label(label);
+        self.painted(&aligned(cells, WIDE_CELL), tone);
         self.blank();
     }
 
@@ -112,6 +125,10 @@ impl Page {
             None => self.text.push_str(text),
         }
     }
+}
+
+fn aligned(cells: &[String], width: usize) -> String {
+    cells.iter().map(|cell| format!("{cell:>width$}")).collect()
 }
 
 /// `text` with control characters spelt out: parts of it come from files and servers, and a

@@ -1,35 +1,45 @@
 //! The report for people: what was asked, what came of it, and whether it may be believed.
 
 mod describe;
+mod latency;
 mod layout;
+mod load;
+mod spectrum;
 
-use brunt_measure::{Figure, Finding, Histogram, Quantile, Run, Standing, Summary};
+use brunt_measure::{Figure, Finding, ModelDescription, Run, Standing, Summary};
 
 use self::layout::{Page, Tone};
 use crate::figures::{AllPhases, ids, standing_at};
 use crate::{Style, units};
-
-/// The quantiles of the latency table, by their heading.
-const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// The whole report.
 pub(crate) fn page(run: &Run, style: &Style) -> String {
     let summary = run.summary();
     let mut page = Page::new(style);
     refusal(run, &mut page);
-    page.row("target", &describe::target(&run.load), Tone::Plain);
-    page.row("load", &describe::load(&run.load), Tone::Plain);
+    page.row("target", &load::target(&run.load), Tone::Plain);
+    page.row("load", &load::load(&run.load, run.window), Tone::Plain);
+    if style.verbose {
+        for (index, stage) in load::stages(&run.load).into_iter().enumerate() {
+            page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
+        }
+    }
     page.row("window", &describe::phases(run), Tone::Plain);
     for note in describe::notes(run, &summary) {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
     throughput(run, &summary, &mut page);
+    arrivals(run, &summary, &mut page);
     requests(run, &summary, style.verbose, &mut page);
-    latency(run, &mut page);
+    latency::table(run, &mut page);
     page.blank();
-    connections(&summary, &mut page);
-    all_phases(&summary, &mut page);
+    if style.spectrum {
+        spectrum::spectrum(run, &mut page);
+        page.blank();
+    }
+    connections(run, &summary, &mut page);
+    all_phases(run, &summary, &mut page);
     page.row("client", &describe::client(run, &summary), Tone::Plain);
     page.blank();
     checks(run, style.verbose, &mut page);
@@ -76,13 +86,27 @@ fn throughput(run: &Run, summary: &Summary, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
 }
 
+/// What became of the schedule, where there is one.
+fn arrivals(run: &Run, summary: &Summary, page: &mut Page) {
+    if run.load.model.schedule().is_none() {
+        return;
+    }
+    let is_withheld = standing_at(run, Standing::Broken).next().is_some();
+    let lost = summary.arrivals.planned > summary.arrivals.sent;
+    let tone = if lost { Tone::Warning } else { Tone::Plain };
+    page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
+    if let Some(overload) = run.overload().filter(|_| !is_withheld) {
+        page.row("overloaded", &[load::overload(&overload)], Tone::Warning);
+    }
+}
+
 fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let mut items = vec![
-        format!("{} ok", units::count(run.response.count())),
+        format!("{} ok", units::count(run.latencies.response.count())),
         format!(
             "{} error statuses",
-            units::count(run.response_error.count())
+            units::count(run.latencies.response_error.count())
         ),
         format!("{} failed", units::count(population.failed)),
         format!("{} censored", units::count(population.censored)),
@@ -102,67 +126,31 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     }
 }
 
-fn latency(run: &Run, page: &mut Page) {
-    let headings = QUANTILES.iter().map(|(heading, _)| *heading).chain(["max"]);
-    page.cells(
-        "latency",
-        &headings.map(str::to_owned).collect::<Vec<_>>(),
-        Tone::Plain,
-    );
-    let mut too_few = Vec::new();
-    let mut row = |label: &str, histogram: &Histogram, none: &str| {
-        let Some(max_ns) = histogram.max_ns() else {
-            return page.row(&format!("  {label}"), &[none.to_owned()], Tone::Plain);
-        };
-        let mut cells = Vec::new();
-        let mut needs = Vec::new();
-        for (heading, q) in QUANTILES {
-            cells.push(match histogram.quantile(*q) {
-                Quantile::Known(ns) => units::duration(ns),
-                Quantile::TooFew { needed, .. } => {
-                    needs.push(format!("{heading} needs {}", units::count(needed)));
-                    "too few".to_owned()
-                }
-            });
-        }
-        cells.push(units::duration(max_ns));
-        page.cells(&format!("  {label}"), &cells, Tone::Plain);
-        if !needs.is_empty() {
-            let samples = describe::counted(histogram.count(), "sample", "samples");
-            too_few.push(format!("{label} has {samples}: {}", needs.join(", ")));
-        }
-    };
-    row(
-        "response",
-        &run.response,
-        "no successful reply to a request sent in the window",
-    );
-    if run.response_error.count() > 0 {
-        row("errors", &run.response_error, "");
-    }
-    row("connect", &run.connect, "no connection was opened");
-    for line in too_few {
-        page.row("  too few", &[line], Tone::Plain);
-    }
-}
-
-fn connections(summary: &Summary, page: &mut Page) {
-    let (live, all) = (&summary.live, AllPhases::new(summary));
-    let steady = live.min == live.asked && live.max == live.asked;
+fn connections(run: &Run, summary: &Summary, page: &mut Page) {
+    let live = &summary.live;
+    let all = AllPhases::new(&run.load.model, summary);
+    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     let count = |connections: u32| units::count(connections.into());
     let mut items = Vec::new();
-    if steady {
+    if is_steady {
         items.push(format!("{} live throughout", count(live.asked)));
     } else {
         let mean = summary.live_mean.known().map_or_else(
             || "mean not known".to_owned(),
             |mean| format!("mean {}", units::rate(mean)),
         );
+        let asked = if is_sessions {
+            format!("at most {}", count(live.most))
+        } else if live.most > live.asked {
+            format!("{} to {} asked", count(live.asked), count(live.most))
+        } else {
+            format!("{} asked", count(live.asked))
+        };
         items.push(format!(
-            "{} to {} live, {mean}, of {} asked",
+            "{} to {} live, {mean}, of {asked}",
             count(live.min),
             count(live.max),
-            count(live.asked),
         ));
     }
     items.push(format!("{} opened", units::count(all.connections_opened)));
@@ -170,19 +158,19 @@ fn connections(summary: &Summary, page: &mut Page) {
         "{} closed idle by server",
         units::count(all.connections_closed_by_server)
     ));
-    items.push(format!(
-        "{} replaced",
-        units::count(all.connections_replaced)
-    ));
-    page.row(
-        "connections",
-        &items,
-        if steady { Tone::Plain } else { Tone::Warning },
-    );
+    if !is_sessions {
+        items.push(format!(
+            "{} replaced",
+            units::count(all.connections_replaced)
+        ));
+    }
+    let is_short = !is_sessions && live.min < live.asked;
+    let tone = if is_short { Tone::Warning } else { Tone::Plain };
+    page.row("connections", &items, tone);
 }
 
-fn all_phases(summary: &Summary, page: &mut Page) {
-    let all = AllPhases::new(summary);
+fn all_phases(run: &Run, summary: &Summary, page: &mut Page) {
+    let all = AllPhases::new(&run.load.model, summary);
     let items = [
         format!("{} sent", units::count(all.sent)),
         format!("{} answered", units::count(all.answered)),

@@ -1,15 +1,23 @@
 //! Runs with known contents, made with the real recorder.
 
+mod planned;
+
 use brunt_measure::{
-    Backend, FailureKind, Finding, Histogram, HostUse, KernelSample, LimitsChecked,
-    LoadDescription, Once, Recorder, Recording, Run, RunEdges, Standing, Wall, Window,
+    Answer, Backend, FailureKind, Finding, HostUse, Instants, Issue, KernelSample, Latencies,
+    LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Recorder, Recording, Run,
+    RunEdges, Standing, Wall, Window,
 };
+
+pub(crate) use planned::{growing, open, overloaded, sessions};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
+const US: u64 = 1_000;
 /// Bytes of the head and the body of every reply.
 const REPLY: (u64, u64) = (238, 100);
 const REQUEST_BYTES: u64 = 58;
+/// One request in this many is on a connection with kernel stamps.
+const STAMPS_EVERY: u32 = 16;
 
 /// Every fixture by its name.
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
@@ -20,10 +28,15 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("few", few()),
         ("invalid", invalid()),
         ("silent", silent()),
+        ("open", open()),
+        ("growing", growing()),
+        ("overloaded", overloaded()),
+        ("sessions", sessions()),
     ]
 }
 
-/// 100 connections, two workers, 20,000 replies of 300 µs to 9 ms in 10 s.
+/// 100 connections, two workers, 20,000 replies of 300 µs to 9 ms in 10 s; kernel stamps on a
+/// sample of the connections.
 pub(crate) fn normal() -> Run {
     let window = Window {
         start_ns: S,
@@ -44,14 +57,15 @@ pub(crate) fn failures() -> Run {
         end_ns: 6 * S,
     };
     let mut recorder = opened(0, 10, window);
-    let mut latency = Latencies::new(3);
+    let mut latency = ServiceTimes::new(3);
     for index in 0..5_000_u64 {
         let sent_ns = window.start_ns + index * MS;
         let done_ns = sent_ns + latency.next_ns();
-        recorder.sent(sent_ns, 1, REQUEST_BYTES);
+        let issue = sent_at(sent_ns);
+        recorder.sent(issue, 1, REQUEST_BYTES);
         if index % 100 == 50 {
             recorder.received(done_ns, 57);
-            recorder.request_failed(sent_ns, done_ns, FailureKind::TruncatedBody, 57);
+            recorder.request_failed(issue, done_ns, FailureKind::TruncatedBody, 57);
             recorder.disconnected(done_ns);
             recorder.failed(done_ns, FailureKind::ConnectRefused, 0);
             recorder.connected(done_ns + MS / 2, MS / 4);
@@ -64,7 +78,7 @@ pub(crate) fn failures() -> Run {
                 _ => 200,
             };
             recorder.received(done_ns, REPLY.0 + REPLY.1);
-            recorder.reply(sent_ns, done_ns, status, 0, REPLY.0, REPLY.1);
+            recorder.reply(issue, done_ns, &answer(status));
         }
     }
     for kind in [
@@ -72,8 +86,9 @@ pub(crate) fn failures() -> Run {
         FailureKind::BadChunk,
         FailureKind::BadContentLength,
     ] {
-        recorder.sent(window.end_ns - 2 * MS, 1, REQUEST_BYTES);
-        recorder.request_failed(window.end_ns - 2 * MS, window.end_ns + 5 * MS, kind, 0);
+        let issue = sent_at(window.end_ns - 2 * MS);
+        recorder.sent(issue, 1, REQUEST_BYTES);
+        recorder.request_failed(issue, window.end_ns + 5 * MS, kind, 0);
     }
     recorder.closed_idle(window.end_ns - MS);
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
@@ -88,6 +103,10 @@ pub(crate) fn failures() -> Run {
             .to_owned(),
     );
     run.load.pipeline = 4;
+    run.load.stamps_every = None;
+    run.load.model = ModelDescription::Closed {
+        connect_per_s: Some(500.0),
+    };
     run.load.requests_per_connection = Some(1_000);
     run.load.source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
     run.findings = findings(
@@ -119,6 +138,8 @@ pub(crate) fn interrupted() -> Run {
     run.load.unix_socket = Some("/run/app/http.sock".to_owned());
     run.load.address = "/run/app/http.sock".to_owned();
     run.load.keepalive = false;
+    run.load.think_time_ns = 5 * MS;
+    run.workers[0].stamps_clamped = 2;
     run.edges.measure_end_planned = Once::at(11 * S);
     run.limits.ports_needed = None;
     run.limits.ports_available = None;
@@ -178,8 +199,9 @@ pub(crate) fn silent() -> Run {
     };
     let mut recorder = opened(0, 8, window);
     for _ in 0..8 {
-        recorder.sent(window.start_ns, 1, REQUEST_BYTES);
-        recorder.censored(window.start_ns, window.end_ns + 500 * MS, 0);
+        let issue = sent_at(window.start_ns);
+        recorder.sent(issue, 1, REQUEST_BYTES);
+        recorder.censored(issue, window.end_ns + 500 * MS, 0);
     }
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
     run.load.target = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
@@ -214,7 +236,7 @@ fn findings(total: usize, listed: &[(&str, Standing, &str)]) -> Vec<Finding> {
 
 /// A recorder with `connections` connections open before the window.
 fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
-    let mut recorder = Recorder::new(worker, connections);
+    let mut recorder = Recorder::new(worker, connections, connections);
     recorder.record().edges.started = Once::at(2 * MS);
     recorder.record().edges.ready = Once::at(20 * MS);
     for index in 0..u64::from(connections) {
@@ -239,25 +261,57 @@ fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
 /// A worker whose `requests` requests are spread evenly over the window, all answered with 200.
 fn steady(worker: u32, connections: u32, window: Window, requests: u64) -> Recording {
     let mut recorder = opened(worker, connections, window);
-    let mut latency = Latencies::new(u64::from(worker) + 1);
+    let mut latency = ServiceTimes::new(u64::from(worker) + 1);
     for index in 0..requests {
         let sent_ns = window.start_ns + index * window.length_ns() / requests;
         let done_ns = sent_ns + latency.next_ns();
-        recorder.sent(sent_ns, 1, REQUEST_BYTES);
+        let issue = sent_at(sent_ns);
+        recorder.sent(issue, 1, REQUEST_BYTES);
+        recorder.lag(sent_ns, 300 + index % 512);
         recorder.received(done_ns, REPLY.0 + REPLY.1);
-        recorder.reply(sent_ns, done_ns, 200, 0, REPLY.0, REPLY.1);
+        recorder.reply(issue, done_ns, &answer(200));
+        if index.is_multiple_of(u64::from(STAMPS_EVERY)) {
+            recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
+        }
     }
     recorder.finish(window.end_ns)
 }
 
+/// A request that was due when it was sent.
+fn sent_at(sent_ns: u64) -> Issue {
+    Issue {
+        due_ns: sent_ns,
+        sent_ns,
+    }
+}
+
+fn answer(status: u16) -> Answer {
+    Answer {
+        status,
+        interim: 0,
+        head_bytes: REPLY.0,
+        body_bytes: REPLY.1,
+    }
+}
+
+/// The parts of a response: brunt takes 2 µs to send, 3 to 6 to receive and 1 to parse.
+fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, bool) {
+    Parts::of(&Instants {
+        due_ns,
+        free_ns,
+        send_from_ns: sent_ns,
+        send_to_ns: sent_ns + 2 * US,
+        arrived_ns: done_ns - 4 * US - done_ns % (3 * US),
+        received_ns: done_ns - US,
+        done_ns,
+    })
+}
+
 /// A run of these recordings against a server on loopback.
 fn run(window: Window, recordings: Vec<Recording>) -> Run {
-    let (mut response, mut response_error) = (Histogram::default(), Histogram::default());
-    let mut connect = Histogram::default();
+    let mut latencies = Latencies::default();
     for recording in &recordings {
-        response.merge(&recording.response);
-        response_error.merge(&recording.response_error);
-        connect.merge(&recording.connect);
+        latencies.merge(&recording.latencies);
     }
     let workers: Vec<_> = recordings
         .into_iter()
@@ -273,11 +327,16 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             protocol: "HTTP/1.1".to_owned(),
             method: "GET".to_owned(),
             request_bytes: REQUEST_BYTES,
+            model: ModelDescription::Closed {
+                connect_per_s: None,
+            },
             connections: workers.iter().map(|worker| worker.live.asked).sum(),
             workers: workers.len() as u32,
             pipeline: 1,
             keepalive: true,
             requests_per_connection: None,
+            think_time_ns: 0,
+            stamps_every: Some(STAMPS_EVERY),
             duration_ns: Some(10 * S),
             requests: None,
             warmup_ns: S,
@@ -321,18 +380,16 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             memory_needed_bytes: 9_000_000,
             memory_available_bytes: Some(8_000_000_000),
         },
-        response,
-        response_error,
-        connect,
+        latencies,
         workers,
         findings: Vec::new(),
     }
 }
 
-/// Latencies from a fixed sequence: mostly 300 to 900 µs, one in 128 of several milliseconds.
-struct Latencies(u64);
+/// Service times from a fixed sequence: mostly 300 to 900 µs, one in 128 of several milliseconds.
+struct ServiceTimes(u64);
 
-impl Latencies {
+impl ServiceTimes {
     fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -12,6 +12,7 @@ const PIPED: Style = Style {
     colour: false,
     width: 80,
     verbose: false,
+    spectrum: false,
 };
 
 fn report(run: &Run, format: Format, style: &Style) -> String {
@@ -20,7 +21,7 @@ fn report(run: &Run, format: Format, style: &Style) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn compare(file: &str, found: &str) {
+pub(crate) fn compare(file: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(file);
@@ -86,6 +87,39 @@ fn text_in_full() {
 }
 
 #[test]
+fn text_with_the_stages() {
+    let style = Style {
+        verbose: true,
+        ..PIPED
+    };
+    let text = report(&fixtures::overloaded(), Format::Text, &style);
+    let head = text.split("\nstatuses").next().unwrap();
+    compare("overloaded.verbose.txt", &format!("{head}\n"));
+}
+
+#[test]
+fn text_with_the_spectrum() {
+    for (name, run) in [
+        ("normal", fixtures::normal()),
+        ("open", fixtures::open()),
+        ("overloaded", fixtures::overloaded()),
+        ("few", fixtures::few()),
+    ] {
+        let style = Style {
+            spectrum: true,
+            ..PIPED
+        };
+        let text = report(&run, Format::Text, &style);
+        let (_, spectrum) = text.split_once("\nquantiles").unwrap();
+        let (spectrum, _) = spectrum.split_once("\nconnections").unwrap();
+        compare(
+            &format!("{name}.spectrum.txt"),
+            &format!("quantiles{spectrum}"),
+        );
+    }
+}
+
+#[test]
 fn csv() {
     for (name, run) in fixtures::all() {
         compare(&format!("{name}.csv"), &report(&run, Format::Csv, &PIPED));
@@ -103,7 +137,8 @@ fn json() {
 fn no_line_of_text_is_wider_than_the_page() {
     for (name, run) in fixtures::all() {
         for (width, verbose) in [
-            (60, true),
+            (64, true),
+            (64, false),
             (80, false),
             (80, true),
             (100, false),
@@ -113,6 +148,7 @@ fn no_line_of_text_is_wider_than_the_page() {
                 colour: false,
                 width,
                 verbose,
+                spectrum: verbose,
             };
             for line in report(&run, Format::Text, &style).lines() {
                 assert!(

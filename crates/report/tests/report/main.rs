@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod golden;
+mod hdr;
 mod read;
 #[cfg(feature = "schema")]
 mod schema;

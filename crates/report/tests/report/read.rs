@@ -1,6 +1,6 @@
 //! Stored runs that are cut, changed or no runs at all are refused with the right error.
 
-use brunt_report::{Format, ReadError, Style, read, write};
+use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
 use serde_json::{Value, json};
 
 use crate::fixtures;
@@ -101,7 +101,7 @@ fn another_format_is_named() {
 #[test]
 fn a_missing_field_is_named() {
     let whole: Value = serde_json::from_str(&stored()).unwrap();
-    for field in ["load", "window", "response", "workers", "host", "findings"] {
+    for field in ["load", "window", "latencies", "workers", "host", "findings"] {
         let mut stored = whole.clone();
         stored.as_object_mut().unwrap().remove(field);
         let error = error(&stored.to_string());
@@ -125,12 +125,13 @@ fn values_that_no_run_can_have_are_refused() {
         (COUNTER, json!(-1)),
         (COUNTER, json!(1.5)),
         (COUNTER, json!("many")),
-        ("/response/count", json!(101)),
-        ("/response/min_ns", json!(u64::MAX)),
-        ("/response/max_ns", json!(null)),
-        ("/response/hdr_v2", json!("%")),
-        ("/response/hdr_v2", json!("AAAA")),
+        ("/latencies/response/count", json!(101)),
+        ("/latencies/response/min_ns", json!(u64::MAX)),
+        ("/latencies/response/max_ns", json!(null)),
+        ("/latencies/response/hdr_v2", json!("%")),
+        ("/latencies/response/hdr_v2", json!("AAAA")),
         ("/load/backend", json!("kqueue")),
+        ("/load/model/kind", json!("half-open")),
         ("/workers/0/series/interval_ns", json!(0)),
         ("/workers/0/series/interval_ns", json!(150_000_000)),
         ("/workers/0/tallies/measure/replies", json!({"99": 1})),
@@ -149,6 +150,14 @@ fn values_that_no_run_can_have_are_refused() {
 
 #[test]
 fn absurd_counters_are_printed_and_break_nothing() {
+    let mut bytes = Vec::new();
+    let style = Style {
+        verbose: true,
+        spectrum: true,
+        ..Style::default()
+    };
+    write(&fixtures::overloaded(), Format::Json, &style, &mut bytes).unwrap();
+    let planned: Value = serde_json::from_slice(&bytes).unwrap();
     for pointer in [
         COUNTER,
         "/host/cpu_user_ns",
@@ -161,8 +170,14 @@ fn absurd_counters_are_printed_and_break_nothing() {
         "/workers/0/under_way_at_end",
         "/workers/0/unsent",
         "/workers/0/series/points/0/successes",
+        "/workers/0/series/points/0/waiting_max",
+        "/workers/0/arrivals/planned",
+        "/workers/0/arrivals/sent",
+        "/workers/0/spun_ns",
+        "/load/model/schedule/expected",
+        "/wall/started_unix_ms",
     ] {
-        let mut stored: Value = serde_json::from_str(&stored()).unwrap();
+        let mut stored = planned.clone();
         *stored
             .pointer_mut(pointer)
             .unwrap_or_else(|| panic!("no {pointer}")) = json!(u64::MAX);
@@ -170,7 +185,9 @@ fn absurd_counters_are_printed_and_break_nothing() {
         stored["workers"].as_array_mut().unwrap().push(worker);
         let run = read(&mut stored.to_string().as_bytes()).unwrap();
         for &format in Format::ALL {
-            write(&run, format, &Style::default(), &mut std::io::sink()).unwrap();
+            write(&run, format, &style, &mut std::io::sink()).unwrap();
         }
+        write_hlog(&run, &mut std::io::sink()).unwrap();
+        write_hgrm(&run, &mut std::io::sink()).unwrap();
     }
 }

@@ -1,0 +1,160 @@
+//! The figures of one distribution of durations, and of the parts of a tail.
+
+use std::collections::BTreeMap;
+
+use brunt_measure::{Histogram, MeanParts, Quantile, Run};
+use serde::Serialize;
+
+use super::absent::Absent;
+
+/// The interval of a quantile, nanoseconds: it holds the true one in 95 of 100 runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuantileInterval {
+    /// Its lower end.
+    pub low_ns: u64,
+    /// Its upper end.
+    pub high_ns: u64,
+}
+
+/// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
+/// only a lower bound is known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// Samples.
+    pub count: u64,
+    /// The smallest, exact.
+    pub min_ns: Option<u64>,
+    /// The mean.
+    pub mean_ns: Option<f64>,
+    /// The median.
+    pub p50_ns: Option<u64>,
+    /// Nine in ten are not above it.
+    pub p90_ns: Option<u64>,
+    /// 99 in 100 are not above it.
+    pub p99_ns: Option<u64>,
+    /// 999 in 1,000 are not above it.
+    pub p99_9_ns: Option<u64>,
+    /// 9,999 in 10,000 are not above it.
+    pub p99_99_ns: Option<u64>,
+    /// The largest of those that ended, exact.
+    pub max_ns: Option<u64>,
+    /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`.
+    pub interval_95: BTreeMap<String, QuantileInterval>,
+    /// Lower bounds, nanoseconds, by name, such as `p99_9` or `max`, where requests that were
+    /// never answered would have taken longer.
+    pub at_least_ns: BTreeMap<String, u64>,
+}
+
+/// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
+/// add up to `response_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseParts {
+    /// How many response times the mean is over.
+    pub count: f64,
+    /// The mean response time.
+    pub response_ns: f64,
+    /// Every connection was busy.
+    pub wait_ns: f64,
+    /// A connection was free, and brunt had not sent yet: brunt's own.
+    pub lag_send_ns: f64,
+    /// The system call of the send.
+    pub send_ns: f64,
+    /// Network and server.
+    pub server_ns: f64,
+    /// The reply waited in the socket's queue: brunt's own.
+    pub lag_receive_ns: f64,
+    /// Parsing: brunt's own.
+    pub parse_ns: f64,
+}
+
+impl ResponseParts {
+    pub(super) fn new(parts: &MeanParts) -> Self {
+        Self {
+            count: parts.count,
+            response_ns: parts.response_ns(),
+            wait_ns: parts.wait_ns,
+            lag_send_ns: parts.lag_send_ns,
+            send_ns: parts.send_ns,
+            server_ns: parts.server_ns,
+            lag_receive_ns: parts.lag_receive_ns,
+            parse_ns: parts.parse_ns,
+        }
+    }
+}
+
+/// Why there are too few samples, in words.
+fn too_few(samples: u64, needed: u64) -> String {
+    format!("too few samples ({samples}, need {needed})")
+}
+
+impl Latency {
+    /// The figures of `histogram`, with the reasons for what is null under `path`.
+    pub(super) fn new(path: &str, histogram: &Histogram, absent: &mut Absent) -> Self {
+        Self::with_quantiles(path, histogram, |q| histogram.quantile(q), absent)
+    }
+
+    /// The same of the response times of `run`: its quantiles count what was never answered as
+    /// longer than it was waited for.
+    pub(super) fn of_response(path: &str, run: &Run, absent: &mut Absent) -> Self {
+        let quantile = |q| run.response_quantile(q);
+        let mut latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
+        if let Some(ns) = run.latencies.unfinished.max_ns() {
+            let ns = latency.max_ns.map_or(ns, |max_ns| max_ns.max(ns));
+            latency.at_least_ns.insert("max".to_owned(), ns);
+        }
+        latency
+    }
+
+    fn with_quantiles(
+        path: &str,
+        histogram: &Histogram,
+        quantile: impl Fn(f64) -> Quantile,
+        absent: &mut Absent,
+    ) -> Self {
+        let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
+        let mut known = |name: &str, q: f64| {
+            let path = format!("{path}.{name}_ns");
+            match quantile(q) {
+                Quantile::Known { ns, interval } => {
+                    let interval = QuantileInterval {
+                        low_ns: interval.low_ns,
+                        high_ns: interval.high_ns,
+                    };
+                    interval_95.insert(name.to_owned(), interval);
+                    Some(ns)
+                }
+                Quantile::AtLeast { ns } => {
+                    at_least_ns.insert(name.to_owned(), ns);
+                    absent.note(&path, "only a lower bound is known")
+                }
+                Quantile::TooFew { samples, needed } => {
+                    absent.note(&path, &too_few(samples, needed))
+                }
+            }
+        };
+        let (p50_ns, p90_ns) = (known("p50", 0.5), known("p90", 0.9));
+        let (p99_ns, p99_9_ns) = (known("p99", 0.99), known("p99_9", 0.999));
+        let p99_99_ns = known("p99_99", 0.9999);
+        if histogram.count() == 0 {
+            for name in ["min_ns", "mean_ns", "max_ns"] {
+                absent.note::<u64>(&format!("{path}.{name}"), "no sample");
+            }
+        }
+        Self {
+            count: histogram.count(),
+            min_ns: histogram.min_ns(),
+            mean_ns: histogram.mean_ns(),
+            p50_ns,
+            p90_ns,
+            p99_ns,
+            p99_9_ns,
+            p99_99_ns,
+            max_ns: histogram.max_ns(),
+            interval_95,
+            at_least_ns,
+        }
+    }
+}

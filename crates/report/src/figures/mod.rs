@@ -1,0 +1,383 @@
+//! The derived figures of the stored form and of the table: plain numbers, or null with a reason.
+
+mod absent;
+mod latency;
+
+use std::collections::BTreeMap;
+
+use brunt_measure::{
+    ArrivalCounts, FailureScope, Figure, Finding, ModelDescription, Overload, Run, Standing,
+    Summary, samples_needed,
+};
+use serde::Serialize;
+
+use self::absent::Absent;
+pub use self::latency::{Latency, QuantileInterval, ResponseParts};
+
+/// Figures derived from the run, for readers that do not want to add up workers themselves. A
+/// figure that is undefined is null and `absent` says why. Ignored when a stored run is read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoredSummary {
+    /// Whether no invariant is broken. If false, the rates are withheld.
+    pub valid: bool,
+    /// Names of the broken invariants.
+    pub broken: Vec<String>,
+    /// Names of the invariants that hold, but not well.
+    pub flagged: Vec<String>,
+    /// Length of the window, nanoseconds.
+    pub window_ns: u64,
+    /// Successful replies (status below 400) per second of the window: the headline.
+    pub successes_per_s: Option<f64>,
+    /// Requests sent per second of the window, whatever became of them.
+    pub attempts_per_s: Option<f64>,
+    /// Bytes read from sockets per second of the window.
+    pub bytes_received_per_s: Option<f64>,
+    /// `closed`, `open` or `sessions`.
+    pub model: &'static str,
+    /// Arrivals planned in the window, per second of it; null without a schedule.
+    pub planned_per_s: Option<f64>,
+    /// Arrivals planned in the window that were sent, per second of it; null without a schedule.
+    pub arrivals_sent_per_s: Option<f64>,
+    /// What became of the arrivals planned in the window; null without a schedule.
+    pub arrivals: Option<ArrivalCounts>,
+    /// Share (0 to 1) of the arrivals planned in the window that found no connection free, whether
+    /// sent later or never; null without a schedule.
+    pub waited_share: Option<f64>,
+    /// How far the server was from following the schedule; null if it followed.
+    pub overload: Option<OverloadFigures>,
+    /// What became of the requests issued in the window.
+    pub requests: Requests,
+    /// Replies that were complete in the window, whenever their request was sent: the numerator
+    /// of the headline.
+    pub replies: Replies,
+    /// Requests of all phases.
+    pub all_phases: AllPhases,
+    /// Open connections over the window.
+    pub live: LiveRange,
+    /// Mean of the requests under way over the window.
+    pub under_way_mean: Option<f64>,
+    /// Response time of successful replies to requests issued in the window: from the planned
+    /// instant in an open loop, else from the send. Its quantiles count requests that were never
+    /// answered in time, and arrivals that were never sent, as longer than they were waited for.
+    pub response: Latency,
+    /// Response time of error replies (status 400 and above) to requests issued in the window.
+    pub response_error: Latency,
+    /// Service time, from the send, of the replies in `response`; null where that counts from the
+    /// send as well.
+    pub service: Option<Latency>,
+    /// Brunt's own share of the response times in `response`, on connections with kernel stamps;
+    /// null without any.
+    pub own: Option<Latency>,
+    /// Mean parts of the response times above the 99th percentile, on connections with kernel
+    /// stamps; null without enough of them.
+    pub above_p99: Option<ResponseParts>,
+    /// Schedule lag: from the first instant at which brunt could have sent until it did; in a
+    /// closed loop from a reply to the next request.
+    pub lag: Latency,
+    /// Time to open a connection, over all phases.
+    pub connect: Latency,
+    /// From the planned instant of a connection to its first reply; null without a schedule of
+    /// connections.
+    pub first_reply: Option<Latency>,
+    /// Kernel stamps that lay outside of what is possible and were moved.
+    pub stamps_clamped: u64,
+    /// Time that the workers polled without result, all phases, nanoseconds. It is part of the CPU
+    /// time.
+    pub spun_ns: u64,
+    /// CPU of the process (user and system) per complete reply of the window, nanoseconds.
+    pub cpu_ns_per_reply: Option<f64>,
+    /// Most memory resident at any time, bytes.
+    pub peak_resident_bytes: u64,
+    /// Why a figure is null, by its path, such as `response.p99_9_ns`.
+    pub absent: BTreeMap<String, String>,
+}
+
+/// A server that did not follow the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OverloadFigures {
+    /// About how many requests per second it can answer.
+    pub capacity_per_s: f64,
+    /// How much the response time grows per second of the run, nanoseconds; null if that was not
+    /// seen.
+    pub growth_ns_per_s: Option<f64>,
+}
+
+/// What became of the requests issued in the window: with a schedule of requests those that were
+/// planned in it and sent, else those that were sent in it.
+/// `issued = successes + errors + failed + censored`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Requests {
+    /// Issued in the window.
+    pub issued: u64,
+    /// Answered with a status below 400 by the end of drain.
+    pub successes: u64,
+    /// Answered with a status of 400 and above by the end of drain.
+    pub errors: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Neither answered nor failed when drain ended.
+    pub censored: u64,
+    /// Of a number of requests that was asked for, never sent.
+    pub unsent: u64,
+}
+
+/// Replies that were complete in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replies {
+    /// Status below 400.
+    pub successes: u64,
+    /// Status 400 and above.
+    pub errors: u64,
+}
+
+/// Requests and connections of all phases: `sent = answered + failed + under_way`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AllPhases {
+    /// Requests handed to the kernel.
+    pub sent: u64,
+    /// Complete final replies.
+    pub answered: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Requests still under way when drain ended.
+    pub under_way: u64,
+    /// Attempts to open a connection that failed.
+    pub connect_failures: u64,
+    /// Connections opened.
+    pub connections_opened: u64,
+    /// Of these, opened beyond the number that there may be: each took the place of an earlier
+    /// one. 0 with a schedule of connections, of which none replaces another.
+    pub connections_replaced: u64,
+    /// Connections that the server closed while no request was under way.
+    pub connections_closed_by_server: u64,
+}
+
+/// Open connections over the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveRange {
+    /// Connections to be held; 0 with a schedule of connections.
+    pub asked: u32,
+    /// Connections that there may be.
+    pub most: u32,
+    /// Fewest, as the sum of the workers' fewest: never more than were open at any instant.
+    pub min: u32,
+    /// Mean over the window.
+    pub mean: Option<f64>,
+    /// Most, as the sum of the workers' most: never fewer than were open at any instant.
+    pub max: u32,
+}
+
+/// The word for what made a request due.
+pub(crate) fn model_name(model: &ModelDescription) -> &'static str {
+    match model {
+        ModelDescription::Closed { .. } => "closed",
+        ModelDescription::Open { .. } => "open",
+        ModelDescription::Sessions { .. } => "sessions",
+    }
+}
+
+/// Arrivals sent per second of the window.
+pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
+    Figure::ratio(
+        summary.arrivals.sent as f64,
+        run.window.length_ns() as f64 / 1e9,
+        "the measure phase has no length",
+    )
+}
+
+/// Whether there are responses enough with kernel stamps to tell the parts of a tail.
+pub(crate) fn tail_is_known(run: &Run, q: f64) -> bool {
+    run.latencies.split.count() >= samples_needed(q)
+}
+
+/// The findings of `run` with this standing.
+pub(crate) fn standing_at(run: &Run, standing: Standing) -> impl Iterator<Item = &Finding> {
+    run.findings
+        .iter()
+        .filter(move |finding| finding.standing == standing)
+}
+
+/// Their names.
+pub(crate) fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String> {
+    findings.map(|finding| finding.id.clone()).collect()
+}
+
+impl StoredSummary {
+    /// Derives the figures of `run`.
+    pub fn new(run: &Run) -> Self {
+        let summary = run.summary();
+        let broken = ids(standing_at(run, Standing::Broken));
+        let mut absent = Absent::default();
+        let withheld =
+            (!broken.is_empty()).then(|| format!("withheld: {} broken", broken.join(", ")));
+        let mut rate = |path, figure: &Figure| match &withheld {
+            Some(reason) => absent.note(path, reason),
+            None => absent.figure(path, figure),
+        };
+        let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
+        let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
+        let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
+        let schedule = ScheduleFigures::new(run, &summary, withheld.as_deref(), &mut absent);
+        let latencies = &run.latencies;
+        let service = match run.load.model {
+            ModelDescription::Open { .. } => {
+                Some(Latency::new("service", &latencies.service, &mut absent))
+            }
+            _ => absent.note("service", "the response time counts from the send as well"),
+        };
+        let first_reply = match run.load.model {
+            ModelDescription::Sessions { .. } => Some(Latency::new(
+                "first_reply",
+                &latencies.first_reply,
+                &mut absent,
+            )),
+            _ => absent.note("first_reply", "no schedule of connections"),
+        };
+        let own = match run.load.stamps_every {
+            Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
+            None => absent.note("own", "no kernel stamps were taken"),
+        };
+        let above_p99 = match latencies.split.tail(0.99) {
+            Some(parts) if tail_is_known(run, 0.99) => Some(ResponseParts::new(&parts)),
+            _ => absent.note(
+                "above_p99",
+                &format!(
+                    "too few responses with kernel stamps ({}, need {})",
+                    latencies.split.count(),
+                    samples_needed(0.99)
+                ),
+            ),
+        };
+        Self {
+            valid: broken.is_empty(),
+            broken,
+            flagged: ids(standing_at(run, Standing::Flagged)),
+            window_ns: run.window.length_ns(),
+            successes_per_s,
+            attempts_per_s,
+            bytes_received_per_s,
+            model: model_name(&run.load.model),
+            planned_per_s: schedule.planned_per_s,
+            arrivals_sent_per_s: schedule.sent_per_s,
+            arrivals: schedule.arrivals,
+            waited_share: schedule.waited_share,
+            overload: schedule.overload,
+            requests: Requests {
+                issued: summary.population.issued,
+                successes: latencies.response.count(),
+                errors: latencies.response_error.count(),
+                failed: summary.population.failed,
+                censored: summary.population.censored,
+                unsent: summary.unsent,
+            },
+            replies: Replies {
+                successes: summary.window.replies.successes(),
+                errors: summary.window.replies.errors(),
+            },
+            all_phases: AllPhases::new(&run.load.model, &summary),
+            live: LiveRange {
+                asked: summary.live.asked,
+                most: summary.live.most,
+                min: summary.live.min,
+                mean: absent.figure("live.mean", &summary.live_mean),
+                max: summary.live.max,
+            },
+            under_way_mean: absent.figure("under_way_mean", &summary.under_way_mean),
+            response: Latency::of_response("response", run, &mut absent),
+            response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
+            service,
+            own,
+            above_p99,
+            lag: Latency::new("lag", &latencies.lag, &mut absent),
+            connect: Latency::new("connect", &latencies.connect, &mut absent),
+            first_reply,
+            stamps_clamped: summary.stamps_clamped,
+            spun_ns: summary.spun_ns,
+            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &summary.cpu_ns_per_reply),
+            peak_resident_bytes: run.host.peak_resident_bytes,
+            absent: absent.into_reasons(),
+        }
+    }
+}
+
+/// What only a run with a schedule has.
+#[derive(Default)]
+struct ScheduleFigures {
+    planned_per_s: Option<f64>,
+    sent_per_s: Option<f64>,
+    arrivals: Option<ArrivalCounts>,
+    waited_share: Option<f64>,
+    overload: Option<OverloadFigures>,
+}
+
+impl ScheduleFigures {
+    fn new(run: &Run, summary: &Summary, withheld: Option<&str>, absent: &mut Absent) -> Self {
+        if run.load.model.schedule().is_none() {
+            for path in [
+                "planned_per_s",
+                "arrivals_sent_per_s",
+                "arrivals",
+                "waited_share",
+                "overload",
+            ] {
+                absent.note::<f64>(path, "no schedule");
+            }
+            return Self::default();
+        }
+        let overload = match (withheld, run.overload()) {
+            (Some(reason), _) => absent.note("overload", reason),
+            (None, None) => absent.note("overload", "the server followed the schedule"),
+            (None, Some(overload)) => Some(OverloadFigures::new(&overload, absent)),
+        };
+        let sent_per_s = arrivals_sent_per_s(run, summary);
+        Self {
+            planned_per_s: absent.figure("planned_per_s", &summary.planned_per_s),
+            sent_per_s: match withheld {
+                Some(reason) => absent.note("arrivals_sent_per_s", reason),
+                None => absent.figure("arrivals_sent_per_s", &sent_per_s),
+            },
+            arrivals: Some(summary.arrivals),
+            waited_share: absent.figure("waited_share", &summary.waited_share),
+            overload,
+        }
+    }
+}
+
+impl OverloadFigures {
+    fn new(overload: &Overload, absent: &mut Absent) -> Self {
+        if overload.growth_ns_per_s.is_none() {
+            absent.note::<f64>("overload.growth_ns_per_s", "no growth of latency was seen");
+        }
+        Self {
+            capacity_per_s: overload.capacity_per_s,
+            growth_ns_per_s: overload.growth_ns_per_s,
+        }
+    }
+}
+
+impl AllPhases {
+    /// Adds up what `summary` holds of all phases.
+    pub(crate) fn new(model: &ModelDescription, summary: &Summary) -> Self {
+        let opened = summary.lifetime.connections_opened;
+        let first = match model {
+            ModelDescription::Sessions { .. } => u64::MAX,
+            _ => summary.live.asked.max(summary.live.most).into(),
+        };
+        Self {
+            sent: summary.lifetime.requests_sent,
+            answered: summary.lifetime.replies.total(),
+            failed: summary.lifetime.failures.total(FailureScope::Request),
+            under_way: summary.under_way_at_end,
+            connect_failures: summary.lifetime.failures.total(FailureScope::Connect),
+            connections_opened: opened,
+            connections_replaced: opened.saturating_sub(first),
+            connections_closed_by_server: summary.lifetime.connections_closed_idle,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The rows of the load: its model and schedule, and what became of the schedule.
+
+use brunt_measure::{
+    ArrivalCounts, Figure, LoadDescription, ModelDescription, Overload, Run, ScheduleDescription,
+    Summary, Window,
+};
+
+use super::describe::counted;
+use crate::figures::arrivals_sent_per_s;
+use crate::units;
+
+/// Where the requests go and how.
+pub(super) fn target(load: &LoadDescription) -> Vec<String> {
+    let mut items = vec![load.target.clone()];
+    if let Some(path) = &load.unix_socket {
+        items.push(format!("Unix socket {path}"));
+    } else if !load.target.contains(&load.address) {
+        items.push(format!("at {}", load.address));
+    }
+    if load.method != "GET" {
+        items.push(load.method.clone());
+    }
+    items.push(if load.keepalive {
+        format!("{} keep-alive", load.protocol)
+    } else {
+        format!("{}, a connection per request", load.protocol)
+    });
+    items
+}
+
+/// The load that was asked for.
+pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
+    let connections = counted(load.connections.into(), "connection", "connections");
+    let mut items = Vec::new();
+    match &load.model {
+        ModelDescription::Closed { connect_per_s } => {
+            items.extend(["closed loop".to_owned(), connections]);
+            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+        }
+        ModelDescription::Open {
+            schedule,
+            connections_max,
+        } => {
+            items.extend(["open loop".to_owned(), rate(schedule, "req/s", window)]);
+            items.push(if *connections_max > load.connections {
+                format!("{connections}, up to {}", count(*connections_max))
+            } else {
+                connections
+            });
+        }
+        ModelDescription::Sessions { schedule } => {
+            items.extend([
+                "sessions".to_owned(),
+                rate(schedule, "connections/s", window),
+                format!("at most {connections}"),
+            ]);
+        }
+    }
+    items.extend([
+        counted(load.workers.into(), "worker", "workers"),
+        load.backend.name().to_owned(),
+    ]);
+    if load.pipeline > 1 {
+        items.push(format!("{} requests in a pipeline", count(load.pipeline)));
+    }
+    if let Some(requests) = load.requests_per_connection {
+        let requests = counted(requests, "request", "requests");
+        items.push(match load.model {
+            ModelDescription::Sessions { .. } => format!("{requests} each"),
+            _ => format!("{requests} per connection"),
+        });
+    }
+    if load.think_time_ns > 0 {
+        items.push(format!(
+            "think time {}",
+            units::duration(load.think_time_ns)
+        ));
+    }
+    match load.source_addresses.as_slice() {
+        [] => {}
+        [one] => items.push(format!("from {one}")),
+        [first, .., last] => items.push(format!(
+            "from {} addresses, {first} to {last}",
+            units::count(load.source_addresses.len() as u64),
+        )),
+    }
+    items.extend(
+        load.model
+            .schedule()
+            .map(|schedule| format!("seed {}", schedule.seed)),
+    );
+    items
+}
+
+/// The rate of `schedule`, or how it changes, in `unit`.
+fn rate(schedule: &ScheduleDescription, unit: &str, window: Window) -> String {
+    let process = match schedule.process.as_str() {
+        "poisson" => "Poisson",
+        other => other,
+    };
+    let rates = || {
+        let stages = schedule.stages.iter();
+        stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s])
+    };
+    let Some(highest) = rates().max_by(f64::total_cmp) else {
+        let window_s = window.length_ns() as f64 / 1e9;
+        return match Figure::ratio(schedule.expected, window_s, "").known() {
+            Some(rate) => format!("{} {unit} {process}", units::rate(rate)),
+            None => process.to_owned(),
+        };
+    };
+    let lowest = rates().min_by(f64::total_cmp).unwrap_or(highest);
+    let stages = counted(schedule.stages.len() as u64, "stage", "stages");
+    let highest = format!("{} {unit} {process}", units::rate(highest));
+    match units::rate(lowest) {
+        lowest if highest.starts_with(&format!("{lowest} ")) => format!("{highest} in {stages}"),
+        lowest => format!("{lowest} to {highest} in {stages}"),
+    }
+}
+
+/// The stages of the schedule, one line each; empty without stages.
+pub(super) fn stages(load: &LoadDescription) -> Vec<String> {
+    let stages = load.model.schedule().map(|schedule| &schedule.stages);
+    let stages = stages.into_iter().flatten();
+    stages
+        .map(|stage| {
+            let (from, to) = (units::rate(stage.from_per_s), units::rate(stage.to_per_s));
+            let length = units::duration(stage.duration_ns);
+            if from == to {
+                format!("{from}/s for {length}")
+            } else {
+                format!("{from}/s to {to}/s over {length}")
+            }
+        })
+        .collect()
+}
+
+/// What became of the arrivals planned in the window.
+pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
+    let ArrivalCounts {
+        planned,
+        sent,
+        waited: _,
+        skipped_full,
+        skipped_late,
+        unsent,
+    } = summary.arrivals;
+    let per_s = |rate: Option<f64>| match rate.filter(|_| !withheld) {
+        Some(rate) => format!(" ({}/s)", units::rate(rate)),
+        None => String::new(),
+    };
+    let planned_per_s = per_s(summary.planned_per_s.known());
+    let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
+    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    let what = |arrivals| match is_sessions {
+        true => counted(arrivals, "connection", "connections"),
+        false => units::count(arrivals),
+    };
+    let mut items = vec![
+        format!("{} planned{planned_per_s}", what(planned)),
+        format!("{} sent{sent_per_s}", units::count(sent)),
+    ];
+    let queue = run.load.model.schedule().map_or(0, |it| it.queue_max);
+    let timeout = units::duration(run.load.timeout_ns);
+    for (lost, words) in [
+        (
+            skipped_full,
+            format!("skipped: {} were waiting", count(queue)),
+        ),
+        (skipped_late, format!("given up: waited for {timeout}")),
+        (unsent, "unsent: still waiting at the end".to_owned()),
+    ] {
+        if lost > 0 {
+            items.push(format!("{} {words}", units::count(lost)));
+        }
+    }
+    items.extend(summary.waited_share.known().map(|share| match share {
+        0.0 => "none had to wait".to_owned(),
+        _ if is_sessions => format!("{} found no room", small_percent(share)),
+        _ => format!("{} found no connection free", small_percent(share)),
+    }));
+    items
+}
+
+/// How far the server was from following the schedule.
+pub(super) fn overload(overload: &Overload) -> String {
+    let capacity = units::rate(overload.capacity_per_s);
+    let growth = match overload.growth_ns_per_s {
+        Some(ns) => format!(
+            "latency grows by {} per second, so the quantiles depend on the duration",
+            units::duration(ns.max(0.0).round() as u64)
+        ),
+        None => "the quantiles depend on the duration".to_owned(),
+    };
+    format!("capacity about {capacity} req/s; {growth}")
+}
+
+/// A share above 0, which is not to look like 0.
+fn small_percent(share: f64) -> String {
+    if share < 0.000_5 {
+        "under 0.1 %".to_owned()
+    } else {
+        units::percent(share)
+    }
+}
+
+fn count(value: u32) -> String {
+    units::count(value.into())
+}

@@ -1,0 +1,176 @@
+//! The files for HdrHistogram's tools, read back.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use brunt_measure::{Latencies, Run};
+use brunt_report::{write_hgrm, write_hlog};
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+use crate::fixtures;
+use crate::golden::compare;
+
+fn hlog(run: &Run) -> String {
+    let mut bytes = Vec::new();
+    write_hlog(run, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn hgrm(run: &Run) -> String {
+    let mut bytes = Vec::new();
+    write_hgrm(run, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn files_as_they_were() {
+    for (name, run) in [
+        ("few", fixtures::few()),
+        ("open", fixtures::open()),
+        ("overloaded", fixtures::overloaded()),
+        ("silent", fixtures::silent()),
+    ] {
+        compare(&format!("{name}.hlog"), &hlog(&run));
+        compare(&format!("{name}.hgrm"), &hgrm(&run));
+    }
+}
+
+#[test]
+fn the_interval_log_reads_back_as_what_was_recorded() {
+    for (name, run) in fixtures::all() {
+        let log = hlog(&run);
+        let start = Duration::from_millis(run.wall.started_unix_ms)
+            + Duration::from_nanos(run.window.start_ns);
+        let (mut started, mut based) = (None, None);
+        let (mut next, mut count, mut max_ns) = (Duration::ZERO, 0, 0);
+        let mut service = None;
+        for entry in IntervalLogIterator::new(log.as_bytes()) {
+            let interval = match entry.unwrap() {
+                LogEntry::StartTime(at) => {
+                    started = Some(at);
+                    continue;
+                }
+                LogEntry::BaseTime(at) => {
+                    based = Some(at);
+                    continue;
+                }
+                LogEntry::Interval(interval) => interval,
+            };
+            let bytes = base64::prelude::BASE64_STANDARD
+                .decode(interval.encoded_histogram())
+                .unwrap();
+            let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
+                .deserialize(&mut bytes.as_slice())
+                .unwrap();
+            let printed_max_ns = interval.max() * 1e6;
+            let max_diff_ns = printed_max_ns - histogram.max() as f64;
+            assert!(max_diff_ns.abs() <= 500.0, "{name}: {max_diff_ns} ns");
+            if let Some(tag) = interval.tag() {
+                assert_eq!(tag.as_str(), "service", "{name}");
+                service = Some(histogram.len());
+                continue;
+            }
+            assert_eq!(interval.start_timestamp(), next, "{name}");
+            next += interval.duration();
+            count += histogram.len();
+            max_ns = max_ns.max(histogram.max());
+        }
+        assert_eq!((started, based), (Some(start), Some(start)), "{name}");
+        let Latencies { response, .. } = &run.latencies;
+        assert_eq!(count, response.count(), "{name}");
+        // Two significant digits.
+        let exact_ns = response.max_ns().unwrap_or(0);
+        assert!(max_ns.abs_diff(exact_ns) <= exact_ns / 100, "{name}");
+        let is_open = matches!(name, "open" | "growing" | "overloaded");
+        assert_eq!(service, is_open.then_some(response.count()), "{name}");
+        assert!(
+            next <= Duration::from_nanos(run.window.length_ns()),
+            "{name}"
+        );
+    }
+}
+
+/// A percentile distribution as a plotter reads it.
+#[derive(Debug, Default)]
+struct Distribution {
+    /// Value in milliseconds, quantile, count up to it, inverse; none in the last row.
+    rows: Vec<(f64, f64, u64, Option<f64>)>,
+    /// Mean, deviation, maximum, count.
+    footer: Vec<f64>,
+}
+
+fn parsed(text: &str) -> Distribution {
+    let mut distribution = Distribution::default();
+    for line in text
+        .lines()
+        .skip_while(|line| line.starts_with("# "))
+        .skip(2)
+    {
+        if let Some(footer) = line.strip_prefix("#[") {
+            let numbers = footer.trim_end_matches(']').split(',');
+            let numbers = numbers.map(|pair| pair.split_once('=').unwrap().1.trim());
+            distribution
+                .footer
+                .extend(numbers.map(|number| number.parse::<f64>().unwrap()));
+        } else if !line.starts_with('#') {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let number = |index: usize| cells[index].parse::<f64>().unwrap();
+            distribution.rows.push((
+                number(0),
+                number(1),
+                cells[2].parse().unwrap(),
+                (cells.len() == 4).then(|| number(3)),
+            ));
+        }
+    }
+    distribution
+}
+
+#[test]
+fn the_percentile_distribution_reads_back_as_what_was_recorded() {
+    for (name, run) in fixtures::all() {
+        let text = hgrm(&run);
+        let Distribution { rows, footer } = parsed(&text);
+        let mut all = run.latencies.response.clone();
+        all.merge(&run.latencies.unfinished);
+        let Some(max_ns) = all.max_ns() else {
+            assert!(rows.is_empty() && footer.is_empty(), "{name}");
+            continue;
+        };
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let close = |a: f64, b: f64| (a - b).abs() <= b * 1e-3 + 1e-6;
+        for pair in rows.windows(2) {
+            assert!(pair[0].0 <= pair[1].0 && pair[0].2 <= pair[1].2, "{name}");
+            assert!(pair[0].1 < pair[1].1, "{name}");
+        }
+        for &(value_ms, quantile, count, inverse) in &rows {
+            // At the edge of a bucket, rounding decides which neighbour is meant.
+            let near = |ranks: f64| {
+                let quantile = quantile + ranks / all.count() as f64;
+                ms(all.quantile_ns(quantile.clamp(0.0, 1.0)).unwrap())
+            };
+            let range_ms = near(-1.0) * 0.999..=near(1.0) * 1.001;
+            assert!(
+                range_ms.contains(&value_ms),
+                "{name}: {value_ms} at {quantile}"
+            );
+            assert!(
+                count as f64 >= quantile * all.count() as f64 - 1e-6,
+                "{name}"
+            );
+            if let Some(inverse) = inverse {
+                assert!((inverse * (1.0 - quantile) - 1.0).abs() < 0.01, "{name}");
+            }
+        }
+        let last = rows.last().unwrap();
+        assert_eq!((last.1, last.2, last.3), (1.0, all.count(), None), "{name}");
+        assert!(close(last.0, ms(max_ns)), "{name}");
+        assert!(close(footer[0], all.mean_ns().unwrap() / 1e6), "{name}");
+        assert!(close(footer[2], ms(max_ns)), "{name}");
+        assert_eq!(footer[3], all.count() as f64, "{name}");
+        // Two figures of the layout: a bucket more doubles the range of 2,048 sub-buckets.
+        assert_eq!(footer[5], 2_048.0, "{name}");
+        assert!(2_048.0 * (footer[4] - 1.0).exp2() >= 3.6e12, "{name}");
+    }
+}
