@@ -94,3 +94,53 @@ fn is_bound(values: &Histogram, finished: &Histogram, quantile: f64, ns: u64) ->
     };
     most_ns.is_none_or(|most_ns| most_ns as f64 > ns as f64 * (1.0 + UNFINISHED_DIFFER))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.into_iter().for_each(|ns| histogram.record(ns));
+        histogram
+    }
+
+    #[test]
+    fn steps_halve_the_rest_and_end_with_the_exact_maximum() {
+        let values = of((1..=1_000).map(|index| index * 1_000));
+        let steps = steps(&values, &values);
+        let percents: Vec<f64> = steps
+            .iter()
+            .map(|step| (step.quantile * 1e6).round() / 1e4)
+            .collect();
+        assert_eq!(percents[..7], [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0]);
+        assert_eq!(percents[10..13], [75.0, 77.5, 80.0]);
+        assert_eq!(steps[5].count, 500);
+        let last = steps.last().unwrap();
+        assert_eq!(
+            (last.ns, last.quantile, last.count),
+            (1_000_000, 1.0, 1_000)
+        );
+        assert!(steps.iter().all(|step| !step.is_bound));
+    }
+
+    #[test]
+    fn a_step_is_a_bound_where_the_unfinished_could_move_it() {
+        let finished = (1..=900).map(|index| index * 1_000);
+        // Bounds, and the quantile from which on they matter.
+        for (bound_ns, from) in [(2_000_000, 0.9), (1_000, 0.0), (0, -1.0)] {
+            let finished = of(finished.clone());
+            let mut values = of([bound_ns; 100]);
+            values.merge(&finished);
+            for step in steps(&values, &finished) {
+                let at = (bound_ns, step.quantile);
+                assert_eq!(step.is_bound, step.quantile > from, "{at:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_step() {
+        assert_eq!(steps(&Histogram::default(), &Histogram::default()), []);
+    }
+}

@@ -15,7 +15,7 @@ const TAIL: (&str, f64) = ("above p99", 0.99);
 const PART_MIN: f64 = 0.01;
 
 /// Prints the table and what belongs to it.
-pub(super) fn table(run: &Run, page: &mut Page) {
+pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
     let latencies = &run.latencies;
     let words = Words::of(run);
     let headings = QUANTILES.iter().map(|(heading, _)| *heading).chain(["max"]);
@@ -58,6 +58,9 @@ pub(super) fn table(run: &Run, page: &mut Page) {
         table.row("1st reply", &latencies.first_reply, note, none);
     }
     table.tail(run);
+    if verbose {
+        table.stamps(run);
+    }
     table.finish();
 }
 
@@ -156,6 +159,25 @@ impl Table<'_> {
         cells.push(max);
         let label = format!("  {label}");
         self.page.cells(&label, &cells, note, Tone::Plain);
+    }
+
+    /// Where the kernel stamps come from.
+    fn stamps(&mut self, run: &Run) {
+        let Some(every) = run.load.stamps_every else {
+            return;
+        };
+        let items = [
+            match every {
+                1 => "on every connection".to_owned(),
+                _ => format!("on 1 connection in {}", units::count(every.into())),
+            },
+            format!(
+                "on {} of {}",
+                units::count(run.latencies.split.count()),
+                counted(run.latencies.response.count(), "response", "responses")
+            ),
+        ];
+        self.page.row("  stamps", &items, Tone::Plain);
     }
 
     /// The parts of the response times in the tail.

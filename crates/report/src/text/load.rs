@@ -207,3 +207,84 @@ fn small_percent(share: f64) -> String {
 fn count(value: u32) -> String {
     units::count(value.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use brunt_measure::StageDescription;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_those_asked_for() {
+        let window = Window {
+            start_ns: 5,
+            end_ns: 4_000_000_005,
+        };
+        // Arrivals in 4 s, rates of the stages, and the words.
+        type Case<'a> = (f64, &'a [(f64, f64)], &'a str);
+        let cases: &[Case<'_>] = &[
+            (8_000.0, &[], "2,000 req/s constant"),
+            (1.0, &[], "0.250 req/s constant"),
+            (0.0, &[(7.0, 7.0)], "7.00 req/s constant in 1 stage"),
+            (
+                0.0,
+                &[(1_000.0, 5_000.0), (5_000.0, 5_000.0), (5_000.0, 0.0)],
+                "0 to 5,000 req/s constant in 3 stages",
+            ),
+            (
+                0.0,
+                &[(20.0, 200.0)],
+                "20.0 to 200 req/s constant in 1 stage",
+            ),
+        ];
+        for &(expected, stages, words) in cases {
+            let stages = stages
+                .iter()
+                .map(|&(from_per_s, to_per_s)| StageDescription {
+                    duration_ns: 1_000_000_000,
+                    from_per_s,
+                    to_per_s,
+                });
+            let schedule = ScheduleDescription {
+                process: "constant".to_owned(),
+                seed: 1,
+                stages: stages.collect(),
+                expected,
+                queue_max: 10,
+            };
+            assert_eq!(rate(&schedule, "req/s", window), words);
+        }
+    }
+
+    #[test]
+    fn overload_tells_capacity_and_growth() {
+        for (growth_ns_per_s, words) in [
+            (
+                Some(310_400_000.0),
+                "capacity about 41,200 req/s; latency grows by 310 ms per second, so the \
+                 quantiles depend on the duration",
+            ),
+            (
+                None,
+                "capacity about 41,200 req/s; the quantiles depend on the duration",
+            ),
+        ] {
+            let found = overload(&Overload {
+                capacity_per_s: 41_200.4,
+                growth_ns_per_s,
+            });
+            assert_eq!(found, words);
+        }
+    }
+
+    #[test]
+    fn a_small_share_is_not_none() {
+        for (share, words) in [
+            (0.000_01, "under 0.1 %"),
+            (0.000_6, "0.1 %"),
+            (0.31, "31 %"),
+        ] {
+            assert_eq!(small_percent(share), words);
+        }
+    }
+}

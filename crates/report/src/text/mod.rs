@@ -32,7 +32,7 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     throughput(run, &summary, &mut page);
     arrivals(run, &summary, &mut page);
     requests(run, &summary, style.verbose, &mut page);
-    latency::table(run, &mut page);
+    latency::table(run, style.verbose, &mut page);
     page.blank();
     if style.spectrum {
         spectrum::spectrum(run, &mut page);

@@ -93,7 +93,7 @@ fn text_with_the_stages() {
         ..PIPED
     };
     let text = report(&fixtures::overloaded(), Format::Text, &style);
-    let head = text.split("\nstatuses").next().unwrap();
+    let head = text.split("\nconnections").next().unwrap();
     compare("overloaded.verbose.txt", &format!("{head}\n"));
 }
 
