@@ -414,13 +414,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FailureScope, Series};
+    use crate::{FailureScope, Instants, Population, Series};
 
     const START_NS: u64 = 500;
     const END_NS: u64 = 1_500;
 
+    /// Due when it was sent.
+    fn at(sent_ns: u64) -> Issue {
+        Issue {
+            due_ns: sent_ns,
+            sent_ns,
+        }
+    }
+
+    fn answer(status: u16, interim: u32, head_bytes: u64, body_bytes: u64) -> Answer {
+        Answer {
+            status,
+            interim,
+            head_bytes,
+            body_bytes,
+        }
+    }
+
     fn with_window(window: Window) -> Recorder {
-        let mut recorder = Recorder::new(0, 8);
+        let mut recorder = Recorder::new(0, 8, 8);
         recorder.set_window(window);
         recorder
     }
@@ -434,7 +451,7 @@ mod tests {
         changes: Changes<'_>,
         end_ns: u64,
     ) -> (LiveConnections, Series) {
-        let mut recorder = Recorder::new(0, 8);
+        let mut recorder = Recorder::new(0, 8, 8);
         let mut unset = window;
         for &(at_ns, change) in changes {
             // The window is set as late as it may be.
@@ -479,6 +496,7 @@ mod tests {
             let (live, series) = live_of(window, changes, 200);
             let expected = LiveConnections {
                 asked: 8,
+                most: 8,
                 min,
                 max,
                 connection_ns,
@@ -499,6 +517,7 @@ mod tests {
             live,
             LiveConnections {
                 asked: 8,
+                most: 8,
                 min: 1,
                 max: 1,
                 connection_ns: 0
@@ -542,9 +561,9 @@ mod tests {
             end_ns: 2_000,
         });
         recorder.connected(10, 5);
-        recorder.sent(20, 1, 80);
+        recorder.sent(at(20), 1, 80);
         recorder.end_window_at(500);
-        recorder.reply(20, 600, 200, 0, 100, 0);
+        recorder.reply(at(20), 600, &answer(200, 0, 100, 0));
         recorder.disconnected(1_500);
         let record = recorder.finish(500).record;
         assert_eq!(record.population, Default::default());
@@ -560,7 +579,7 @@ mod tests {
             start_ns: 100,
             end_ns: 1_000,
         });
-        recorder.sent(400, 1, 80);
+        recorder.sent(at(400), 1, 80);
         recorder.end_window_at(300);
         assert_eq!(
             recorder.window(),
@@ -570,7 +589,7 @@ mod tests {
             }
         );
         recorder.received(450, 100);
-        recorder.reply(400, 450, 200, 0, 100, 0);
+        recorder.reply(at(400), 450, &answer(200, 0, 100, 0));
         let record = recorder.finish(300).record;
         assert_eq!(
             (record.population.issued, record.population.recorded),
@@ -596,13 +615,123 @@ mod tests {
                 start_ns: 100,
                 end_ns: 200,
             });
-            (0..3).for_each(|_| recorder.sent(sent_ns, 1, 80));
-            recorder.reply(sent_ns, done_ns, 200, 0, 100, 0);
-            recorder.request_failed(sent_ns, done_ns, FailureKind::Reset, 0);
-            recorder.censored(sent_ns, done_ns, 0);
+            (0..3).for_each(|_| recorder.sent(at(sent_ns), 1, 80));
+            recorder.reply(at(sent_ns), done_ns, &answer(200, 0, 100, 0));
+            recorder.request_failed(at(sent_ns), done_ns, FailureKind::Reset, 0);
+            recorder.censored(at(sent_ns), done_ns, 0);
             let record = recorder.finish(200).record;
             assert_eq!(record.under_way_ns, 3 * part_ns, "{sent_ns} to {done_ns}");
         }
+    }
+
+    #[test]
+    fn what_is_planned_counts_from_its_planned_instant() {
+        let mut recorder = with_window(Window {
+            start_ns: 1_000,
+            end_ns: 2_000,
+        });
+        recorder.plan_requests();
+        // (due, sent, done): due before the window, sent after it, answered after it.
+        for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
+            let issue = Issue { due_ns, sent_ns };
+            recorder.arrival_planned(due_ns);
+            recorder.arrival_sent(due_ns, true);
+            recorder.lag(due_ns, 7);
+            recorder.sent(issue, 1, 80);
+            recorder.received(done_ns, 100);
+            recorder.reply(issue, done_ns, &answer(200, 0, 100, 0));
+            let parts = Parts::of(&Instants {
+                due_ns,
+                free_ns: due_ns + 10,
+                send_from_ns: sent_ns + 1,
+                send_to_ns: sent_ns + 4,
+                arrived_ns: done_ns - 5,
+                received_ns: done_ns - 2,
+                done_ns,
+            });
+            recorder.split(due_ns, parts);
+            recorder.first_reply(due_ns, done_ns);
+        }
+        let Recording { record, latencies } = recorder.finish(2_000);
+        let population = Population {
+            issued: 1,
+            recorded: 1,
+            ..Population::default()
+        };
+        assert_eq!(record.population, population);
+        assert_eq!((record.arrivals.sent, record.arrivals_all.sent), (1, 2));
+        assert_eq!(record.arrivals.waited, 1);
+        assert_eq!(record.tallies.measure.requests_sent, 1);
+        assert_eq!(record.tallies.after.requests_sent, 1);
+        assert_eq!(latencies.response.max_ns(), Some(150));
+        assert_eq!(latencies.service.max_ns(), Some(90));
+        assert_eq!(latencies.first_reply.max_ns(), Some(150));
+        assert_eq!(latencies.lag.count(), 1);
+        assert_eq!(latencies.split.count(), 1);
+        let parts = latencies.split.mean().expect("one response");
+        assert_eq!(parts.response_ns(), 150.0);
+        assert_eq!((parts.wait_ns, parts.lag_send_ns), (10.0, 51.0));
+        assert_eq!(latencies.intervals.count(), 1);
+    }
+
+    #[test]
+    fn what_never_ended_has_a_lower_bound() {
+        let window = Window {
+            start_ns: 1_000,
+            end_ns: 2_000,
+        };
+        for is_planned in [true, false] {
+            let mut recorder = with_window(window);
+            if is_planned {
+                recorder.plan_requests();
+            }
+            for (due_ns, why) in [
+                (1_100, Skip::Full),
+                (1_200, Skip::Late),
+                (1_300, Skip::Unsent),
+                (900, Skip::Late),
+            ] {
+                recorder.arrival_planned(due_ns);
+                recorder.arrival_skipped(due_ns, 2_500, why);
+            }
+            let arrivals = ArrivalCounts {
+                planned: 3,
+                skipped_full: 1,
+                skipped_late: 1,
+                unsent: 1,
+                ..ArrivalCounts::default()
+            };
+            recorder.sent(at(1_400), 2, 160);
+            recorder.request_failed(at(1_400), 2_400, FailureKind::TimedOut, 0);
+            recorder.censored(at(1_400), 2_600, 0);
+            let Recording { record, latencies } = recorder.finish(2_000);
+            assert_eq!(record.arrivals, arrivals);
+            assert_eq!(record.arrivals_all.planned, 4);
+            // A connection that was skipped is no request.
+            let (count, max_ns) = if is_planned { (5, 1_400) } else { (2, 1_200) };
+            assert_eq!(latencies.unfinished.count(), count);
+            assert_eq!(latencies.unfinished.max_ns(), Some(max_ns));
+        }
+    }
+
+    #[test]
+    fn arrivals_that_wait_are_kept_over_time() {
+        let mut recorder = with_window(Window {
+            start_ns: 0,
+            end_ns: 300_000_000,
+        });
+        for (at_ns, waiting) in [
+            (10, 3),
+            (20, 7),
+            (30, 5),
+            (250_000_000, 1),
+            (300_000_000, 9),
+        ] {
+            recorder.waiting(at_ns, waiting);
+        }
+        let record = recorder.finish(300_000_000).record;
+        let most: Vec<_> = record.series.points.iter().map(|p| p.waiting_max).collect();
+        assert_eq!(most, [7, 0, 1]);
     }
 
     #[derive(Clone, Debug)]
@@ -610,8 +739,15 @@ mod tests {
         Wait(u64),
         Open,
         Close,
+        /// With a schedule, one request that was due `late_ns` ago, and had waited or not.
         Send {
             requests: u32,
+            late_ns: u64,
+            waited: bool,
+        },
+        Skip {
+            late_ns: u64,
+            why: Skip,
         },
         Reply {
             which: usize,
@@ -620,6 +756,7 @@ mod tests {
         },
         Fail {
             which: usize,
+            kind: FailureKind,
             discarded: u64,
         },
         ConnectFailed,
@@ -628,15 +765,19 @@ mod tests {
     }
 
     fn op() -> impl Strategy<Value = Op> {
+        let why = prop::sample::select(vec![Skip::Full, Skip::Late, Skip::Unsent]);
+        let kind = prop::sample::select(vec![FailureKind::TruncatedBody, FailureKind::TimedOut]);
         prop_oneof![
             4 => (1_u64..120).prop_map(Op::Wait),
             2 => Just(Op::Open),
             1 => Just(Op::Close),
-            4 => (1_u32..4).prop_map(|requests| Op::Send { requests }),
+            4 => (1_u32..4, 0_u64..100, any::<bool>())
+                .prop_map(|(requests, late_ns, waited)| Op::Send { requests, late_ns, waited }),
+            1 => (0_u64..100, why).prop_map(|(late_ns, why)| Op::Skip { late_ns, why }),
             6 => (any::<usize>(), 100_u16..=999, 0_u64..500)
                 .prop_map(|(which, status, body)| Op::Reply { which, status, body }),
-            1 => (any::<usize>(), 0_u64..50)
-                .prop_map(|(which, discarded)| Op::Fail { which, discarded }),
+            1 => (any::<usize>(), kind, 0_u64..50)
+                .prop_map(|(which, kind, discarded)| Op::Fail { which, kind, discarded }),
             1 => Just(Op::ConnectFailed),
             1 => Just(Op::SetWindow),
             1 => Just(Op::EndNow),
@@ -646,9 +787,11 @@ mod tests {
     /// What the recorder should say, kept as plain lists.
     #[derive(Default)]
     struct Model {
-        under_way: Vec<u64>,
-        /// Sent, ended, answered.
-        ended: Vec<(u64, u64, bool)>,
+        under_way: Vec<Issue>,
+        /// Issued, ended, answered.
+        ended: Vec<(Issue, u64, bool)>,
+        /// Due instants of what timed out, was censored or, with a schedule, skipped.
+        unfinished: Vec<u64>,
         /// `(at, live from then on)`.
         live: Vec<(u64, u64)>,
     }
@@ -673,9 +816,13 @@ mod tests {
         fn any_sequence_of_events_keeps_the_accounting(
             ops in prop::collection::vec(op(), 0..80),
             by_count in any::<bool>(),
+            is_planned in any::<bool>(),
         ) {
             let planned = if by_count { u64::MAX } else { END_NS };
-            let mut recorder = Recorder::new(0, 8);
+            let mut recorder = Recorder::new(0, 8, 8);
+            if is_planned {
+                recorder.plan_requests();
+            }
             let (mut now_ns, mut window_set, mut end_ns) = (1_u64, false, planned);
             let (mut open, mut head_total) = (0_u64, 0_u64);
             let mut model = Model::default();
@@ -707,32 +854,52 @@ mod tests {
                         open -= 1;
                         model.live.push((now_ns, open));
                     }
-                    Op::Send { requests } => {
-                        recorder.sent(now_ns, requests, 80 * u64::from(requests));
-                        model.under_way.extend((0..requests).map(|_| now_ns));
+                    Op::Send { late_ns, waited, .. } if is_planned => {
+                        let due_ns = now_ns.saturating_sub(late_ns);
+                        let issue = Issue { due_ns, sent_ns: now_ns };
+                        recorder.arrival_planned(due_ns);
+                        recorder.arrival_sent(due_ns, waited);
+                        recorder.lag(due_ns, late_ns);
+                        recorder.sent(issue, 1, 80);
+                        model.under_way.push(issue);
+                    }
+                    Op::Send { requests, .. } => {
+                        recorder.sent(at(now_ns), requests, 80 * u64::from(requests));
+                        model.under_way.extend((0..requests).map(|_| at(now_ns)));
+                    }
+                    Op::Skip { late_ns, why } => {
+                        let due_ns = now_ns.saturating_sub(late_ns);
+                        recorder.arrival_planned(due_ns);
+                        recorder.arrival_skipped(due_ns, now_ns, why);
+                        if is_planned {
+                            model.unfinished.push(due_ns);
+                        }
                     }
                     Op::Reply { which, status, body } if !model.under_way.is_empty() => {
-                        let sent_ns = model.under_way.swap_remove(which % model.under_way.len());
+                        let issue = model.under_way.swap_remove(which % model.under_way.len());
                         recorder.received(now_ns, 30 + body);
-                        recorder.reply(sent_ns, now_ns, status, 1, 30, body);
+                        recorder.reply(issue, now_ns, &answer(status, 1, 30, body));
                         head_total += 30;
-                        model.ended.push((sent_ns, now_ns, true));
+                        model.ended.push((issue, now_ns, true));
                     }
-                    Op::Fail { which, discarded } if !model.under_way.is_empty() => {
-                        let sent_ns = model.under_way.swap_remove(which % model.under_way.len());
+                    Op::Fail { which, kind, discarded } if !model.under_way.is_empty() => {
+                        let issue = model.under_way.swap_remove(which % model.under_way.len());
                         recorder.received(now_ns, discarded);
-                        let kind = FailureKind::TruncatedBody;
-                        recorder.request_failed(sent_ns, now_ns, kind, discarded);
-                        model.ended.push((sent_ns, now_ns, false));
+                        recorder.request_failed(issue, now_ns, kind, discarded);
+                        model.ended.push((issue, now_ns, false));
+                        if kind == FailureKind::TimedOut {
+                            model.unfinished.push(issue.due_ns);
+                        }
                     }
                     Op::ConnectFailed => recorder.failed(now_ns, FailureKind::ConnectRefused, 0),
                     _ => {}
                 }
             }
             let drained_ns = now_ns + 1;
-            for sent_ns in std::mem::take(&mut model.under_way) {
-                recorder.censored(sent_ns, drained_ns, 0);
-                model.ended.push((sent_ns, drained_ns, false));
+            for issue in std::mem::take(&mut model.under_way) {
+                recorder.censored(issue, drained_ns, 0);
+                model.ended.push((issue, drained_ns, false));
+                model.unfinished.push(issue.due_ns);
             }
             let common_end_ns = end_ns.min(drained_ns.max(START_NS));
             let recording = recorder.finish(if window_set { common_end_ns } else { now_ns });
@@ -755,13 +922,29 @@ mod tests {
                 population.issued,
                 population.recorded + population.failed + population.censored
             );
-            prop_assert_eq!(population.issued, record.tallies.measure.requests_sent);
-            prop_assert_eq!(record.latencies_recorded, population.recorded);
+            let (arrivals, arrivals_all) = (record.arrivals, record.arrivals_all);
+            for counts in [arrivals, arrivals_all] {
+                prop_assert_eq!(
+                    counts.planned,
+                    counts.sent + counts.skipped_full + counts.skipped_late + counts.unsent
+                );
+            }
+            let latencies = &recording.latencies;
+            if is_planned {
+                prop_assert_eq!(population.issued, arrivals.sent);
+                prop_assert_eq!(lifetime.requests_sent, arrivals_all.sent);
+                prop_assert_eq!(latencies.service.count(), latencies.response.count());
+                prop_assert_eq!(latencies.lag.count(), arrivals.sent);
+            } else {
+                prop_assert_eq!(population.issued, record.tallies.measure.requests_sent);
+                prop_assert_eq!(latencies.service.count(), 0);
+            }
             prop_assert_eq!(
-                recording.response.count() + recording.response_error.count(),
+                latencies.response.count() + latencies.response_error.count(),
                 population.recorded
             );
-            prop_assert_eq!(recording.connect.count(), lifetime.connections_opened);
+            prop_assert_eq!(latencies.intervals.count(), latencies.response.count());
+            prop_assert_eq!(latencies.connect.count(), lifetime.connections_opened);
             let points = &record.series.points;
             let measure = &record.tallies.measure;
             prop_assert_eq!(
@@ -783,14 +966,18 @@ mod tests {
                 let expected = model
                     .ended
                     .iter()
-                    .filter(|&&(sent_ns, _, answered)| answered && window.contains(sent_ns))
+                    .filter(|(issue, _, answered)| *answered && window.contains(issue.due_ns))
                     .count() as u64;
                 prop_assert_eq!(population.recorded, expected);
+                let unfinished = model.unfinished.iter().filter(|&&due| window.contains(due));
+                prop_assert_eq!(latencies.unfinished.count(), unfinished.count() as u64);
                 let open_ns = Model::integral(window, |at_ns| model.live_at(at_ns));
                 prop_assert_eq!(record.live.connection_ns, open_ns);
                 let under_way_ns = Model::integral(window, |at_ns| {
-                    let at = |&&(sent, done, _): &&(u64, u64, bool)| sent <= at_ns && at_ns < done;
-                    model.ended.iter().filter(at).count() as u64
+                    let lasts = |(issue, done_ns, _): &&(Issue, u64, bool)| {
+                        issue.sent_ns <= at_ns && at_ns < *done_ns
+                    };
+                    model.ended.iter().filter(lasts).count() as u64
                 });
                 prop_assert_eq!(record.under_way_ns, under_way_ns);
                 let in_window = |&&(at_ns, _): &&(u64, u64)| window.contains(at_ns);

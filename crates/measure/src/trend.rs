@@ -25,8 +25,7 @@ pub(crate) fn mann_kendall_z(values: &[f64]) -> f64 {
     if variance <= 0.0 {
         return 0.0;
     }
-    let rises = rises as f64;
-    (rises - rises.signum()) / variance.sqrt()
+    (rises - rises.signum()) as f64 / variance.sqrt()
 }
 
 /// The Theil-Sen slope, per step from one value to the next: the median over all pairs. 0 for
