@@ -296,3 +296,242 @@ impl<'de> Deserialize<'de> for Split {
         Ok(Self { own, buckets })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn instants(ns: [u64; 7]) -> Instants {
+        let [
+            due_ns,
+            free_ns,
+            send_from_ns,
+            send_to_ns,
+            arrived_ns,
+            received_ns,
+            done_ns,
+        ] = ns;
+        Instants {
+            due_ns,
+            free_ns,
+            send_from_ns,
+            send_to_ns,
+            arrived_ns,
+            received_ns,
+            done_ns,
+        }
+    }
+
+    fn parts(ns: [u64; 6]) -> Parts {
+        let [
+            wait_ns,
+            lag_send_ns,
+            send_ns,
+            server_ns,
+            lag_receive_ns,
+            parse_ns,
+        ] = ns;
+        Parts {
+            wait_ns,
+            lag_send_ns,
+            send_ns,
+            server_ns,
+            lag_receive_ns,
+            parse_ns,
+        }
+    }
+
+    fn split_of(all: &[Parts]) -> Split {
+        let mut split = Split::default();
+        all.iter().for_each(|parts| split.record(parts));
+        split
+    }
+
+    fn stored(split: &Split) -> serde_json::Value {
+        serde_json::to_value(split).expect("a split serialises")
+    }
+
+    #[test]
+    fn parts_lie_between_the_instants() {
+        // (due, free, send from, send to, arrived, received, done), parts, stamp moved
+        let cases = [
+            // A connection was free before the request was due.
+            (
+                [100, 50, 110, 115, 200, 203, 205],
+                [0, 10, 5, 85, 3, 2],
+                false,
+            ),
+            // It waited for one.
+            (
+                [100, 140, 150, 155, 200, 203, 205],
+                [40, 10, 5, 45, 3, 2],
+                false,
+            ),
+            // Closed loop: due when it was sent, free before.
+            (
+                [100, 90, 101, 104, 200, 203, 205],
+                [0, 1, 3, 96, 3, 2],
+                false,
+            ),
+            // The reply came before the call that sent the request returned.
+            (
+                [100, 50, 110, 160, 150, 170, 175],
+                [0, 10, 40, 0, 20, 5],
+                false,
+            ),
+            // The call is said to have begun before the request was due.
+            (
+                [100, 50, 90, 115, 200, 203, 205],
+                [0, 0, 15, 85, 3, 2],
+                false,
+            ),
+            // The wall clock was set: the stamp lies before the send, or after the receipt.
+            (
+                [100, 50, 110, 115, 20, 203, 205],
+                [0, 10, 0, 0, 93, 2],
+                true,
+            ),
+            (
+                [100, 50, 110, 115, 900, 203, 205],
+                [0, 10, 5, 88, 0, 2],
+                true,
+            ),
+            // Nothing is in order.
+            ([100, 900, 800, 700, 600, 500, 50], [0, 0, 0, 0, 0, 0], true),
+        ];
+        for (ns, expected, moved) in cases {
+            assert_eq!(Parts::of(&instants(ns)), (parts(expected), moved), "{ns:?}");
+        }
+    }
+
+    #[test]
+    fn the_tail_is_that_of_the_slowest() {
+        // 98 of 1 ms without a share of ours, two of 9 ms with 6 ms.
+        let fast = parts([0, 0, 10_000, 990_000, 0, 0]);
+        let slow = parts([
+            1_000_000, 2_000_000, 10_000, 1_990_000, 3_000_000, 1_000_000,
+        ]);
+        let split = split_of(&[vec![fast; 98], vec![slow; 2]].concat());
+        let tail = split.tail(0.98).expect("two responses");
+        assert!((tail.count - 2.0).abs() < 1e-6);
+        assert!((tail.response_ns() - 9_000_000.0).abs() < 1.0, "{tail:?}");
+        assert!((tail.own_ns() - 6_000_000.0).abs() < 1.0, "{tail:?}");
+        // Half of it is of the others.
+        let wider = split.tail(0.96).expect("four responses");
+        assert!((wider.response_ns() - 5_000_000.0).abs() < 1.0, "{wider:?}");
+        let mean = split.mean().expect("responses");
+        assert!((mean.own_ns() - 120_000.0).abs() < 1e-3, "{mean:?}");
+        assert!((mean.response_ns() - 1_160_000.0).abs() < 1e-3, "{mean:?}");
+        assert_eq!(split.own.max_ns(), Some(6_000_000));
+        // Less than one response.
+        assert_eq!(split.tail(0.999), None);
+        assert_eq!(split.tail(f64::NAN), None);
+        assert_eq!(split.tail(-3.0), split.mean());
+        assert_eq!(Split::default().mean(), None);
+    }
+
+    #[test]
+    fn there_are_few_buckets() {
+        let mut split = Split::default();
+        for shift in 0..64 {
+            for low in [0, 1, u64::MAX] {
+                let server_ns = 1_u64 << shift | low >> (63 - shift);
+                split.record(&parts([0, 0, 0, server_ns, 0, 0]));
+            }
+        }
+        assert!(split.buckets.len() <= loglinear::count(u64::MAX, BITS));
+        assert_eq!(loglinear::count(u64::MAX, BITS), 976);
+    }
+
+    #[test]
+    fn what_is_stored_must_be_a_split() {
+        let sound = stored(&split_of(&[
+            parts([0, 1, 2, 3, 4, 5]),
+            parts([0, 1, 2, 3_000, 4, 5]),
+        ]));
+        type Change = fn(&mut serde_json::Value);
+        let cases: [(&str, Change); 6] = [
+            ("out of order", |stored| {
+                let first = stored["buckets"][0].clone();
+                stored["buckets"][1] = first;
+            }),
+            ("out of order", |stored| {
+                stored["buckets"].as_array_mut().expect("buckets").reverse();
+            }),
+            ("no bucket 976", |stored| {
+                stored["buckets"][1]["index"] = 976.into()
+            }),
+            ("is empty", |stored| {
+                stored["buckets"][1]["count"] = 0.into()
+            }),
+            ("of 2 responses holds 3", |stored| {
+                stored["buckets"][1]["count"] = 2.into()
+            }),
+            ("of 2 responses holds 0", |stored| {
+                stored["buckets"] = serde_json::json!([])
+            }),
+        ];
+        for (message, change) in cases {
+            let mut changed = sound.clone();
+            change(&mut changed);
+            let read = serde_json::from_value::<Split>(changed).map(drop);
+            let words = read.map_err(|error| error.to_string()).expect_err(message);
+            assert!(words.contains(message), "{words}");
+        }
+    }
+
+    fn any_parts() -> impl Strategy<Value = Vec<Parts>> {
+        let ns = prop_oneof![0_u64..1_000, 0_u64..1_000_000_000];
+        prop::collection::vec(prop::array::uniform6(ns), 0..40)
+            .prop_map(|all| all.into_iter().map(parts).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up_whatever_the_instants(
+            ns in prop::array::uniform7(any::<u64>()),
+        ) {
+            let instants = instants(ns);
+            let (parts, _) = Parts::of(&instants);
+            let response_ns = instants.done_ns.saturating_sub(instants.due_ns);
+            prop_assert_eq!(parts.response_ns(), response_ns);
+            prop_assert_eq!(parts.exact_sums().0, u128::from(response_ns));
+            prop_assert!(parts.own_ns() <= response_ns);
+        }
+
+        #[test]
+        fn a_stamp_in_order_is_not_moved(mut ns in prop::array::uniform7(0_u64..1_000)) {
+            ns.sort_unstable();
+            prop_assert!(!Parts::of(&instants(ns)).1);
+        }
+
+        #[test]
+        fn merging_commutes_and_keeps_sums(a in any_parts(), b in any_parts()) {
+            let mut ab = split_of(&a);
+            ab.merge(&split_of(&b));
+            let mut ba = split_of(&b);
+            ba.merge(&split_of(&a));
+            let all = [a, b].concat();
+            prop_assert_eq!(&ab, &ba);
+            prop_assert_eq!(&ab, &split_of(&all));
+            if let Some(mean) = ab.mean() {
+                let sum: u64 = all.iter().map(Parts::response_ns).sum();
+                let exact = sum as f64 / all.len() as f64;
+                prop_assert!((mean.response_ns() - exact).abs() <= exact * 1e-9 + 1e-6);
+            }
+            let read: Split = serde_json::from_value(stored(&ab)).expect("its own form");
+            prop_assert_eq!(&read, &ab);
+        }
+
+        #[test]
+        fn a_tail_is_slower_than_the_whole(all in any_parts(), q in 0.0_f64..1.0) {
+            let split = split_of(&all);
+            if let (Some(mean), Some(tail)) = (split.mean(), split.tail(q)) {
+                prop_assert!(tail.response_ns() >= mean.response_ns() * (1.0 - 1e-9));
+                prop_assert!(tail.own_ns() <= tail.response_ns() * (1.0 + 1e-9));
+            }
+        }
+    }
+}

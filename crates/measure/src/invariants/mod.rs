@@ -13,7 +13,7 @@ mod outcome;
 mod parts;
 mod resources;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 mod windows;
