@@ -303,3 +303,159 @@ fn a_unix_socket_to_serve_on_that_exists() {
         "what was there is not ours to remove"
     );
 }
+
+#[test]
+fn a_rate_that_is_none() {
+    for typed in ["0", "-5", "-5k", "abc", "1e3", "5/x", "nan", "2000m", ""] {
+        for option in ["--rate", "--connection-rate"] {
+            refused_before_load(&[option, typed], &[option, "is no rate", "100/s"]);
+        }
+    }
+}
+
+#[test]
+fn stages_that_are_none() {
+    for typed in [
+        "10s",
+        "10s:",
+        "10s:1k..",
+        "1s:5,",
+        "1s:5 2s:7",
+        "-1s:5",
+        "1s:-5",
+    ] {
+        refused_before_load(&["--stages", typed], &["--stages", "is no stage", "30s:5k"]);
+    }
+    refused_before_load(
+        &["--stages", "1s:5,0s:7"],
+        &["--stages", "stage 2", "longer"],
+    );
+    refused_before_load(
+        &["--stages", "10s:0,1s:0..0"],
+        &["--stages", "nothing ever arrives"],
+    );
+}
+
+#[test]
+fn arrivals_without_a_schedule() {
+    for arguments in [
+        &["--arrivals", "poisson"][..],
+        &["--arrivals", "constant", "--connection-rate", "10"],
+        &["--seed", "1"],
+        &["--queue", "10", "--requests-per-connection", "5"],
+    ] {
+        let words = [
+            arguments[0],
+            "--rate",
+            "--stages",
+            "--requests-per-connection",
+        ];
+        refused_before_load(arguments, &words);
+    }
+}
+
+#[test]
+fn an_arrival_process_that_is_none() {
+    refused_before_load(
+        &["-r", "5", "--arrivals", "possion"],
+        &["possion", "'poisson'", "constant", "uniform"],
+    );
+}
+
+#[test]
+fn load_models_that_exclude_each_other() {
+    for arguments in [
+        ["--rate=5", "--stages=1s:5"],
+        ["--rate=5", "--connection-rate=5"],
+        ["--stages=1s:5", "--connection-rate=5"],
+        ["--stages=1s:5", "--duration=1s"],
+        ["--rate=5", "--think-time=1s"],
+        ["--stages=1s:5", "--think-time=1s"],
+    ] {
+        let names = arguments.map(|argument| argument.split('=').next().unwrap_or_default());
+        refused_before_load(&arguments, &[names[0], names[1], "cannot be used with"]);
+    }
+}
+
+#[test]
+fn fewer_connections_at_most_than_from_the_start() {
+    refused_before_load(
+        &["-r", "5", "-c", "9", "--max-connections", "8"],
+        &["--max-connections 8", "9 connections", "-c"],
+    );
+    for arguments in [
+        &["--max-connections", "100"][..],
+        &[
+            "--max-connections",
+            "100",
+            "--connection-rate",
+            "5",
+            "--no-keepalive",
+        ],
+    ] {
+        refused_before_load(arguments, &["--max-connections", "--rate", "-c"]);
+    }
+}
+
+#[test]
+fn other_values_of_the_open_loop_that_are_none() {
+    for (option, typed, word) in [
+        ("--seed", "x", "--seed"),
+        ("--seed", "18446744073709551616", "--seed"),
+        ("--queue", "0", "at least 1"),
+        ("--queue", "5g", "too large"),
+        ("--max-connections", "0", "at least 1"),
+        ("--stamps", "some", "sampled"),
+        ("--spin", "yes", "auto"),
+        ("--think-time", "soon", "10ms"),
+    ] {
+        refused_before_load(&["-r", "5", option, typed], &[option, typed, word]);
+    }
+}
+
+#[test]
+fn a_misspelt_option_of_the_open_loop_gets_a_suggestion() {
+    for (typed, meant) in [
+        ("--arivals", "'--arrivals'"),
+        ("--stage", "'--stages'"),
+        ("--thinktime", "'--think-time'"),
+        ("--hdrlog", "'--hdr-log'"),
+    ] {
+        refused_before_load(&[typed, "5"], &[typed, meant]);
+    }
+}
+
+#[test]
+fn a_spectrum_without_a_text_report() {
+    refused_before_load(&["--latency", "--quiet"], &["--latency", "text", "--hgrm"]);
+    let server = Serve::start();
+    let outcome = brunt(&format!("--latency --format csv {}", server.url("/")));
+    assert_refused(&outcome, &["--latency", "text", "--hgrm"]);
+    assert_eq!(server.counters().requests, 0);
+}
+
+#[test]
+fn a_file_of_latencies_that_cannot_be_written() {
+    for option in ["--hdr-log", "--hgrm"] {
+        refused_before_load(
+            &["-r", "5", option, "/nonexistent/file"],
+            &["/nonexistent/file", "No such file"],
+        );
+        refused_before_load(&["-r", "5", option, "/"], &["irectory"]);
+    }
+}
+
+#[test]
+fn two_reports_in_one_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("file");
+    let name = path.to_str().expect("a path in UTF-8");
+    let server = Serve::start();
+    for (first, second) in [("-o", "--hgrm"), ("--hdr-log", "--hgrm")] {
+        let url = server.url("/");
+        let outcome = brunt_with(&[first, name, second, name, &url]);
+        assert_refused(&outcome, &["same file", name, second]);
+        assert!(!path.exists());
+    }
+    assert_eq!(server.counters().requests, 0);
+}

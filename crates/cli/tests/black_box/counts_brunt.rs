@@ -7,7 +7,7 @@ use crate::support::run::{Requests, RunReport};
 use crate::support::serve::Serve;
 
 /// Runs `load` on every backend, with one and with two workers, each against a new server.
-fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
+pub(crate) fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
     for machinery in MACHINERIES {
         let server = Serve::start();
         let report = machinery.run(load, &server.url(path));
@@ -16,7 +16,7 @@ fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
 }
 
 /// Compares the counts that must be equal whatever the load, and gives the server's.
-fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -> Counters {
+pub(crate) fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -> Counters {
     let counters = server.settled();
     let requests = report.requests();
     assert_eq!(requests.sent, counters.requests, "{machinery:?}: requests");
@@ -42,7 +42,7 @@ fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -> Counters 
 }
 
 /// Nothing failed, nothing is left over.
-fn all_answered(report: &RunReport) -> Requests {
+pub(crate) fn all_answered(report: &RunReport) -> Requests {
     let requests = report.requests();
     assert_eq!(requests.answered, requests.sent);
     assert!(requests.sent > 0);

@@ -4,12 +4,15 @@
 mod bad_input;
 mod counts_brunt;
 mod counts_nginx;
+mod latency_files;
 mod loads;
+mod open_loop;
 mod options;
 mod output;
 mod readme;
 mod robustness;
 mod serve;
+mod sessions;
 mod signals;
 mod stored;
 mod support;

@@ -268,7 +268,7 @@ fn a_slow_drip_is_one_reply() {
         assert_eq!(report.requests().answered, 12, "{backend}");
         // The head comes at once, each byte after another interval.
         assert!(
-            report.number("/response/min_ns") >= 4 * 2_000_000,
+            report.number("/latencies/response/min_ns") >= 4 * 2_000_000,
             "{backend}"
         );
     }
@@ -304,7 +304,7 @@ fn error_statuses_are_no_successes() {
                 "{backend}"
             );
             assert_eq!(report.number("/summary/requests/successes"), 0, "{backend}");
-            assert_eq!(report.number("/response/count"), 0, "{backend}");
+            assert_eq!(report.number("/latencies/response/count"), 0, "{backend}");
             if report.code == Some(0) {
                 assert_eq!(report.at("/summary/successes_per_s"), 0.0, "{backend}");
             }

@@ -42,7 +42,7 @@ fn in_the_measure_phase_it_gives_a_full_report() {
         let report = RunReport::of(outcome);
         assert_eq!(report.code, Some(130));
         assert!(report.flag("/interrupted"));
-        assert!(report.number("/response/count") > 0);
+        assert!(report.number("/latencies/response/count") > 0);
         // There was no planned end to be compared with.
         let planned = report.at("/edges/measure_end_planned/ns");
         assert!(planned.is_null(), "{planned}");

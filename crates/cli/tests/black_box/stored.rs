@@ -116,7 +116,7 @@ fn a_run_whose_counts_were_changed_is_invalid() {
 fn a_histogram_that_was_changed() {
     let mut run = stored();
     for text in ["", "AAAA", "not base64!"] {
-        run["response"]["hdr_v2"] = json!(text);
+        run["latencies"]["response"]["hdr_v2"] = json!(text);
         refused(run.to_string().as_bytes(), &["not a complete run"]);
     }
 }

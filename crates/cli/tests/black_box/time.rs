@@ -57,9 +57,9 @@ fn drain_waits_for_the_last_replies() {
         assert_eq!((requests.sent, requests.answered), (4, 4), "{backend}");
         assert_eq!(report.number("/summary/requests/censored"), 0);
         // Sent in the window, answered after it: a latency, and no part of the rate.
-        assert_eq!(report.number("/response/count"), 4);
+        assert_eq!(report.number("/latencies/response/count"), 4);
         assert_eq!(report.number("/summary/replies/successes"), 0);
-        assert!(report.number("/response/min_ns") >= 400 * MS);
+        assert!(report.number("/latencies/response/min_ns") >= 400 * MS);
     }
 }
 

@@ -22,10 +22,29 @@ pub(crate) struct Requests {
     pub(crate) under_way: u64,
 }
 
+/// Planned arrivals: `planned = sent + skipped + unsent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrivals {
+    pub(crate) planned: u64,
+    pub(crate) sent: u64,
+    /// Dropped, because the queue was full or the time-out over.
+    pub(crate) skipped: u64,
+    pub(crate) unsent: u64,
+}
+
+/// Requests issued in the window: `issued = recorded + failed + censored`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Population {
+    pub(crate) issued: u64,
+    pub(crate) recorded: u64,
+    pub(crate) failed: u64,
+    pub(crate) censored: u64,
+}
+
 /// Invariants that do not depend on how the machine was scheduled: a run that breaks one of them
 /// is wrong on a loaded machine too.
-const EXACT: [&str; 12] = [
-    "W1", "W2", "W3", "W6", "L7", "A1", "A2", "A3", "A4", "A5", "I4", "I5",
+const EXACT: [&str; 14] = [
+    "W1", "W2", "W3", "W6", "L2", "L5", "L7", "A1", "A2", "A3", "A4", "A5", "I4", "I5",
 ];
 
 /// Runs the binary with the blank-separated `words` and takes its JSON report.
@@ -138,6 +157,63 @@ impl RunReport {
             assert_eq!(stated, count, "{name} of the summary and of the counters");
         }
         requests
+    }
+
+    /// Arrivals planned in the window.
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        self.arrivals_of("arrivals")
+    }
+
+    /// Arrivals of all phases.
+    pub(crate) fn arrivals_all(&self) -> Arrivals {
+        self.arrivals_of("arrivals_all")
+    }
+
+    fn arrivals_of(&self, name: &str) -> Arrivals {
+        let sum = |field: &str| self.over_workers(&format!("/{name}/{field}"));
+        let arrivals = Arrivals {
+            planned: sum("planned"),
+            sent: sum("sent"),
+            skipped: sum("skipped_full") + sum("skipped_late"),
+            unsent: sum("unsent"),
+        };
+        let Arrivals {
+            planned,
+            sent,
+            skipped,
+            unsent,
+        } = arrivals;
+        assert_eq!(planned, sent + skipped + unsent, "{arrivals:?}");
+        arrivals
+    }
+
+    /// What became of the requests issued in the window.
+    pub(crate) fn population(&self) -> Population {
+        let sum = |field: &str| self.over_workers(&format!("/population/{field}"));
+        let population = Population {
+            issued: sum("issued"),
+            recorded: sum("recorded"),
+            failed: sum("failed"),
+            censored: sum("censored"),
+        };
+        let Population {
+            issued,
+            recorded,
+            failed,
+            censored,
+        } = population;
+        assert_eq!(issued, recorded + failed + censored, "{population:?}");
+        population
+    }
+
+    /// A number that every worker has, by its JSON pointer there, added up.
+    fn over_workers(&self, pointer: &str) -> u64 {
+        let workers = self.at("/workers").as_array().expect("a list");
+        let of = |worker: &Value| worker.pointer(pointer).and_then(Value::as_u64);
+        workers
+            .iter()
+            .map(|worker| of(worker).unwrap_or_else(|| panic!("no worker{pointer}")))
+            .sum()
     }
 
     /// Failures of all phases and workers by kind.

@@ -1,0 +1,317 @@
+//! Requests at a planned rate: what is planned, what is sent, what waits, and what becomes of it.
+
+use crate::counts_brunt::{agreed, all_answered, compare};
+use crate::loads::MACHINERIES;
+use crate::support::BACKENDS;
+use crate::support::nginx::Nginx;
+use crate::support::process::brunt;
+use crate::support::run::{Arrivals, RunReport, run, start_run};
+use crate::support::serve::Serve;
+
+const MS: u64 = 1_000_000;
+
+/// Planned, and all of it sent.
+fn all_sent(planned: u64) -> Arrivals {
+    Arrivals {
+        planned,
+        sent: planned,
+        skipped: 0,
+        unsent: 0,
+    }
+}
+
+/// A rate is kept to the last request, whatever replies do.
+fn assert_kept(report: &RunReport, in_window: u64, in_all: u64) {
+    assert_eq!(report.arrivals(), all_sent(in_window));
+    assert_eq!(report.arrivals_all(), all_sent(in_all));
+    assert_eq!(all_answered(report).sent, in_all);
+    let population = report.population();
+    assert_eq!(
+        (population.issued, population.recorded),
+        (in_window, in_window)
+    );
+    // Each was late by something, if only by nanoseconds.
+    assert_eq!(report.number("/summary/lag/count"), in_window);
+}
+
+#[test]
+fn a_constant_rate() {
+    compare("/", "-r 200 -c 4 -d 500ms --warmup 200ms", |report, _| {
+        assert_eq!(report.at("/load/model/kind"), "open");
+        assert_kept(report, 100, 140);
+        assert_eq!(report.total("connections_opened"), 4);
+    });
+}
+
+#[test]
+fn a_constant_rate_against_nginx() {
+    let mut nginx = Nginx::start();
+    for machinery in MACHINERIES {
+        let before = nginx.settled();
+        let load = "-r 200 -c 4 -d 300ms --warmup 100ms";
+        let report = machinery.run(load, &nginx.url());
+        assert_eq!(nginx.settled() - before, 80, "{machinery:?}");
+        assert_kept(&report, 60, 80);
+    }
+}
+
+#[test]
+fn random_arrivals() {
+    // One in each step of 5 ms, at a random place of it.
+    let uniform = "-r 200 -c 4 -d 300ms --warmup 100ms --arrivals uniform";
+    compare("/", uniform, |report, _| assert_kept(report, 60, 80));
+    let poisson = "-r 200 -c 4 -d 300ms --warmup 100ms --arrivals poisson";
+    compare("/", poisson, |report, _| {
+        let (window, all) = (report.arrivals(), report.arrivals_all());
+        assert_kept(report, window.planned, all.planned);
+    });
+}
+
+#[test]
+fn a_rate_below_the_number_of_workers_and_of_connections() {
+    compare("/", "-r 1 -c 8 -d 800ms --warmup 0s", |report, _| {
+        assert_kept(report, 1, 1);
+        assert_eq!(report.total("connections_opened"), 8);
+    });
+}
+
+#[test]
+fn fractional_rates() {
+    let server = Serve::start();
+    for (rate, planned) in [("2.5", 5), ("90/m", 3), ("3600/h", 2), ("0.01", 1)] {
+        let url = server.url("/");
+        let report = run(&format!("-r {rate} -c 2 -d 2s --warmup 0s {url}"));
+        assert_kept(&report, planned, planned);
+    }
+}
+
+#[test]
+fn idle_connections_never_time_out() {
+    let server = Serve::start();
+    let runs = BACKENDS.map(|backend| {
+        let url = server.url("/");
+        let load = "-r 1 -c 10 -d 3s --warmup 0s -T 500ms";
+        start_run(&format!("--backend {backend} {load} {url}"))
+    });
+    for process in runs {
+        let report = RunReport::of(process.wait());
+        assert_kept(&report, 3, 3);
+        assert!(report.failures().is_empty(), "{:?}", report.failures());
+        assert_eq!(report.total("connections_opened"), 10);
+    }
+}
+
+#[test]
+fn stages_end_on_time() {
+    compare(
+        "/",
+        "--stages 200ms:50..150,300ms:150,100ms:0 -c 4 --warmup 100ms",
+        |report, _| {
+            // The warm-up is at the first rate: 5. Then 20, 45 and none.
+            let window = report.arrivals();
+            assert!((64..=66).contains(&window.planned), "{window:?}");
+            assert_eq!(window.planned, window.sent);
+            assert_eq!(report.number("/summary/window_ns"), 600 * MS);
+            let end_ns = report.edge_ns("measure_end");
+            assert_eq!(end_ns, report.edge_ns("measure_end_planned"));
+            let stages = report.at("/load/model/schedule/stages").as_array();
+            assert_eq!(stages.map(Vec::len), Some(3));
+            all_answered(report);
+        },
+    );
+}
+
+#[test]
+fn a_number_of_planned_requests() {
+    compare("/", "-r 500 -n 100 -c 4 --warmup 100ms", |report, _| {
+        assert_kept(report, 100, 150);
+    });
+}
+
+#[test]
+fn a_new_connection_for_each_request() {
+    compare("/", "-r 100 -n 30 -c 4 --no-keepalive", |report, _| {
+        assert_kept(report, 30, 30);
+        let opened = report.total("connections_opened");
+        assert!((30..=34).contains(&opened), "{opened}");
+    });
+}
+
+#[test]
+fn what_finds_no_connection_waits_and_is_named() {
+    // No reply ever comes: each connection takes as many requests as it may have under way.
+    for (options, opened, sent) in [("-c 4", 4, 4), ("-c 2 --max-connections 6", 6, 6)] {
+        let load = format!("{options} -r 40 -d 1s --warmup 0s --drain 0s -T 10m");
+        compare("/never", &load, |report, _| {
+            let expected = Arrivals {
+                planned: 40,
+                sent,
+                skipped: 0,
+                unsent: 40 - sent,
+            };
+            assert_eq!(report.arrivals(), expected, "{options}");
+            let population = report.population();
+            assert_eq!((population.issued, population.censored), (sent, sent));
+            assert_eq!(report.total("connections_opened"), opened, "{options}");
+            // Half of them have no end: that is all that is known of the median.
+            let response = report.at("/summary/response");
+            assert!(response["p50_ns"].is_null(), "{response}");
+            assert!(response["at_least_ns"]["p50"].is_u64(), "{response}");
+        });
+    }
+}
+
+#[test]
+fn a_connection_takes_as_many_as_may_be_under_way() {
+    let server = Serve::start();
+    for machinery in MACHINERIES {
+        let load = "-c 2 --pipeline 3 -r 40 -d 500ms --warmup 0s --drain 0s -T 10m";
+        let report = machinery.run(load, &server.url("/never"));
+        let arrivals = report.arrivals();
+        assert_eq!((arrivals.sent, arrivals.unsent), (6, 14), "{machinery:?}");
+        assert_eq!(report.requests().under_way, 6, "{machinery:?}");
+    }
+}
+
+#[test]
+fn what_finds_the_queue_full_is_skipped() {
+    compare(
+        "/never",
+        "-r 40 -c 2 --queue 6 -d 500ms --warmup 0s --drain 0s -T 10m",
+        |report, _| {
+            let expected = Arrivals {
+                planned: 20,
+                sent: 2,
+                skipped: 12,
+                unsent: 6,
+            };
+            assert_eq!(report.arrivals(), expected);
+        },
+    );
+}
+
+#[test]
+fn what_has_waited_for_the_time_out_is_skipped() {
+    compare(
+        "/never",
+        "-r 40 -c 2 -d 500ms --warmup 0s -T 100ms",
+        |report, _| {
+            let arrivals = report.arrivals();
+            assert_eq!((arrivals.planned, arrivals.unsent), (20, 0));
+            assert!(arrivals.sent >= 2, "{arrivals:?}");
+            let population = report.population();
+            assert_eq!((population.failed, population.recorded), (arrivals.sent, 0));
+            let failures = report.failures();
+            assert_eq!(failures, [("timed_out".to_owned(), arrivals.sent)].into());
+        },
+    );
+}
+
+#[test]
+fn overload_is_said() {
+    let server = Serve::start();
+    // Two connections and 10 ms per reply: 200 a second at most, on any machine.
+    let load = "-r 600 -c 2 -t 1 -d 1s --warmup 0s --drain 100ms -T 10m";
+    for backend in BACKENDS {
+        let options = format!("--backend {backend} {load} {}", server.url("/delay/10ms"));
+        let report = run(&options);
+        let arrivals = report.arrivals();
+        assert_eq!((arrivals.planned, arrivals.skipped), (600, 0));
+        assert!(arrivals.unsent > 200, "{arrivals:?}");
+        let capacity = report.at("/summary/overload/capacity_per_s").as_f64();
+        assert!(capacity.is_some_and(|per_s| per_s <= 204.0), "{capacity:?}");
+        let response = report.at("/summary/response");
+        assert!(response["at_least_ns"]["p90"].is_u64(), "{response}");
+        let text = brunt(&options).stdout;
+        for words in ["open loop", "600 planned", "overloaded", "≥"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_is_met_is_not_called_overload() {
+    let server = Serve::start();
+    let url = server.url("/");
+    let report = run(&format!("-r 50 -c 8 -d 1s --warmup 0s {url}"));
+    assert!(report.at("/summary/overload").is_null());
+    // Each response time holds the service time.
+    let mean = |name: &str| report.at(&format!("/summary/{name}/mean_ns")).as_f64();
+    assert!(mean("response") >= mean("service"), "{report:?}");
+}
+
+#[test]
+fn a_seed_repeats_the_plan_whatever_the_server_does() {
+    let server = Serve::start();
+    let planned = |options: &str, path: &str| {
+        let url = server.url(path);
+        let report = run(&format!(
+            "-r 300 -c 4 -d 300ms --warmup 50ms --arrivals poisson {options} {url}"
+        ));
+        let seed = report.number("/load/model/schedule/seed");
+        let of_workers = ["/arrivals/planned", "/arrivals_all/planned"].map(|count| {
+            [0, 1].map(|worker| report.at(&format!("/workers/{worker}{count}")).as_u64())
+        });
+        (seed, of_workers)
+    };
+    let two = "-t 2 --oversubscribe";
+    let first = planned(two, "/");
+    let again = format!("{two} --seed {} --drain 0s -T 10m", first.0);
+    assert_eq!(planned(&again, "/never"), first);
+    let other = planned(two, "/");
+    assert_ne!(other.0, first.0, "every run has a seed of its own");
+}
+
+#[test]
+fn cut_off_by_a_signal() {
+    for machinery in MACHINERIES {
+        for (load, path) in [
+            ("-r 500 -c 4", "/"),
+            ("-r 500 -c 2", "/delay/5ms"),
+            ("-r 500 -c 2 -T 30ms", "/never"),
+        ] {
+            let server = Serve::start();
+            let report = machinery.run_interrupted(load, &server.url(path), || {
+                server.wait_for_requests(20);
+            });
+            assert_eq!(report.code, Some(130));
+            agreed(machinery, &report, &server);
+            let (arrivals, population) = (report.arrivals(), report.population());
+            assert_eq!(arrivals.sent, population.issued, "{machinery:?} {load}");
+            assert_eq!(arrivals, report.arrivals_all(), "{machinery:?} {load}");
+            assert!(arrivals.planned >= 20, "{machinery:?} {load}: {arrivals:?}");
+        }
+    }
+}
+
+#[test]
+fn stamps_tell_the_own_share_of_what_they_are_taken_on() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        for load in ["-n 60 -c 20", "-n 60 -c 20 -r 300"] {
+            let own = |stamps: &str| {
+                let url = server.url("/");
+                let options = format!("--backend {backend} -t 1 {load} {stamps} {url}");
+                run(&options).number("/latencies/split/own/count")
+            };
+            assert_eq!(own("--stamps off"), 0, "{backend} {load}");
+            assert_eq!(own("--stamps full"), 60, "{backend} {load}");
+            let sampled = own("");
+            assert!((1..60).contains(&sampled), "{backend} {load}: {sampled}");
+        }
+    }
+}
+
+#[test]
+fn polling_can_be_forced_and_forbidden() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let spun = |spin: &str| {
+            let url = server.url("/");
+            let options = format!("--backend {backend} -t 1 -r 20 -d 200ms --warmup 0s");
+            run(&format!("{options} --spin {spin} {url}")).number("/workers/0/spun_ns")
+        };
+        assert_eq!(spun("off"), 0, "{backend}");
+        assert!(spun("on") > 0, "{backend}");
+    }
+}
