@@ -38,6 +38,11 @@ impl Backlog {
         self.next_ns = u64::MAX;
     }
 
+    /// Whether there are no more to come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.next_ns == u64::MAX
+    }
+
     /// When the next one comes, `u64::MAX` for never.
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns

@@ -287,10 +287,26 @@ impl<B: Backend> Worker<B> {
                 let dark = self
                     .dark_since_ns
                     .is_some_and(|since_ns| now_ns - since_ns > self.task.timeout_ns);
-                !(exhausted && self.under_way == 0 && self.waiting() == 0 || dark)
+                !(self.is_done(exhausted) || dark)
             }
             _ => true,
         }
+    }
+
+    /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do: stages
+    /// may be over before the count is reached.
+    fn is_done(&self, exhausted: bool) -> bool {
+        let (is_over, is_awaited) = match &self.pacing {
+            Pacing::Closed => (false, false),
+            Pacing::Open(backlog) => (backlog.is_over(), backlog.waiting() > 0),
+            Pacing::Sessions(backlog) => {
+                let in_use = self.recorder.live() + self.opening;
+                // There is no use for a connection without a request left for it.
+                let is_awaited = !exhausted && (backlog.waiting() > 0 || in_use > 0);
+                (backlog.is_over(), is_awaited)
+            }
+        };
+        (exhausted || is_over) && self.under_way == 0 && !is_awaited
     }
 
     fn drain(&mut self) -> io::Result<()> {

@@ -75,6 +75,10 @@ impl<B: Backend> Worker<B> {
         }
         let count = self.draw(now_ns, count);
         if count == 0 {
+            if let Some(backlog) = self.backlog() {
+                // There is no request for the connections that are still to come.
+                backlog.stop();
+            }
             return;
         }
         let is_stamped = self.is_stamped(slot);
