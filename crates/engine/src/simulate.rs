@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::{Spin, share};
+use brunt_load::{LoadModel, Spin, share};
 use brunt_measure::{Backend as BackendName, Run, RunEdges};
 
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
@@ -136,9 +136,18 @@ fn set_up(
     for worker in 0..workers {
         let connections = share(plan.connections.get(), workers, worker);
         let budget = plan.stop.requests.map(|requests| {
-            let dealt = |connections: u32| dealt_to(requests, connections, plan.connections.get());
-            let from = dealt(connections_before);
-            let requests = dealt(connections_before + connections) - from;
+            let requests = match plan.model {
+                LoadModel::Closed { .. } => {
+                    let dealt =
+                        |connections| dealt_to(requests, connections, plan.connections.get());
+                    dealt(connections_before + connections) - dealt(connections_before)
+                }
+                // As the arrivals are.
+                LoadModel::Open { .. } | LoadModel::Sessions { .. } => {
+                    let (all, number) = (u64::from(workers), u64::from(worker));
+                    requests / all + u64::from(number < requests % all)
+                }
+            };
             Arc::new(Budget::new(requests, 1))
         });
         connections_before += connections;
@@ -162,8 +171,8 @@ fn set_up(
 }
 
 /// How many of `requests` the first `connections` of `all` have among them. Workers in simulation
-/// cannot share a budget, for they do not live at the same time: each has the part of its
-/// connections.
+/// cannot share a budget, for they do not live at the same time: in a closed loop each has the
+/// part of its connections.
 fn dealt_to(requests: u64, connections: u32, all: u32) -> u64 {
     let dealt = u128::from(requests) * u128::from(connections) / u128::from(all.max(1));
     u64::try_from(dealt).unwrap_or(requests)
