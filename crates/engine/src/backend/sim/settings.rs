@@ -2,6 +2,8 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use rand::Rng;
+
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
@@ -108,7 +110,7 @@ impl Default for SimServer {
 }
 
 /// How long the server takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ServiceTime {
     /// Always the same, nanoseconds.
     Constant(u64),
@@ -124,6 +126,59 @@ pub enum ServiceTime {
         /// Mean, nanoseconds.
         mean_ns: u64,
     },
+    /// Mostly one time, and rarely another one: a cache that misses.
+    Bimodal {
+        /// The usual one, nanoseconds.
+        usual_ns: u64,
+        /// The rare one, nanoseconds.
+        rare_ns: u64,
+        /// How often it is the rare one, 0 to 1.
+        rare: f64,
+    },
+    /// Heavy-tailed: longer than `t` with probability `(min_ns / t) ^ shape`. What is longer than
+    /// `max_ns` takes that long.
+    Pareto {
+        /// Shortest, nanoseconds.
+        min_ns: u64,
+        /// Longest, nanoseconds.
+        max_ns: u64,
+        /// Above 0; up to 2 the variance has no bound but the one that `max_ns` gives.
+        shape: f64,
+    },
+}
+
+impl ServiceTime {
+    /// Draws one.
+    pub(super) fn draw(self, random: &mut impl Rng) -> u64 {
+        match self {
+            Self::Constant(ns) => ns,
+            Self::Uniform { min_ns, max_ns } => random.random_range(min_ns..=max_ns.max(min_ns)),
+            Self::Exponential { mean_ns } => {
+                let even: f64 = random.random();
+                (-(1.0 - even).ln() * mean_ns as f64) as u64
+            }
+            Self::Bimodal {
+                usual_ns,
+                rare_ns,
+                rare,
+            } => {
+                if random.random::<f64>() < rare {
+                    rare_ns
+                } else {
+                    usual_ns
+                }
+            }
+            Self::Pareto {
+                min_ns,
+                max_ns,
+                shape,
+            } => {
+                let even: f64 = random.random();
+                let ns = min_ns as f64 * (1.0 - even).powf(-1.0 / shape);
+                (ns as u64).min(max_ns)
+            }
+        }
+    }
 }
 
 /// Silences that come at fixed times: the first `silence_ns` of every `period_ns`.

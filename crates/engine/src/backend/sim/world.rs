@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 use super::link::{Client, Link, LinkId, Links, Piece, Server};
 use super::reply::{Replies, Template};
 use super::request::Request;
-use super::settings::{AfterMalformed, Framing, ServiceTime, SimCounts, SimSettings};
+use super::settings::{AfterMalformed, Framing, SimCounts, SimSettings};
 use crate::backend::Slot;
 use crate::timers::Timers;
 
@@ -279,16 +279,7 @@ impl World {
 
     fn serve(&mut self, at_ns: u64, id: LinkId) {
         self.in_service += 1;
-        let service_ns = match self.settings.server.service {
-            ServiceTime::Constant(ns) => ns,
-            ServiceTime::Uniform { min_ns, max_ns } => {
-                self.random.random_range(min_ns..=max_ns.max(min_ns))
-            }
-            ServiceTime::Exponential { mean_ns } => {
-                let even: f64 = self.random.random();
-                (-(1.0 - even).ln() * mean_ns as f64) as u64
-            }
-        };
+        let service_ns = self.settings.server.service.draw(&mut self.random);
         let mut done_ns = at_ns + service_ns;
         if let Some(stall) = self.settings.server.stall {
             let into_period_ns = done_ns % stall.period_ns;
