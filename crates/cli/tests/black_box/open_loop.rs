@@ -78,10 +78,14 @@ fn a_rate_below_the_number_of_workers_and_of_connections() {
 #[test]
 fn fractional_rates() {
     let server = Serve::start();
-    for (rate, planned) in [("2.5", 5), ("90/m", 3), ("3600/h", 2), ("0.01", 1)] {
+    let rates = [("2.5", 5), ("90/m", 3), ("3600/h", 2), ("0.01", 1)];
+    let runs = rates.map(|(rate, planned)| {
         let url = server.url("/");
-        let report = run(&format!("-r {rate} -c 2 -d 2s --warmup 0s {url}"));
-        assert_kept(&report, planned, planned);
+        let process = start_run(&format!("-r {rate} -c 2 -d 2s --warmup 0s {url}"));
+        (process, planned)
+    });
+    for (process, planned) in runs {
+        assert_kept(&RunReport::of(process.wait()), planned, planned);
     }
 }
 
@@ -141,7 +145,7 @@ fn a_new_connection_for_each_request() {
 fn what_finds_no_connection_waits_and_is_named() {
     // No reply ever comes: each connection takes as many requests as it may have under way.
     for (options, opened, sent) in [("-c 4", 4, 4), ("-c 2 --max-connections 6", 6, 6)] {
-        let load = format!("{options} -r 40 -d 1s --warmup 0s --drain 0s -T 10m");
+        let load = format!("{options} -r 80 -d 500ms --warmup 0s --drain 0s -T 10m");
         compare("/never", &load, |report, _| {
             let expected = Arrivals {
                 planned: 40,

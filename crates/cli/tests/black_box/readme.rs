@@ -54,6 +54,7 @@ fn adapt(words: &mut Vec<String>, server: &Serve, unix: &ServeUnix) {
         match previous.as_str() {
             "-d" | "--duration" => *word = "200ms".to_owned(),
             "-n" | "--requests" => *word = "1000".to_owned(),
+            "--stages" => *word = "100ms:100..500,100ms:500,50ms:500..0".to_owned(),
             "--unix-socket" => *word = unix.socket.display().to_string(),
             _ if word.starts_with("http://") => *word = server.url("/"),
             _ => {}
@@ -62,7 +63,7 @@ fn adapt(words: &mut Vec<String>, server: &Serve, unix: &ServeUnix) {
     }
     if !words
         .iter()
-        .any(|word| ["-d", "-n"].contains(&word.as_str()))
+        .any(|word| ["-d", "-n", "--stages"].contains(&word.as_str()))
     {
         words.extend(["-d", "200ms"].map(str::to_owned));
     }

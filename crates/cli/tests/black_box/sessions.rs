@@ -75,7 +75,7 @@ fn a_number_of_requests() {
 fn no_more_at_once_than_allowed() {
     compare(
         "/never",
-        "--connection-rate 40 --no-keepalive -c 4 -d 1s --warmup 0s --drain 0s -T 10m",
+        "--connection-rate 80 --no-keepalive -c 4 -d 500ms --warmup 0s --drain 0s -T 10m",
         |report, _| {
             let arrivals = report.arrivals();
             assert_eq!((arrivals.planned, arrivals.sent), (40, 4));
