@@ -175,6 +175,10 @@ fn quantile_of(finished: &Histogram, unfinished: &Histogram, q: f64) -> Quantile
         (Some((_, most_ns)), Some((_, high_ns)))
             if most_ns as f64 <= ns as f64 * (1.0 + UNFINISHED_DIFFER) =>
         {
+            // A bound of an unfinished one may lie above all that finished.
+            let high_ns = high_ns.max(ns);
+            // The finished ones alone may have a smaller maximum to cut the last bucket at.
+            let high_ns = high_ns.max(ns);
             let interval = Interval { low_ns, high_ns };
             Quantile::Known { ns, interval }
         }
@@ -293,6 +297,11 @@ mod tests {
                 (other, _) => panic!("{q}: {other:?}"),
             }
         }
+        let beside = quantile_of(&same(10_000, 1_000_001), &same(1, 20 * MS), 0.5);
+        assert!(
+            matches!(beside, Quantile::Known { ns, interval } if ns == interval.high_ns),
+            "{beside:?}"
+        );
         let few = quantile_of(&same(4, MS), &same(1, MS), 0.5);
         assert_eq!(
             few,
@@ -303,6 +312,12 @@ mod tests {
         );
         let enough = quantile_of(&same(0, MS), &same(6, MS), 0.5);
         assert_eq!(enough, Quantile::AtLeast { ns: MS });
+        // In the same bucket as all that finished, and above them.
+        let above = quantile_of(&same(60, MS), &same(1, MS + 400), 0.5);
+        let Quantile::Known { ns, interval } = above else {
+            panic!("{above:?}")
+        };
+        assert!(interval.low_ns <= ns && ns <= interval.high_ns, "{above:?}");
     }
 
     #[test]
