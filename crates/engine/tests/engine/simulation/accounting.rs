@@ -1,0 +1,292 @@
+//! Nothing is lost and nothing counted twice, whatever goes wrong.
+
+use brunt_engine::backend::sim::{
+    LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
+};
+use brunt_load::{ArrivalProcess, LoadModel, Plan};
+use brunt_measure::{FailureKind, Run};
+
+use super::{books, even_rate, faithful, open_loop, rate, run, textbook};
+use crate::common::{MS, S, US, broken, failures, lifetime, many, many_long};
+
+/// Serves 1,000 requests per second, one at a time.
+fn one_place() -> SimSettings {
+    let mut settings = textbook(MS);
+    settings.server.concurrency = Some(many(1));
+    settings
+}
+
+/// An open loop of which at most `waiting` requests wait.
+fn bounded(rate_per_s: f64, connections: u32, waiting: u32) -> Plan {
+    let mut plan = open_loop(even_rate(rate_per_s), connections, S);
+    plan.model = LoadModel::Open {
+        schedule: even_rate(rate_per_s),
+        connections_max: plan.connections,
+        queue_max: many(waiting),
+    };
+    plan
+}
+
+#[test]
+fn an_overloaded_run_answers_everything_in_drain() {
+    let plan = open_loop(even_rate(3_000.0), 10, S);
+    let (run, counts) = faithful(&plan, &one_place(), "overload");
+    let summary = run.summary();
+    assert_eq!(summary.population.recorded, 3_000);
+    assert_eq!(counts.replies, 3_000);
+    // The window saw what the server can do.
+    assert!(summary.window.replies.successes().abs_diff(1_000) <= 1);
+    let longest_ns = run.latencies.response.max_ns().expect("latencies");
+    assert!(longest_ns.abs_diff(2 * S) <= 5 * MS, "{longest_ns}");
+    assert!(summary.arrivals.waited >= 2_985, "{:?}", summary.arrivals);
+}
+
+#[test]
+fn an_overloaded_run_with_little_time_to_drain_leaves_requests_unsent() {
+    let mut plan = open_loop(even_rate(3_000.0), 10, S);
+    plan.drain_limit_ns = 500 * MS;
+    let (run, _) = faithful(&plan, &one_place(), "a short drain");
+    let (arrivals, population) = (run.summary().arrivals, run.summary().population);
+    // 1.5 s at 1,000 per second; those on the 10 connections never end.
+    assert!(population.recorded.abs_diff(1_500) <= 2, "{population:?}");
+    assert_eq!(population.censored, 10);
+    assert_eq!(arrivals.unsent, 3_000 - population.recorded - 10);
+    assert_eq!(run.latencies.unfinished.count(), arrivals.unsent + 10);
+    // Each of them lasted at least from its planned instant to the end.
+    assert!(run.latencies.unfinished.min_ns() >= Some(500 * MS));
+}
+
+#[test]
+fn beyond_the_queue_requests_are_skipped_and_counted() {
+    let plan = bounded(3_000.0, 2, 10);
+    let (run, _) = faithful(&plan, &one_place(), "a full queue");
+    let arrivals = run.summary().arrivals;
+    assert_eq!(arrivals.planned, 3_000);
+    // What the server does in 1 s, and what waits or is on its way at the end.
+    let served = 1_000 + 10 + 2;
+    assert!(arrivals.sent.abs_diff(served) <= 2, "{arrivals:?}");
+    assert_eq!(arrivals.skipped_full, 3_000 - arrivals.sent);
+    assert_eq!(run.latencies.unfinished.count(), arrivals.skipped_full);
+    // Nobody waits for more than the 10 before him, and the 2 under way.
+    let longest_ns = run.latencies.response.max_ns().expect("latencies");
+    assert!((11 * MS..14 * MS).contains(&longest_ns), "{longest_ns}");
+    let waiting_max = run
+        .summary()
+        .series
+        .points
+        .iter()
+        .map(|p| p.waiting_max)
+        .max();
+    assert_eq!(waiting_max, Some(10));
+}
+
+#[test]
+fn who_waits_longer_than_the_time_out_is_skipped() {
+    // Two connections carry some 180 per second over so long a network. The queue grows to 300 ms;
+    // beyond that, most are never sent, and some too late.
+    let mut plan = open_loop(even_rate(1_000.0), 2, 2 * S);
+    plan.timeout_ns = 300 * MS;
+    let mut settings = one_place();
+    settings.network_ns = 5 * MS;
+    let (run, counts) = run(plan.clone(), &settings);
+    expect_books(&plan, &run, &counts, "late");
+    let (arrivals, population) = (run.summary().arrivals, run.summary().population);
+    assert_eq!(arrivals.planned, 2_000);
+    assert_eq!(arrivals.sent, population.recorded + population.failed);
+    assert_eq!(arrivals.skipped_late, 2_000 - arrivals.sent);
+    assert!(arrivals.skipped_late > 1_000, "{arrivals:?}");
+    assert_eq!(failures(&run), [(FailureKind::TimedOut, population.failed)]);
+    let unfinished = &run.latencies.unfinished;
+    assert_eq!(
+        unfinished.count(),
+        arrivals.skipped_late + population.failed
+    );
+    // Given up at the time-out, or at the next look at the clock.
+    assert!(
+        unfinished.min_ns() >= Some(300 * MS),
+        "{:?}",
+        unfinished.min_ns()
+    );
+    assert!(
+        unfinished.max_ns() <= Some(350 * MS),
+        "{:?}",
+        unfinished.max_ns()
+    );
+    assert!(run.latencies.response.max_ns() <= Some(300 * MS));
+}
+
+#[test]
+fn a_reply_that_comes_after_the_time_out_is_one_time_out() {
+    // 100 ms of silence hold up 100 requests; those over 40 ms late have timed out, on their
+    // connections or in the queue.
+    for connections in [1, 10, 200] {
+        let mut plan = open_loop(even_rate(1_000.0), connections, 10 * S);
+        plan.timeout_ns = 40 * MS;
+        plan.connect_timeout_ns = 10 * S;
+        let mut settings = textbook(100 * US);
+        settings.server.stall = Some(Stall {
+            silence_ns: 100 * MS,
+            period_ns: many_long(S),
+        });
+        let (run, counts) = run(plan.clone(), &settings);
+        let broken = broken(&run, &["L1"]);
+        assert!(broken.is_empty(), "{connections}: {broken:?}");
+        assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+        let late = run.latencies.unfinished.count();
+        assert!(late.abs_diff(600) <= 20, "{connections}: {late}");
+        assert!(run.latencies.response.max_ns() <= Some(40 * MS));
+    }
+}
+
+#[test]
+fn further_connections_are_opened_only_as_needed() {
+    let growing = |held: u32, most: u32, rate_per_s: f64| {
+        let mut plan = open_loop(even_rate(rate_per_s), held, S);
+        plan.model = LoadModel::Open {
+            schedule: even_rate(rate_per_s),
+            connections_max: many(most),
+            queue_max: many(100_000),
+        };
+        plan
+    };
+    // (held, most, connections that a server of 10 ms needs at 1,000/s, arrivals per second)
+    for (held, most, needed, rate_per_s) in [
+        (1, 1, 1, 50.0),
+        (1, 100, 1, 50.0),
+        (20, 100, 20, 1_000.0),
+        (1, 100, 13, 1_000.0),
+        (4, 6, 6, 1_000.0),
+    ] {
+        let what = format!("{held} of {most} at {rate_per_s}");
+        let plan = growing(held, most, rate_per_s);
+        let (run, counts) = faithful(&plan, &textbook(10 * MS), &what);
+        let opened = counts.connections_accepted;
+        // 10.2 ms for a reply make 11 at once; while one is opened, the next arrival may want one.
+        assert!(
+            (u64::from(held)..=needed).contains(&opened),
+            "{what}: {opened} connections"
+        );
+        assert!(held == most || opened >= needed.min(11), "{what}: {opened}");
+        assert_eq!(
+            run.summary().population.recorded,
+            rate_per_s as u64,
+            "{what}"
+        );
+    }
+}
+
+fn faults(fault: impl FnOnce(&mut SimFaults)) -> SimSettings {
+    let mut settings = SimSettings::new(3);
+    fault(&mut settings.server.faults);
+    settings
+}
+
+fn server(change: impl FnOnce(&mut SimServer)) -> SimSettings {
+    let mut settings = SimSettings::new(3);
+    change(&mut settings.server);
+    settings
+}
+
+#[test]
+fn whatever_goes_wrong_every_request_has_one_outcome() {
+    let cases: [(&str, SimSettings); 13] = [
+        ("nothing", SimSettings::new(3)),
+        ("resets", faults(|faults| faults.reset = 0.1)),
+        ("closes", faults(|faults| faults.closed = 0.1)),
+        ("truncated replies", faults(|faults| faults.truncated = 0.1)),
+        ("malformed replies", faults(|faults| faults.malformed = 0.1)),
+        ("unasked bytes", faults(|faults| faults.extra_bytes = 0.1)),
+        ("silence", faults(|faults| faults.silent = 0.02)),
+        ("errors", faults(|faults| faults.error_status = 0.3)),
+        (
+            "refused connections",
+            faults(|faults| (faults.connect_refused, faults.reset) = (0.5, 0.05)),
+        ),
+        (
+            "an outage",
+            server(|server| {
+                server.outage = Some(Outage {
+                    from_ns: 300 * MS,
+                    until_ns: 600 * MS,
+                });
+            }),
+        ),
+        (
+            "closing connections",
+            server(|server| server.close_after = Some(many_long(7))),
+        ),
+        (
+            "stalls",
+            server(|server| {
+                server.stall = Some(Stall {
+                    silence_ns: 60 * MS,
+                    period_ns: many_long(200 * MS),
+                });
+            }),
+        ),
+        (
+            "a late brunt",
+            SimSettings {
+                late_wake_ups: Some(LateWakeUps {
+                    probability: 0.05,
+                    delay_ns: 30 * MS,
+                }),
+                ..SimSettings::new(3)
+            },
+        ),
+    ];
+    for (words, settings) in cases {
+        for (process, queue_max, interrupt_ns) in [
+            (ArrivalProcess::Constant, 100_000, None),
+            (ArrivalProcess::Poisson, 10, None),
+            (ArrivalProcess::Uniform, 100_000, Some(500 * MS)),
+        ] {
+            let what = format!("{words}, {process}");
+            let mut plan = open_loop(rate(process, 2_000.0, 1), 6, S);
+            plan.model = LoadModel::Open {
+                schedule: rate(process, 2_000.0, 1),
+                connections_max: many(8),
+                queue_max: many(queue_max),
+            };
+            plan.workers = many(2);
+            plan.timeout_ns = 100 * MS;
+            plan.connect_timeout_ns = 100 * MS;
+            plan.drain_limit_ns = 50 * MS;
+            plan.warmup_ns = 100 * MS;
+            let settings = SimSettings {
+                interrupt_ns,
+                ..settings.clone()
+            };
+            let (run, counts) = run(plan.clone(), &settings);
+            expect_books(&plan, &run, &counts, &what);
+            assert_eq!(run.interrupted, interrupt_ns.is_some(), "{what}");
+            assert!(run.summary().population.recorded > 100, "{what}");
+            if words == "nothing" {
+                assert_eq!(lifetime(&run).failures.iter().count(), 0, "{what}");
+            }
+        }
+    }
+}
+
+fn expect_books(plan: &Plan, run: &Run, counts: &SimCounts, what: &str) {
+    let broken = broken(run, &["L1"]);
+    assert!(broken.is_empty(), "{what}: {broken:?}");
+    let wrong = books::wrong(plan, run, counts);
+    assert!(wrong.is_empty(), "{what}: {wrong:?}\n{counts:?}");
+}
+
+#[test]
+fn a_server_with_one_place_and_a_heavy_tail_loses_nothing() {
+    let mut settings = one_place();
+    settings.server.service = ServiceTime::Pareto {
+        min_ns: 300 * US,
+        max_ns: S,
+        shape: 1.1,
+    };
+    for connections in [1, 50] {
+        let schedule = rate(ArrivalProcess::Poisson, 500.0, 2);
+        let mut plan = open_loop(schedule, connections, 20 * S);
+        plan.drain_limit_ns = 100 * MS;
+        faithful(&plan, &settings, "a heavy tail");
+    }
+}

@@ -1,0 +1,166 @@
+//! Two independent books of a simulated run, brunt's and the server's, and whether they agree.
+
+use brunt_engine::backend::sim::SimCounts;
+use brunt_load::{LoadModel, Plan};
+use brunt_measure::{ArrivalCounts, FailureKind, Run};
+
+use crate::common::{failed, lifetime};
+
+/// What does not agree.
+pub(super) fn wrong(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<String> {
+    let mut books = of_the_server(run, counts);
+    books.extend(of_the_window(run));
+    books.extend(of_arrivals(plan, run, counts));
+    books
+        .into_iter()
+        .filter(|&(_, holds)| !holds)
+        .map(|(words, _)| words.to_owned())
+        .collect()
+}
+
+type Book = (&'static str, bool);
+
+fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Book> {
+    let lifetime = lifetime(run);
+    let replies = lifetime.replies.total();
+    let ended = replies + failed(run) + run.summary().under_way_at_end;
+    vec![
+        (
+            "sent = received + lost",
+            counts.requests_sent == counts.requests + counts.requests_lost,
+        ),
+        (
+            "received = answered + faults + abandoned",
+            counts.requests == counts.replies + counts.faults() + counts.abandoned,
+        ),
+        (
+            "requests sent agree",
+            lifetime.requests_sent == counts.requests_sent,
+        ),
+        ("bytes sent agree", lifetime.bytes_sent == counts.bytes_sent),
+        (
+            "bytes received agree",
+            lifetime.bytes_received == counts.bytes_delivered,
+        ),
+        (
+            "connections agree",
+            lifetime.connections_opened == counts.connections_established
+                && counts.connections_established <= counts.connections_accepted,
+        ),
+        (
+            "refused connections agree",
+            lifetime.failures.get(FailureKind::ConnectRefused) <= counts.connections_refused,
+        ),
+        (
+            "sent = replies + failed + under way",
+            lifetime.requests_sent == ended,
+        ),
+        (
+            "no more replies than answers",
+            replies <= counts.replies_delivered && counts.replies_delivered <= counts.replies,
+        ),
+    ]
+}
+
+fn of_the_window(run: &Run) -> Vec<Book> {
+    let population = run.summary().population;
+    let latencies = &run.latencies;
+    vec![
+        (
+            "issued = recorded + failed + censored",
+            population.issued == population.recorded + population.failed + population.censored,
+        ),
+        (
+            "each recorded one has a response time",
+            population.recorded == latencies.response.count() + latencies.response_error.count(),
+        ),
+    ]
+}
+
+fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Book> {
+    let summary = run.summary();
+    let (window, all) = (summary.arrivals, summary.arrivals_all);
+    let lifetime = &summary.lifetime;
+    let mut books = vec![
+        (
+            "planned arrivals of the window have one outcome",
+            adds_up(window),
+        ),
+        ("planned arrivals have one outcome", adds_up(all)),
+    ];
+    match &plan.model {
+        LoadModel::Closed { .. } => {
+            books.push(("nothing is planned", all == ArrivalCounts::default()));
+        }
+        LoadModel::Open {
+            connections_max, ..
+        } => {
+            books.extend([
+                (
+                    "planned requests are sent once",
+                    all.sent == lifetime.requests_sent,
+                ),
+                (
+                    "those of the window, too",
+                    window.sent == summary.population.issued,
+                ),
+                (
+                    "response and service times come in pairs",
+                    run.latencies.response.count() == run.latencies.service.count(),
+                ),
+                (
+                    "no more connections than allowed",
+                    summary.live.max <= connections_max.get(),
+                ),
+            ]);
+        }
+        LoadModel::Sessions { .. } => {
+            let attempts = counts.connections_accepted
+                + counts.connections_refused
+                + counts.connections_unanswered;
+            books.extend([
+                (
+                    "planned connections are attempted once",
+                    all.sent == attempts,
+                ),
+                (
+                    "no more connections than allowed",
+                    summary.live.max <= plan.connections.get(),
+                ),
+                (
+                    "no more first replies than connections",
+                    run.latencies.first_reply.count() <= window.sent,
+                ),
+            ]);
+        }
+    }
+    if let Some(planned) = planned(plan, run) {
+        books.push((
+            "every arrival of the schedule was planned",
+            all.planned == planned,
+        ));
+    }
+    books
+}
+
+fn adds_up(arrivals: ArrivalCounts) -> bool {
+    arrivals.waited <= arrivals.sent
+        && arrivals.planned
+            == arrivals.sent + arrivals.skipped_full + arrivals.skipped_late + arrivals.unsent
+}
+
+/// How many arrivals the schedule has up to the end of the window. Absent without a schedule, and
+/// where a count of requests ends it.
+fn planned(plan: &Plan, run: &Run) -> Option<u64> {
+    let schedule = plan.model.schedule()?.clone().after(plan.warmup_ns);
+    if plan.stop.requests.is_some() {
+        return None;
+    }
+    let length_ns = run.window.end_ns - run.edges.warmup_start.get()?;
+    let workers = plan.workers.get();
+    let of_worker = |worker| {
+        let arrivals = schedule.arrivals(worker, workers);
+        arrivals.take_while(|&at_ns| at_ns < length_ns).count() as u64
+    };
+    Some((0..workers).map(of_worker).sum())
+}

@@ -1,0 +1,178 @@
+//! The closed loop, where the figures are known beforehand.
+
+use brunt_engine::backend::sim::{Costs, LateWakeUps, SimSettings};
+use brunt_engine::{RunError, prepare, simulate};
+use brunt_measure::Standing;
+
+use super::{plan, run, textbook};
+use crate::common::{MS, S, US, broken, expect_valid, lifetime, many, standing};
+
+#[test]
+fn n_connections_give_n_replies_per_service_time() {
+    for (connections, workers) in [(1, 1), (7, 1), (7, 3), (100, 2)] {
+        let mut plan = plan();
+        plan.connections = many(connections);
+        plan.workers = many(workers);
+        plan.stop.duration_ns = Some(S);
+        let (run, _) = run(plan, &textbook(800 * US));
+        expect_valid(&run, "textbook");
+        let expected = u64::from(connections) * 1_000;
+        let replies = run.summary().window.replies.successes();
+        // Each connection may gain or lose one at the edges of the window.
+        assert!(
+            replies.abs_diff(expected) <= u64::from(connections),
+            "{connections} connections, {workers} workers: {replies} replies"
+        );
+        assert_eq!(run.latencies.response.min_ns(), Some(MS));
+        assert_eq!(run.latencies.response.max_ns(), Some(MS));
+        let under_way = run.summary().under_way_mean.known().expect("a mean");
+        assert!(
+            (under_way - f64::from(connections)).abs() < 0.001,
+            "{under_way}"
+        );
+    }
+}
+
+#[test]
+fn a_server_with_one_place_gives_one_reply_per_service_time() {
+    for connections in [1, 2, 50] {
+        let mut plan = plan();
+        plan.connections = many(connections);
+        plan.stop.duration_ns = Some(S);
+        let mut settings = textbook(MS);
+        settings.network_ns = 0;
+        settings.server.concurrency = Some(many(1));
+        let (run, _) = run(plan, &settings);
+        expect_valid(&run, "one place");
+        let replies = run.summary().window.replies.successes();
+        assert!(replies.abs_diff(1_000) <= 1, "{connections}: {replies}");
+        // Little's law: each waits until all others were served.
+        assert_eq!(
+            run.latencies.response.max_ns(),
+            Some(u64::from(connections) * MS)
+        );
+    }
+}
+
+#[test]
+fn the_cost_of_work_is_part_of_every_latency() {
+    let mut plan = plan();
+    plan.connections = many(1);
+    plan.stop.duration_ns = Some(S);
+    let mut settings = textbook(800 * US);
+    settings.costs = Costs::default();
+    let (run, _) = run(plan, &settings);
+    expect_valid(&run, "costs");
+    let (min_ns, max_ns) = (
+        run.latencies.response.min_ns(),
+        run.latencies.response.max_ns(),
+    );
+    assert_eq!(min_ns, max_ns);
+    let latency_ns = min_ns.expect("latencies");
+    assert!(
+        (MS + US..MS + 10 * US).contains(&latency_ns),
+        "{latency_ns}"
+    );
+    // A closed loop sends when it receives: the rate is the inverse of the latency.
+    let replies = run.summary().window.replies.successes();
+    assert!(replies.abs_diff(S / latency_ns) <= 1, "{replies}");
+}
+
+#[test]
+fn pipelined_requests_share_the_round_trip() {
+    let mut plan = plan();
+    plan.connections = many(1);
+    plan.pipeline = many(4);
+    plan.stop.duration_ns = Some(S);
+    // One request after the other is served while the others are on their way.
+    let (run, counts) = run(plan, &textbook(MS));
+    expect_valid(&run, "pipelined");
+    let replies = run.summary().window.replies.successes();
+    assert!(replies.abs_diff(1_000) <= 4, "{replies}");
+    assert_eq!(counts.replies_delivered, lifetime(&run).replies.total());
+}
+
+#[test]
+fn late_wake_ups_raise_latencies_by_the_delay() {
+    let mut plan = plan();
+    plan.connections = many(1);
+    plan.stop.duration_ns = Some(S);
+    let mut settings = textbook(800 * US);
+    settings.late_wake_ups = Some(LateWakeUps {
+        probability: 0.1,
+        delay_ns: 3 * MS,
+    });
+    let (run, counts) = run(plan, &settings);
+    expect_valid(&run, "late");
+    assert_eq!(run.latencies.response.min_ns(), Some(MS));
+    assert_eq!(run.latencies.response.max_ns(), Some(4 * MS));
+    assert!(counts.late_wake_ups > 50, "{}", counts.late_wake_ups);
+}
+
+#[test]
+fn an_hour_of_load_is_a_unit_test() {
+    let mut plan = plan();
+    plan.connections = many(10);
+    plan.workers = many(2);
+    plan.warmup_ns = 10 * S;
+    plan.stop.duration_ns = Some(3_600 * S);
+    let (run, counts) = run(plan, &textbook(99_800 * US));
+    expect_valid(&run, "an hour");
+    assert_eq!(run.window.length_ns(), 3_600 * S);
+    let replies = run.summary().window.replies.successes();
+    assert!(replies.abs_diff(360_000) <= 10, "{replies}");
+    assert_eq!(run.latencies.response.max_ns(), Some(100 * MS));
+    assert_eq!(counts.requests, lifetime(&run).requests_sent);
+}
+
+#[test]
+fn a_silent_server_ends_the_run_on_time() {
+    let mut plan = plan();
+    plan.drain_limit_ns = 300 * MS;
+    let mut settings = SimSettings::new(1);
+    settings.server.faults.silent = 1.0;
+    let (run, counts) = run(plan, &settings);
+    expect_valid(&run, "silent");
+    let end_ns = run.edges.drain_end.get().expect("an end");
+    assert!(end_ns - run.window.start_ns <= (200 + 300 + 100) * MS);
+    assert_eq!(run.summary().under_way_at_end, 4);
+    assert_eq!((counts.requests, counts.silent), (4, 4));
+}
+
+#[test]
+fn a_run_by_count_without_a_connection_gives_up() {
+    let mut plan = plan();
+    plan.connect_timeout_ns = 10 * MS;
+    plan.stop.requests = Some(10);
+    plan.stop.duration_ns = None;
+    plan.timeout_ns = 50 * MS;
+    let mut settings = SimSettings::new(1);
+    settings.server.faults.connect_unanswered = 1.0;
+    let (run, counts) = run(plan, &settings);
+    assert_eq!(run.summary().unsent, 10);
+    assert_eq!(counts.connections_accepted, 0);
+    assert_eq!(standing(&run, "L1"), Standing::Broken);
+    assert!(
+        broken(&run, &["L1"]).is_empty(),
+        "{:#?}",
+        broken(&run, &["L1"])
+    );
+}
+
+#[test]
+fn an_interrupt_before_the_window_leaves_no_run_and_one_in_it_a_shorter_one() {
+    let mut settings = SimSettings::new(1);
+    settings.interrupt_ns = Some(10 * MS);
+    let outcome = simulate(prepare(plan()).expect("a plan that fits"), &settings);
+    assert!(matches!(outcome, Err(RunError::Interrupted)));
+    settings.interrupt_ns = Some(100 * MS);
+    let (run, counts) = run(plan(), &settings);
+    expect_valid(&run, "interrupted");
+    assert!(run.interrupted);
+    assert!(
+        (100 * MS..200 * MS).contains(&run.window.end_ns),
+        "{:?}",
+        run.window
+    );
+    assert_eq!(counts.requests, lifetime(&run).requests_sent);
+}

@@ -1,0 +1,86 @@
+//! Simulated runs: figures that are known beforehand, and properties of runs drawn at random.
+
+mod accounting;
+mod books;
+mod closed_loop;
+mod drawn;
+mod own_share;
+mod queueing;
+mod rates;
+mod seeds;
+mod sessions;
+mod stall;
+
+use brunt_engine::backend::sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
+use brunt_engine::{prepare, simulate};
+use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
+use brunt_measure::Run;
+
+use crate::common::{S, US, expect_valid, many};
+
+fn plan() -> Plan {
+    crate::common::plan("http://simulated/", BackendChoice::Sim)
+}
+
+/// A run without warm-up in which requests are due as `schedule` says, with room for all of them
+/// to wait, and kernel stamps on every connection.
+fn open_loop(schedule: Schedule, connections: u32, duration_ns: u64) -> Plan {
+    let mut plan = plan();
+    plan.connections = many(connections);
+    plan.model = LoadModel::Open {
+        schedule,
+        connections_max: plan.connections,
+        queue_max: many(10_000_000),
+    };
+    plan.stamps = Stamps::Full;
+    plan.warmup_ns = 0;
+    plan.stop.duration_ns = Some(duration_ns);
+    plan.timeout_ns = 100 * S;
+    plan.connect_timeout_ns = 100 * S;
+    plan.drain_limit_ns = 100 * S;
+    plan
+}
+
+/// The same rate throughout.
+fn rate(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Schedule {
+    Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
+}
+
+fn even_rate(rate_per_s: f64) -> Schedule {
+    rate(ArrivalProcess::Constant, rate_per_s, 0)
+}
+
+fn run(plan: Plan, settings: &SimSettings) -> (Run, SimCounts) {
+    simulate(prepare(plan).expect("a plan that fits"), settings).expect("a run")
+}
+
+/// Runs, and expects a valid run whose books agree with each other and with the server's.
+fn faithful(plan: &Plan, settings: &SimSettings, what: &str) -> (Run, SimCounts) {
+    let (run, counts) = run(plan.clone(), settings);
+    expect_valid(&run, what);
+    let wrong = books::wrong(plan, &run, &counts);
+    assert!(wrong.is_empty(), "{what}: {wrong:?}\n{counts:?}");
+    (run, counts)
+}
+
+/// A server with a constant service time, 100 µs away, loaded by a client whose work takes no
+/// time.
+fn textbook(service_ns: u64) -> SimSettings {
+    SimSettings {
+        network_ns: 100 * US,
+        ..at_the_door(SimServer {
+            service: ServiceTime::Constant(service_ns),
+            ..SimServer::default()
+        })
+    }
+}
+
+/// A server without a network before it, loaded by a client whose work takes no time.
+fn at_the_door(server: SimServer) -> SimSettings {
+    SimSettings {
+        network_ns: 0,
+        costs: Costs::NONE,
+        server,
+        ..SimSettings::new(1)
+    }
+}

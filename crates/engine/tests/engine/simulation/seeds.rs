@@ -1,0 +1,157 @@
+//! Properties of runs drawn at random.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use brunt_engine::RunError;
+use brunt_engine::backend::sim::{Framing, SimCounts, SimFaults, SimSettings};
+use brunt_load::LoadModel;
+use brunt_measure::{ArrivalCounts, FailureKind, Run};
+
+use super::drawn::Case;
+use super::{books, plan, run};
+use crate::common::{broken, failures, lifetime};
+
+/// Runs drawn at random.
+const SEEDS: u64 = 1_000;
+/// Names one seed to run alone.
+const SEED_VARIABLE: &str = "BRUNT_SIM_SEED";
+
+#[test]
+fn runs_drawn_at_random_keep_every_invariant() {
+    let alone = std::env::var(SEED_VARIABLE).ok();
+    let seeds = match alone.as_deref().map(str::parse) {
+        Some(seed) => {
+            let seed: u64 = seed.expect("a number");
+            seed..seed + 1
+        }
+        None => 0..SEEDS,
+    };
+    let mut failed = Vec::new();
+    for seed in seeds {
+        let case = Case::of(seed);
+        let problems = catch_unwind(AssertUnwindSafe(|| case.problems()))
+            .unwrap_or_else(|_| vec!["panicked".to_owned()]);
+        if !problems.is_empty() {
+            failed.push(format!("seed {seed}: {}", problems.join("; ")));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} seeds failed; run one alone with {SEED_VARIABLE}=SEED cargo test -p brunt-engine \
+         --test engine drawn_at_random\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+impl Case {
+    /// What is wrong with the run.
+    fn problems(&self) -> Vec<String> {
+        let (run, counts) = match self.run() {
+            Ok(done) => done,
+            // It came before there was a measurement.
+            Err(RunError::Interrupted) if self.settings.interrupt_ns.is_some() => {
+                return Vec::new();
+            }
+            Err(error) => return vec![error.to_string()],
+        };
+        let excused: &[&str] = if self.may_lack_connections(&run, &counts) {
+            &["L1"]
+        } else {
+            &[]
+        };
+        let broken = broken(&run, excused).into_iter();
+        let mut problems: Vec<_> = broken
+            .map(|finding| format!("{} broken: {}", finding.id, finding.detail))
+            .collect();
+        problems.extend(books::wrong(&self.plan, &run, &counts));
+        problems.extend(self.unexplained(&run, &counts));
+        if !problems.is_empty() {
+            problems.push(format!("{counts:?}, {:?}", failures(&run)));
+        }
+        problems
+    }
+
+    /// Whether the load that was asked for may be missing: where attempts to connect fail; and
+    /// where connections that ended are replaced late, in a run by count, or in a window too short
+    /// to tell how long that takes.
+    fn may_lack_connections(&self, run: &Run, counts: &SimCounts) -> bool {
+        let fail = counts.connections_refused + counts.connections_unanswered > 0;
+        let replaced = counts.connections_accepted > u64::from(run.load.connections);
+        let is_short = run.window.length_ns() < 20 * 2 * self.settings.network_ns;
+        let late = counts.late_wake_ups > 0;
+        fail || replaced && (run.load.requests.is_some() || is_short || late)
+    }
+
+    /// Failures and missing replies that the simulated server did not cause.
+    fn unexplained(&self, run: &Run, counts: &SimCounts) -> Vec<String> {
+        let lifetime = lifetime(run);
+        let timed_out = lifetime.failures.get(FailureKind::TimedOut);
+        let replies = lifetime.replies.total();
+        let server = &self.settings.server;
+        let is_well_formed = server.faults.malformed + server.faults.extra_bytes == 0.0;
+        let is_faultless = server.faults == SimFaults::default()
+            && server.outage.is_none()
+            && server.close_after.is_none()
+            && server.framing != Framing::UntilClose;
+        let is_of_time = |kind| {
+            matches!(kind, FailureKind::TimedOut | FailureKind::ConnectTimedOut)
+                || (kind == FailureKind::Unanswered && timed_out > 0)
+        };
+        let mut unexplained = Vec::new();
+        if is_well_formed && counts.replies_delivered > replies + timed_out {
+            unexplained
+                .push("an answer that brunt took is neither a reply nor too late".to_owned());
+        }
+        for (kind, count) in failures(run) {
+            if is_faultless && !is_of_time(kind) {
+                unexplained.push(format!("{count} {kind:?} from a faultless server"));
+            }
+        }
+        unexplained
+    }
+}
+
+#[test]
+fn the_seeds_cover_every_model_and_outcome() {
+    let (mut closed, mut open, mut sessions) = (0, 0, 0);
+    let mut arrivals = ArrivalCounts::default();
+    let mut grown = 0;
+    for seed in 0..200 {
+        let case = Case::of(seed);
+        let Ok((run, _)) = case.run() else {
+            continue;
+        };
+        match case.plan.model {
+            LoadModel::Closed { .. } => closed += 1,
+            LoadModel::Open { .. } => open += 1,
+            LoadModel::Sessions { .. } => sessions += 1,
+        }
+        let summary = run.summary();
+        arrivals.merge(&summary.arrivals);
+        grown += u32::from(summary.live.max > case.plan.connections.get());
+    }
+    assert!(
+        closed > 30 && open > 30 && sessions > 30,
+        "{closed} {open} {sessions}"
+    );
+    assert!(grown > 5, "{grown}");
+    let outcomes = [
+        arrivals.sent - arrivals.waited,
+        arrivals.waited,
+        arrivals.skipped_full,
+        arrivals.skipped_late,
+        arrivals.unsent,
+    ];
+    assert!(outcomes.iter().all(|&count| count > 100), "{arrivals:?}");
+}
+
+#[test]
+fn equal_seeds_give_equal_runs_and_others_do_not() {
+    for seed in 0..40 {
+        let [first, second] = [Case::of(seed), Case::of(seed)].map(|case| case.run().ok());
+        assert_eq!(first, second, "seed {seed}");
+    }
+    let runs = [1, 2].map(|seed| run(plan(), &SimSettings::new(seed)).0);
+    assert_ne!(runs[0].latencies.response, runs[1].latencies.response);
+}
