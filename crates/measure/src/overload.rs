@@ -5,6 +5,9 @@ use crate::{ModelDescription, Run, ScheduleDescription, SeriesPoint, Summary};
 
 /// A backlog that grows by this share of the planned rate is more than chance.
 const GROWTH_LEAST: f64 = 0.01;
+/// Standard deviations of the number of arrivals by which the backlog of a Poisson process must
+/// have grown: a server that is just fast enough sees less by chance.
+const DEVIATIONS_LEAST: f64 = 3.0;
 /// The two-sided 1 % point of a standard normal deviate.
 const Z_99: f64 = 2.58;
 /// Share of the planned arrivals that may be dropped for waiting too long.
@@ -69,6 +72,8 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
 struct Backlog<'a> {
     points: &'a [SeriesPoint],
     point_ns: u64,
+    /// Arrivals come by chance.
+    is_poisson: bool,
     /// First point, first point after it, and mean rate per nanosecond.
     parts: Vec<(usize, usize, f64)>,
 }
@@ -94,6 +99,7 @@ impl<'a> Backlog<'a> {
         Self {
             points,
             point_ns,
+            is_poisson: schedule.process == "poisson",
             parts,
         }
     }
@@ -120,7 +126,14 @@ impl<'a> Backlog<'a> {
             })
             .collect();
         let per_ns = theil_sen_slope(&waiting) / (self.point_ns as f64 * joined as f64);
-        (per_ns > rate * GROWTH_LEAST && mann_kendall_z(&waiting) > Z_99).then_some(per_ns * 1e9)
+        let length_ns = self.point_ns as f64 * points.len() as f64;
+        let by_chance = if self.is_poisson {
+            DEVIATIONS_LEAST * (rate / length_ns).sqrt()
+        } else {
+            0.0
+        };
+        let grows = per_ns > (rate * GROWTH_LEAST).max(by_chance);
+        (grows && mann_kendall_z(&waiting) > Z_99).then_some(per_ns * 1e9)
     }
 }
 
@@ -146,4 +159,255 @@ fn capacity_per_s(run: &Run, summary: &Summary) -> f64 {
         _ => 1,
     };
     replies * 1e9 / over_ns / per_arrival as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::sample::open_run;
+    use crate::{ArrivalCounts, StageDescription};
+
+    const POINT_NS: u64 = 100_000_000;
+
+    /// An open loop of so many points of 100 ms, with what waits and what is completed in each.
+    fn run_of(points: usize, planned_per_s: f64, point: impl Fn(usize) -> (u64, u64)) -> Run {
+        let mut run = open_run();
+        run.window.end_ns = run.window.start_ns + points as u64 * POINT_NS;
+        run.workers.truncate(1);
+        let worker = &mut run.workers[0];
+        worker.series.points = (0..points)
+            .map(|index| {
+                let (waiting_max, successes) = point(index);
+                SeriesPoint {
+                    waiting_max,
+                    successes,
+                    ..SeriesPoint::default()
+                }
+            })
+            .collect();
+        let planned = (planned_per_s * points as f64 / 10.0) as u64;
+        worker.arrivals = ArrivalCounts {
+            planned,
+            sent: planned,
+            ..ArrivalCounts::default()
+        };
+        run
+    }
+
+    fn staged(mut run: Run, stages: &[(u64, f64, f64)]) -> Run {
+        if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
+            schedule.stages = stages
+                .iter()
+                .map(|&(points, from_per_s, to_per_s)| StageDescription {
+                    duration_ns: points * POINT_NS,
+                    from_per_s,
+                    to_per_s,
+                })
+                .collect();
+        }
+        run
+    }
+
+    /// Numbers that scatter without a trend, 0 to 99.
+    fn scatter(index: usize) -> u64 {
+        (index as u64 * 7_919 + 13) * 104_729 % 101 % 100
+    }
+
+    #[test]
+    fn load_within_capacity_is_no_overload() {
+        let quiet = |_: usize| (0, 100);
+        // 1,000 per second; a server silent for 100 ms of every second, then at full speed.
+        let stalls = |index: usize| match index % 10 {
+            3 => (90, 10),
+            4 => (80, 190),
+            _ => (0, 100),
+        };
+        // Silent for half of every second.
+        let long_stalls = |index: usize| match index % 10 {
+            n @ 0..5 => (n as u64 * 100, 0),
+            5 => (400, 600),
+            _ => (0, 100),
+        };
+        let busy = |index: usize| (scatter(index), 100);
+        let filling = |index: usize| {
+            (
+                if index < 5 {
+                    index as u64 * 20
+                } else {
+                    80 + scatter(index) / 5
+                },
+                100,
+            )
+        };
+        // A single stall near the end.
+        let late = |index: usize| (if index > 190 { 50 } else { 0 }, 100);
+        type Points<'a> = &'a dyn Fn(usize) -> (u64, u64);
+        let cases: [(&str, usize, Points<'_>); 8] = [
+            ("nothing waits", 200, &quiet),
+            ("stalls", 200, &stalls),
+            ("one stall", 10, &stalls),
+            ("long stalls", 200, &long_stalls),
+            ("a queue without a trend", 200, &busy),
+            ("the same, long", 1_200, &busy),
+            ("a queue that fills and stays", 200, &filling),
+            ("a stall at the end", 200, &late),
+        ];
+        for (words, points, point) in cases {
+            assert_eq!(run_of(points, 1_000.0, point).overload(), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_backlog_that_grows_is_overload() {
+        // 1,000 per second planned, 800 completed.
+        let over = |index: usize| (20 * (index as u64 + 1) + scatter(index) / 10, 80);
+        for points in [8, 100, 240, 1_200] {
+            let overload = run_of(points, 1_000.0, over).overload();
+            let overload = overload.unwrap_or_else(|| panic!("{points} points"));
+            assert!(
+                (overload.capacity_per_s - 800.0).abs() < 1.0,
+                "{overload:?}"
+            );
+            let growth = overload.growth_ns_per_s.expect("the queue is not full");
+            assert!((growth / 0.25e9 - 1.0).abs() < 0.01, "{overload:?}");
+        }
+        // Too short for a trend.
+        assert_eq!(run_of(7, 1_000.0, over).overload(), None);
+        // Too slow to matter: 0.5 % of the planned rate.
+        let slow = |index: usize| (index as u64 / 2, 100);
+        assert_eq!(run_of(200, 1_000.0, slow).overload(), None);
+    }
+
+    #[test]
+    fn a_poisson_backlog_may_grow_by_chance() {
+        // (how many more wait after each 100 ms, in which 100 are due; more than chance)
+        for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
+            let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
+            assert!(run.overload().is_some());
+            if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
+                schedule.process = "poisson".to_owned();
+            }
+            assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
+        }
+    }
+
+    #[test]
+    fn dropped_arrivals_are_overload() {
+        type Change = fn(&mut ArrivalCounts);
+        // (what happened, overloaded, latency grows)
+        let cases: [(&str, Change, bool, bool); 5] = [
+            (
+                "one skipped for a full queue",
+                |a| a.skipped_full = 1,
+                true,
+                false,
+            ),
+            (
+                "1 % skipped for waiting",
+                |a| a.skipped_late = 100,
+                false,
+                false,
+            ),
+            ("over 1 %", |a| a.skipped_late = 101, true, true),
+            (
+                "over 1 % skipped or left",
+                |a| (a.skipped_late, a.unsent) = (50, 51),
+                true,
+                true,
+            ),
+            (
+                "nothing planned",
+                |a| *a = ArrivalCounts::default(),
+                false,
+                false,
+            ),
+        ];
+        for (words, change, is_overloaded, grows) in cases {
+            let mut run = run_of(100, 1_000.0, |index| (scatter(index) + 1, 80));
+            change(&mut run.workers[0].arrivals);
+            let overload = run.overload();
+            assert_eq!(overload.is_some(), is_overloaded, "{words}");
+            let growth = overload.and_then(|overload| overload.growth_ns_per_s);
+            assert_eq!(growth.is_some(), grows, "{words}");
+        }
+        // A server that never answers.
+        let mut run = run_of(100, 1_000.0, |_| (0, 0));
+        run.workers[0].tallies.measure.replies = Default::default();
+        run.workers[0].arrivals.skipped_late = 9_000;
+        let dead = Overload {
+            capacity_per_s: 0.0,
+            growth_ns_per_s: None,
+        };
+        assert_eq!(run.overload(), Some(dead));
+    }
+
+    #[test]
+    fn stages_are_judged_one_by_one() {
+        let capacity = 300;
+        let within = staged(run_of(200, 200.0, |_| (0, 20)), &[(200, 100.0, 290.0)]);
+        assert_eq!(within.overload(), None);
+        // 30 s at 100 per second, 5 s at 500, with a capacity of 300.
+        let step = staged(
+            run_of(350, 157.0, |index| match index {
+                0..300 => (0, 10),
+                _ => (20 * (index as u64 - 299), 30),
+            }),
+            &[(300, 100.0, 100.0), (50, 500.0, 500.0)],
+        );
+        let overload = step.overload().expect("the second stage is over capacity");
+        assert!(
+            (overload.capacity_per_s - f64::from(capacity)).abs() < 1.0,
+            "{overload:?}"
+        );
+        let growth = overload.growth_ns_per_s.expect("it grows");
+        assert!(
+            (growth / (200.0 / 300.0 * 1e9) - 1.0).abs() < 0.02,
+            "{growth}"
+        );
+        // Up and down again: the backlog is gone in the end.
+        let peak = staged(
+            run_of(200, 300.0, |index| match index {
+                50..100 => ((index as u64 - 49).pow(2) / 5, 30),
+                100..150 => ((150 - index as u64).pow(2) / 5, 30),
+                _ => (0, 20),
+            }),
+            &[(100, 100.0, 500.0), (100, 500.0, 100.0)],
+        );
+        assert!(peak.overload().is_some());
+        // Stages that lie beyond the window, or that overflow.
+        let beyond = &[
+            (50, 100.0, 100.0),
+            (u64::MAX / POINT_NS, 1.0, 1.0),
+            (9, 1.0, 1.0),
+        ];
+        assert_eq!(
+            staged(run_of(60, 100.0, |_| (1, 10)), beyond).overload(),
+            None
+        );
+    }
+
+    #[test]
+    fn a_closed_loop_is_never_overloaded() {
+        let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
+        assert!(run.overload().is_some());
+        run.load.model = ModelDescription::Closed {
+            connect_per_s: None,
+        };
+        assert_eq!(run.overload(), None);
+    }
+
+    #[test]
+    fn the_capacity_for_connections_counts_connections() {
+        let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
+        let ModelDescription::Open { schedule, .. } = run.load.model.clone() else {
+            panic!("an open loop");
+        };
+        run.load.model = ModelDescription::Sessions { schedule };
+        run.load.requests_per_connection = Some(4);
+        let overload = run.overload().expect("a backlog that grows");
+        assert!(
+            (overload.capacity_per_s - 200.0).abs() < 1.0,
+            "{overload:?}"
+        );
+    }
 }
