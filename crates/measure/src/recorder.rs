@@ -42,7 +42,7 @@ pub struct Answer {
 pub enum Skip {
     /// The queue was full.
     Full,
-    /// It had waited for as long as the time-out.
+    /// It had waited for half of the time-out.
     Late,
     /// It still waited when drain ended.
     Unsent,

@@ -1,7 +1,10 @@
 //! The invariants of planned requests and planned connections.
 
 use super::*;
-use crate::{ArrivalCounts, ModelDescription, Parts, ScheduleDescription, Split};
+use crate::{
+    ArrivalCounts, LoadDescription, ModelDescription, Parts, ScheduleDescription, Split,
+    StageDescription,
+};
 
 /// The run as one whose server has 10 connections fewer than there are arrivals every 100 ms.
 fn backlog_grows(run: &mut Run) {
@@ -424,4 +427,20 @@ fn impossible_open_latencies() {
         .breaking(&["W6", "I4"]),
     ];
     verify(cases.map(|case| case.on(open_run)));
+}
+
+proptest! {
+    #[test]
+    fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
+        let mut run = open_run();
+        schedule_of(&mut run).expected = expected;
+        schedule_of(&mut run).stages.push(StageDescription {
+            duration_ns: 1_000 * MS,
+            from_per_s: 0.0,
+            to_per_s,
+        });
+        let text = serde_json::to_string(&run.load).expect("a load serialises");
+        let read: LoadDescription = serde_json::from_str(&text).expect("its own form");
+        prop_assert_eq!(read, run.load);
+    }
 }
