@@ -279,7 +279,7 @@ impl Prepared {
         window.end_ns = window.end_ns.min(control.end_ns());
         let counts_requests = self.plan.stop.requests.is_some();
         let early_end_ns = counts_requests
-            .then(|| early_end_ns(&mut ended, conclusion.unsent, window.end_ns))
+            .then(|| early_end_ns(&mut ended, conclusion.unsent, window))
             .flatten();
         if let Some(end_ns) = early_end_ns {
             window.end_ns = end_ns.max(window.start_ns);
@@ -470,19 +470,26 @@ pub(crate) struct Conclusion<'a> {
 }
 
 /// When a run by count was over, if all workers left before the end of the window: with the last
-/// reply when all requests were sent, else when the last worker gave up.
-fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window_end_ns: u64) -> Option<u64> {
+/// reply when everything was sent, else when the last worker gave up. What waited then is still
+/// sent in drain, and its reply, which counts as one of the window, lies in it.
+fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window: Window) -> Option<u64> {
     let (mut left_ns, mut done_ns, mut unsent) = (0, 0, unsent_by_none);
     for Ended { finished, .. } in ended {
         let record = finished.recorder.record();
         left_ns = left_ns.max(record.edges.window_end.get()?);
         done_ns = done_ns.max(finished.last_done_ns);
         unsent = unsent.saturating_add(record.unsent);
+        unsent = unsent.saturating_add(record.arrivals.unsent);
     }
-    let is_early = left_ns < window_end_ns;
-    is_early.then(|| match unsent {
-        0 => left_ns.min(done_ns + 1),
-        _ => left_ns,
+    let is_early = left_ns < window.end_ns;
+    is_early.then(|| {
+        let gave_up = unsent > 0 || done_ns < window.start_ns;
+        let end_ns = if gave_up {
+            left_ns.max(done_ns + 1)
+        } else {
+            done_ns + 1
+        };
+        end_ns.min(window.end_ns)
     })
 }
 

@@ -60,7 +60,7 @@ pub struct ArrivalCounts {
     pub waited: u64,
     /// Dropped because the queue was full.
     pub skipped_full: u64,
-    /// Dropped because they had waited for half of the time-out.
+    /// Dropped because they had waited too long for a reply within their time-out.
     pub skipped_late: u64,
     /// Still waiting when drain ended.
     pub unsent: u64,

@@ -42,7 +42,7 @@ pub struct Answer {
 pub enum Skip {
     /// The queue was full.
     Full,
-    /// It had waited for half of the time-out.
+    /// It had waited too long for a reply within its time-out.
     Late,
     /// It still waited when drain ended.
     Unsent,

@@ -7,6 +7,10 @@ use crate::backend::{Backend, Slot};
 use crate::backlog::Backlog;
 use crate::connection::State;
 
+/// An arrival that waits is given up when this many service times would not end within its
+/// time-out: most replies take less.
+const SERVICE_TIMES: u64 = 2;
+
 impl<B: Backend> Worker<B> {
     /// The load begins.
     pub(super) fn begin(&mut self, load_ns: u64) {
@@ -85,16 +89,27 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Drops the arrivals that have waited for as long as the time-out.
+    /// Drops the arrivals that have waited so long that no reply is to be expected before their
+    /// time is up. In a queue longer than the time-out, each request would else be sent just in
+    /// time to fail.
     pub(super) fn expire(&mut self, now_ns: u64) {
         let timeout_ns = self.task.timeout_ns;
+        let needed_ns = (SERVICE_TIMES * self.service_ns).min(timeout_ns / 2);
+        let patience_ns = timeout_ns - needed_ns;
         while let Some(backlog) = self.backlog()
             && let Some(due_ns) = backlog.front()
-            && now_ns.saturating_sub(due_ns) >= timeout_ns
+            && now_ns.saturating_sub(due_ns) >= patience_ns
         {
             backlog.pop();
             self.progress.failures += 1;
             self.recorder.arrival_skipped(due_ns, now_ns, Skip::Late);
+        }
+    }
+
+    /// The arrivals that wait will not be sent.
+    pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
+        while let Some(due_ns) = self.backlog().and_then(Backlog::pop) {
+            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Unsent);
         }
     }
 

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_load::Arrivals;
-use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, Skip};
+use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
 use brunt_proto::http1::Limits;
 
 use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
@@ -141,6 +141,8 @@ pub(crate) struct Worker<B> {
     window_end_ns: u64,
     measure_from_ns: u64,
     last_done_ns: u64,
+    /// Mean of the latest service times, which count for less the older they are.
+    service_ns: u64,
     /// Since when no connection is open.
     dark_since_ns: Option<u64>,
     progress: Progress,
@@ -197,6 +199,7 @@ impl<B: Backend> Worker<B> {
             window_end_ns: u64::MAX,
             measure_from_ns: u64::MAX,
             last_done_ns: 0,
+            service_ns: 0,
             dark_since_ns: None,
             progress: Progress::default(),
             backend,
@@ -293,17 +296,18 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do: stages
-    /// may be over before the count is reached.
+    /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do. Stages
+    /// may be over before the count is reached; where a duration was given, that is waited for.
     fn is_done(&self, exhausted: bool) -> bool {
+        let is_over = |backlog: &Backlog| backlog.is_over() && self.window_end_ns == u64::MAX;
         let (is_over, is_awaited) = match &self.pacing {
             Pacing::Closed => (false, false),
-            Pacing::Open(backlog) => (backlog.is_over(), backlog.waiting() > 0),
+            Pacing::Open(backlog) => (is_over(backlog), backlog.waiting() > 0),
             Pacing::Sessions(backlog) => {
                 let in_use = self.recorder.live() + self.opening;
                 // There is no use for a connection without a request left for it.
                 let is_awaited = !exhausted && (backlog.waiting() > 0 || in_use > 0);
-                (backlog.is_over(), is_awaited)
+                (is_over(backlog), is_awaited)
             }
         };
         (exhausted || is_over) && self.under_way == 0 && !is_awaited
@@ -319,9 +323,13 @@ impl<B: Backend> Worker<B> {
         self.mode = Mode::Drain;
         let from_ns = self.window_end_ns.min(now_ns);
         let limit_ns = from_ns.saturating_add(self.task.drain_limit_ns);
-        // Planned requests that wait are still sent; planned connections are no longer opened.
+        // Planned requests that wait are still sent, unless somebody is in a hurry; planned
+        // connections are no longer opened.
         let sends = matches!(self.pacing, Pacing::Open(_));
-        while (self.under_way > 0 || sends && self.waiting() > 0)
+        if !sends || self.task.control.is_interrupted() {
+            self.give_up_waiting(now_ns);
+        }
+        while (self.under_way > 0 || self.waiting() > 0)
             && self.backend.now_ns() < limit_ns
             && !self.task.control.is_aborted()
         {
@@ -336,9 +344,7 @@ impl<B: Backend> Worker<B> {
                     .censored(issue, now_ns, std::mem::take(&mut discarded));
             }
         }
-        while let Some(due_ns) = self.backlog().and_then(Backlog::pop) {
-            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Unsent);
-        }
+        self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.recorder.record();
         record.stamps_clamped += stamps_clamped;

@@ -230,6 +230,8 @@ impl<B: Backend> Worker<B> {
                 .request_failed(issue, done_ns, FailureKind::TimedOut, bytes);
         } else {
             self.progress.replies += 1;
+            let service_ns = done_ns.saturating_sub(issue.sent_ns);
+            self.service_ns = self.service_ns - self.service_ns / 8 + service_ns / 8;
             self.recorder.reply(issue, done_ns, &answer);
             self.split(index, issue, reception, done_ns, reply.status);
         }

@@ -167,7 +167,7 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
             skipped_full,
             format!("skipped: {} were waiting", count(queue)),
         ),
-        (skipped_late, format!("given up: waited for {timeout}")),
+        (skipped_late, format!("given up: too late for {timeout}")),
         (unsent, "unsent: still waiting at the end".to_owned()),
     ] {
         if lost > 0 {

@@ -4,10 +4,10 @@ use brunt_engine::backend::sim::{
     LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
 };
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
-use brunt_measure::{FailureKind, Run};
+use brunt_measure::Run;
 
 use super::{books, even_rate, faithful, open_loop, rate, run, textbook};
-use crate::common::{MS, S, US, broken, failures, lifetime, many, many_long};
+use crate::common::{MS, S, US, broken, lifetime, many, many_long};
 
 /// Serves 1,000 requests per second, one at a time.
 fn one_place() -> SimSettings {
@@ -82,8 +82,8 @@ fn beyond_the_queue_requests_are_skipped_and_counted() {
 
 #[test]
 fn who_waits_longer_than_the_time_out_is_skipped() {
-    // Two connections carry some 180 per second over so long a network. The queue grows to 300 ms;
-    // beyond that, most are never sent, and some too late.
+    // Two connections carry some 180 per second over so long a network. The queue grows to almost
+    // 300 ms; beyond that, most are never sent, and what is sent is answered in time.
     let mut plan = open_loop(even_rate(1_000.0), 2, 2 * S);
     plan.timeout_ns = 300 * MS;
     let mut settings = one_place();
@@ -95,15 +95,18 @@ fn who_waits_longer_than_the_time_out_is_skipped() {
     assert_eq!(arrivals.sent, population.recorded + population.failed);
     assert_eq!(arrivals.skipped_late, 2_000 - arrivals.sent);
     assert!(arrivals.skipped_late > 1_000, "{arrivals:?}");
-    assert_eq!(failures(&run), [(FailureKind::TimedOut, population.failed)]);
+    assert!(
+        population.recorded * 10 > arrivals.sent * 9,
+        "{population:?}"
+    );
     let unfinished = &run.latencies.unfinished;
     assert_eq!(
         unfinished.count(),
         arrivals.skipped_late + population.failed
     );
-    // Given up at the time-out, or at the next look at the clock.
+    // Given up when two service times do not end in time, or at the next look at the clock.
     assert!(
-        unfinished.min_ns() >= Some(300 * MS),
+        unfinished.min_ns() >= Some(250 * MS),
         "{:?}",
         unfinished.min_ns()
     );

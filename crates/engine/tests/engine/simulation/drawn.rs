@@ -92,7 +92,11 @@ impl Case {
         };
         if draw.sometimes() {
             plan.stop.requests = Some(draw.length(1, 3_000));
-            if draw.sometimes() {
+            let has_stages = plan.model.schedule().is_some_and(|schedule| {
+                // They may be over before anything was measured.
+                schedule.duration_ns().is_some()
+            });
+            if draw.sometimes() && !has_stages {
                 plan.stop.duration_ns = None;
             }
         }

@@ -73,12 +73,12 @@ impl Case {
     }
 
     /// Whether the load that was asked for may be missing: where attempts to connect fail; and
-    /// where connections that ended are replaced late, in a run by count, or in a window too short
-    /// to tell how long that takes.
+    /// where connections that ended are replaced late, in a run by count, or in a window in which
+    /// the attempt that was under way at the end weighs.
     fn may_lack_connections(&self, run: &Run, counts: &SimCounts) -> bool {
         let fail = counts.connections_refused + counts.connections_unanswered > 0;
         let replaced = counts.connections_accepted > u64::from(run.load.connections);
-        let is_short = run.window.length_ns() < 20 * 2 * self.settings.network_ns;
+        let is_short = run.window.length_ns() < 100 * 2 * self.settings.network_ns;
         let late = counts.late_wake_ups > 0;
         fail || replaced && (run.load.requests.is_some() || is_short || late)
     }
