@@ -169,3 +169,45 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::sample::{open_run, run, sessions_run};
+
+    #[test]
+    fn a_plan_has_its_figures() {
+        let mut run = open_run();
+        run.workers[1].spun_ns = 7;
+        run.workers[1].stamps_clamped = 3;
+        run.workers[0].arrivals.sent -= 15;
+        run.workers[0].arrivals.skipped_full += 5;
+        run.workers[0].arrivals.skipped_late += 4;
+        run.workers[0].arrivals.unsent += 6;
+        let summary = run.summary();
+        assert_eq!(summary.planned_per_s, Figure::Known(2_000.0));
+        // Two waited and were sent, 15 never were; of 4,000.
+        assert_eq!(summary.arrivals.waited, 2);
+        assert_eq!(summary.waited_share, Figure::Known(17.0 / 4_000.0));
+        assert_eq!(summary.arrivals.planned, 4_000);
+        assert_eq!(summary.arrivals_all.planned, 4_400);
+        assert_eq!((summary.spun_ns, summary.stamps_clamped), (7, 3));
+        assert_eq!((summary.live.asked, summary.live.most), (8, 8));
+        let sessions = sessions_run().summary();
+        assert_eq!(sessions.planned_per_s, Figure::Known(200.0));
+        assert_eq!((sessions.live.asked, sessions.live.most), (0, 8));
+    }
+
+    #[test]
+    fn what_was_not_planned_has_none() {
+        let closed = run().summary();
+        for figure in [&closed.planned_per_s, &closed.waited_share] {
+            assert!(matches!(figure, Figure::Absent(reason) if reason.contains("closed loop")));
+        }
+        let mut nothing = open_run();
+        nothing.workers.clear();
+        let nothing = nothing.summary();
+        assert_eq!(nothing.planned_per_s, Figure::Known(0.0));
+        assert_eq!(nothing.waited_share.known(), None);
+    }
+}
