@@ -287,9 +287,9 @@ impl<B: Backend> Worker<B> {
         match &self.task.budget {
             Some(budget) if now_ns >= self.measure_from_ns => {
                 let exhausted = self.quota == 0 && budget.left() == 0;
-                let dark = self
-                    .dark_since_ns
-                    .is_some_and(|since_ns| now_ns - since_ns > self.task.timeout_ns);
+                let dark = self.dark_since_ns.is_some_and(|since_ns| {
+                    now_ns - since_ns.max(self.measure_from_ns) > self.task.timeout_ns
+                });
                 !(self.is_done(exhausted) || dark)
             }
             _ => true,
