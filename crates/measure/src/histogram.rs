@@ -133,6 +133,23 @@ impl Histogram {
         Some((low_ns, high_ns))
     }
 
+    /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
+    /// bucket's width at most.
+    pub(crate) fn lowered_by(&self, ns: u64) -> Self {
+        let mut lowered = Self::default();
+        for bucket in self.buckets.iter_recorded() {
+            let least = self.buckets.lowest_equivalent(bucket.value_iterated_to());
+            let lowered_ns = least.max(self.min_ns).saturating_sub(ns);
+            let count = bucket.count_at_value();
+            lowered.buckets.saturating_record_n(lowered_ns, count);
+            lowered.min_ns = lowered.min_ns.min(lowered_ns);
+            lowered.max_ns = lowered.max_ns.max(lowered_ns);
+            let sum_ns = lowered_ns.saturating_mul(count);
+            lowered.sum_ns = lowered.sum_ns.saturating_add(sum_ns);
+        }
+        lowered
+    }
+
     /// Adds the durations of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.buckets += &other.buckets;

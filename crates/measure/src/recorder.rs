@@ -3,7 +3,9 @@
 use crate::intervals::IntervalRecorder;
 use crate::record::LiveConnections;
 use crate::status::is_success;
-use crate::{ArrivalCounts, FailureKind, Latencies, Parts, Phase, Tally, Window, WorkerRecord};
+use crate::{
+    ArrivalCounts, FailureKind, Histogram, Latencies, Parts, Phase, Tally, Window, WorkerRecord,
+};
 
 /// What a worker hands over at its end.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +63,9 @@ pub struct Recorder {
     is_planned: bool,
     /// The latest instant at which something counted was due.
     last_due_ns: u64,
+    /// Lower bounds of what will not have ended by the end of the window: they reach to it, and
+    /// move with it.
+    until_end: Histogram,
 }
 
 impl Recorder {
@@ -86,6 +91,7 @@ impl Recorder {
             live_since_ns: 0,
             is_planned: false,
             last_due_ns: 0,
+            until_end: Histogram::default(),
         }
     }
 
@@ -120,6 +126,10 @@ impl Recorder {
             start_ns
         };
         self.window.end_ns = end_before_ns.min(end_ns.max(counted_to_ns));
+        let earlier_ns = end_before_ns - self.window.end_ns;
+        if earlier_ns > 0 && self.until_end.count() > 0 {
+            self.until_end = self.until_end.lowered_by(earlier_ns);
+        }
     }
 
     /// The window as set.
@@ -152,7 +162,8 @@ impl Recorder {
         });
     }
 
-    /// It was given up at `at_ns` and never sent.
+    /// It was given up and never sent: it has no reply by `at_ns`, which may be the end of the
+    /// window, still to come.
     pub fn arrival_skipped(&mut self, due_ns: u64, at_ns: u64, why: Skip) {
         self.count_arrival(due_ns, |arrivals| match why {
             Skip::Full => arrivals.skipped_full += 1,
@@ -322,6 +333,7 @@ impl Recorder {
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
+        self.recording.latencies.unfinished.merge(&self.until_end);
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
         self.recording
     }
@@ -355,10 +367,15 @@ impl Recorder {
     }
 
     fn unfinished(&mut self, due_ns: u64, at_ns: u64) {
-        if self.window.contains(due_ns) {
-            let least_ns = at_ns.saturating_sub(due_ns);
-            self.recording.latencies.unfinished.record(least_ns);
+        if !self.window.contains(due_ns) {
+            return;
         }
+        let bounds = if at_ns == self.window.end_ns {
+            &mut self.until_end
+        } else {
+            &mut self.recording.latencies.unfinished
+        };
+        bounds.record(at_ns.saturating_sub(due_ns));
     }
 
     fn count_arrival(&mut self, due_ns: u64, count: impl Fn(&mut ArrivalCounts)) {
@@ -711,6 +728,34 @@ mod tests {
             let (count, max_ns) = if is_planned { (5, 1_400) } else { (2, 1_200) };
             assert_eq!(latencies.unfinished.count(), count);
             assert_eq!(latencies.unfinished.max_ns(), Some(max_ns));
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_until_the_end_moves_with_it() {
+        let window = Window {
+            start_ns: 1_000,
+            end_ns: 20_000_001_000,
+        };
+        for (end_ns, least) in [(window.end_ns, 0.0), (15_000_001_000, 0.001)] {
+            let mut recorder = with_window(window);
+            recorder.plan_requests();
+            for due_ns in [2_000, 10_000_001_000] {
+                recorder.arrival_planned(due_ns);
+                recorder.arrival_skipped(due_ns, window.end_ns, Skip::Full);
+            }
+            recorder.end_window_at(end_ns);
+            let unfinished = recorder.finish(end_ns).latencies.unfinished;
+            // A lower bound still, to the width of a bucket.
+            let truths = [unfinished.min_ns(), unfinished.max_ns()].into_iter();
+            for (bound, due_ns) in truths.zip([10_000_001_000, 2_000]) {
+                let (bound_ns, truth_ns) = (bound.expect("a bound"), end_ns - due_ns);
+                let coarse_ns = (least * window.length_ns() as f64) as u64;
+                assert!(
+                    (truth_ns - coarse_ns..=truth_ns).contains(&bound_ns),
+                    "{bound_ns}"
+                );
+            }
         }
     }
 
