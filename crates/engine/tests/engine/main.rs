@@ -3,6 +3,8 @@
 mod common;
 mod counts;
 mod failures;
+mod open_loop;
 mod phases;
+mod sessions;
 mod simulation;
 mod stamps;
