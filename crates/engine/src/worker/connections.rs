@@ -29,7 +29,8 @@ impl<B: Backend> Worker<B> {
                 let kind = error
                     .raw_os_error()
                     .map_or(FailureKind::ConnectNoDescriptor, failure::of_connect);
-                self.attempt_failed(slot, now_ns, kind);
+                // Whoever opens it goes on with what waits.
+                self.note_failed_attempt(slot, now_ns, kind);
             }
         }
     }
@@ -53,8 +54,15 @@ impl<B: Backend> Worker<B> {
         self.available(slot, now_ns, now_ns);
     }
 
-    /// An attempt failed, and its slot is free again.
+    /// An attempt that was under way failed, and its slot is free again.
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.note_failed_attempt(slot, now_ns, kind);
+        if matches!(self.pacing, Pacing::Sessions(_)) {
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.opening -= 1;
         self.progress.failures += 1;
         self.recorder.failed(now_ns, kind, 0);
@@ -65,7 +73,8 @@ impl<B: Backend> Worker<B> {
         if matches!(self.pacing, Pacing::Sessions(_)) {
             // Whoever wanted this connection does not try again.
             connection.state = State::Down { retry_ns: u64::MAX };
-            self.available(slot, now_ns, now_ns);
+            connection.free_ns = now_ns;
+            self.offer(slot);
             return;
         }
         let pause_ns = (RETRY_NS_MIN << connection.attempts.min(16)).min(RETRY_NS_MAX);
