@@ -36,6 +36,7 @@ pub struct Sim {
     now_ns: Rc<Cell<u64>>,
     costs: Costs,
     late_wake_ups: Option<LateWakeUps>,
+    no_socket: f64,
     network_ns: u64,
     world: World,
     slots: Vec<Option<LinkId>>,
@@ -87,6 +88,7 @@ impl Sim {
             now_ns: Rc::clone(&handle.now_ns),
             costs: settings.costs,
             late_wake_ups: settings.late_wake_ups,
+            no_socket: settings.server.faults.no_socket,
             network_ns: settings.network_ns,
             world: World::new(settings, worker),
             slots: Vec::new(),
@@ -195,6 +197,10 @@ impl Backend for Sim {
 
     fn open(&mut self, slot: Slot, _peer: &Peer, _source: Option<SocketAddr>) -> io::Result<()> {
         let now_ns = self.spend(self.costs.open_ns);
+        if self.world.chance(self.no_socket) {
+            self.world.counts.connections_impossible += 1;
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         let index = slot.0 as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, None);

@@ -200,10 +200,12 @@ pub struct Outage {
     pub until_ns: u64,
 }
 
-/// Probabilities, 0 to 1: the first two of an attempt to connect, the others of a request, which
+/// Probabilities, 0 to 1: the first three of an attempt to connect, the others of a request, which
 /// meets one of them at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimFaults {
+    /// This machine has no socket for the attempt.
+    pub no_socket: f64,
     /// The attempt is refused.
     pub connect_refused: f64,
     /// The attempt is not answered.
@@ -302,6 +304,8 @@ pub struct LateWakeUps {
 /// `requests = replies + faults() + abandoned`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
+    /// Attempts to connect for which there was no socket.
+    pub connections_impossible: u64,
     /// Attempts to connect that the server took.
     pub connections_accepted: u64,
     /// Of these, those that brunt learnt of before it gave up on them.
@@ -353,6 +357,7 @@ impl SimCounts {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         let Self {
+            connections_impossible,
             connections_accepted,
             connections_established,
             connections_refused,
@@ -374,6 +379,7 @@ impl SimCounts {
             bytes_delivered,
             late_wake_ups,
         } = other;
+        self.connections_impossible += connections_impossible;
         self.connections_accepted += connections_accepted;
         self.connections_established += connections_established;
         self.connections_refused += connections_refused;

@@ -52,6 +52,11 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Book> {
             lifetime.failures.get(FailureKind::ConnectRefused) <= counts.connections_refused,
         ),
         (
+            "attempts without a socket agree",
+            lifetime.failures.get(FailureKind::ConnectNoDescriptor)
+                == counts.connections_impossible,
+        ),
+        (
             "sent = replies + failed + under way",
             lifetime.requests_sent == ended,
         ),
@@ -115,7 +120,8 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Book> {
             ]);
         }
         LoadModel::Sessions { .. } => {
-            let attempts = counts.connections_accepted
+            let attempts = counts.connections_impossible
+                + counts.connections_accepted
                 + counts.connections_refused
                 + counts.connections_unanswered;
             books.extend([

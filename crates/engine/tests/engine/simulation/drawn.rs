@@ -194,6 +194,7 @@ impl Case {
         }
         if draw.sometimes() {
             server.faults = SimFaults {
+                no_socket: draw.fault(),
                 connect_refused: draw.fault(),
                 connect_unanswered: draw.fault(),
                 silent: draw.fault(),

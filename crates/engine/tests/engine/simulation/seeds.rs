@@ -76,11 +76,13 @@ impl Case {
     /// where connections that ended are replaced late, in a run by count, or in a window in which
     /// the attempt that was under way at the end weighs.
     fn may_lack_connections(&self, run: &Run, counts: &SimCounts) -> bool {
-        let fail = counts.connections_refused + counts.connections_unanswered > 0;
+        let failed = counts.connections_impossible
+            + counts.connections_refused
+            + counts.connections_unanswered;
         let replaced = counts.connections_accepted > u64::from(run.load.connections);
         let is_short = run.window.length_ns() < 100 * 2 * self.settings.network_ns;
         let late = counts.late_wake_ups > 0;
-        fail || replaced && (run.load.requests.is_some() || is_short || late)
+        failed > 0 || replaced && (run.load.requests.is_some() || is_short || late)
     }
 
     /// Failures and missing replies that the simulated server did not cause.

@@ -176,6 +176,29 @@ fn attempts_without_an_answer_time_out_and_free_their_place() {
 }
 
 #[test]
+fn attempts_without_a_socket_are_counted_however_many_wait() {
+    let mut settings = textbook(100 * MS);
+    // Tens of thousands wait for the one connection; when it is done, they fail one after the other.
+    settings.server.faults.no_socket = 0.9999;
+    let mut plan = sessions(even_rate(1e6), 1, 1, S);
+    plan.stop.duration_ns = Some(300 * MS);
+    let (run, counts) = faithful(&plan, &settings, "no socket");
+    let arrivals = run.summary().arrivals;
+    assert_eq!(arrivals.planned, 300_000);
+    assert_eq!(
+        arrivals.sent,
+        counts.connections_impossible + counts.connections_accepted
+    );
+    assert!(arrivals.waited > 20_000, "{arrivals:?}");
+    // A machine without sockets fails every one of them.
+    settings.server.faults.no_socket = 1.0;
+    let plan = sessions(for_a_second(ArrivalProcess::Constant, 1_000.0), 2, 5, 2 * S);
+    let (run, counts) = faithful(&plan, &settings, "no socket at all");
+    assert_eq!(counts.connections_impossible, 1_000);
+    assert_eq!(run.summary().arrivals.waited, 0);
+}
+
+#[test]
 fn sessions_under_way_at_the_end_send_nothing_more() {
     let mut plan = sessions(even_rate(100.0), 100, 200, S);
     plan.think_time_ns = 10 * MS;
