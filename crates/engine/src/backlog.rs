@@ -4,6 +4,16 @@ use std::collections::VecDeque;
 
 use brunt_load::Arrivals;
 
+/// An arrival that has come due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Its planned instant.
+    pub(crate) due_ns: u64,
+    /// When a brunt that was never late could have sent it, as far as that is known: it comes to
+    /// wait only because those before it were sent late.
+    pub(crate) possible_ns: Option<u64>,
+}
+
 /// Planned instants on the run's clock, in order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
@@ -11,7 +21,7 @@ pub(crate) struct Backlog {
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
     next_ns: u64,
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Arrival>,
     waiting_max: usize,
 }
 
@@ -58,21 +68,39 @@ impl Backlog {
     }
 
     /// Lets an arrival wait, behind those that do. False: there is no room.
-    pub(crate) fn push(&mut self, due_ns: u64) -> bool {
+    pub(crate) fn push(&mut self, arrival: Arrival) -> bool {
         let has_room = self.waiting.len() < self.waiting_max;
         if has_room {
-            self.waiting.push_back(due_ns);
+            self.waiting.push_back(arrival);
         }
         has_room
     }
 
     /// The one that has waited longest.
-    pub(crate) fn front(&self) -> Option<u64> {
+    pub(crate) fn front(&self) -> Option<Arrival> {
         self.waiting.front().copied()
     }
 
+    /// A connection has been free since `free_ns`, unnoticed. If that was before the one that has
+    /// waited longest came due, those that wait could have been sent on it, one after the other,
+    /// each taking `service_ns`.
+    pub(crate) fn was_free(&mut self, free_ns: u64, service_ns: u64) {
+        let is_news = self
+            .waiting
+            .front()
+            .is_some_and(|first| first.possible_ns.is_none() && first.due_ns >= free_ns);
+        if is_news {
+            let mut free_ns = free_ns;
+            for arrival in &mut self.waiting {
+                let possible_ns = arrival.due_ns.max(free_ns);
+                arrival.possible_ns = Some(possible_ns);
+                free_ns = possible_ns + service_ns;
+            }
+        }
+    }
+
     /// Takes it.
-    pub(crate) fn pop(&mut self) -> Option<u64> {
+    pub(crate) fn pop(&mut self) -> Option<Arrival> {
         self.waiting.pop_front()
     }
 

@@ -4,7 +4,7 @@ use brunt_measure::{Issue, Skip};
 
 use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
-use crate::backlog::Backlog;
+use crate::backlog::{Arrival, Backlog};
 use crate::connection::State;
 
 /// An arrival that waits is given up when this many service times would not end within its
@@ -54,6 +54,9 @@ impl<B: Backend> Worker<B> {
     /// Takes in the arrivals that have come due.
     pub(super) fn admit(&mut self, now_ns: u64) {
         let before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
+        // If many have come due since brunt last looked, the later ones find nothing free where
+        // those before them, sent in time, would have been answered by now.
+        self.would_be_free_ns.clear();
         while let Some(due_ns) = self
             .backlog()
             .and_then(|backlog| backlog.take_before(before_ns))
@@ -71,9 +74,24 @@ impl<B: Backend> Worker<B> {
             } else {
                 None
             };
+            let free_ns = match free {
+                Some(slot) => Some(self.connections[slot.0 as usize].free_ns),
+                None => self.would_be_free_ns.pop_front(),
+            };
+            let possible_ns = free_ns.map(|free_ns| due_ns.max(free_ns));
+            if let Some(possible_ns) = possible_ns
+                && matches!(self.pacing, Pacing::Open(_))
+            {
+                self.would_be_free_ns
+                    .push_back(possible_ns + self.service_ns);
+            }
+            let arrival = Arrival {
+                due_ns,
+                possible_ns,
+            };
             match free {
-                Some(slot) => self.start(slot, due_ns, false),
-                None => self.keep_waiting(due_ns, now_ns),
+                Some(slot) => self.start(slot, arrival),
+                None => self.keep_waiting(arrival, now_ns),
             }
         }
     }
@@ -83,9 +101,9 @@ impl<B: Backend> Worker<B> {
         self.expire(now_ns);
         while self.waiting() > 0
             && let Some(slot) = self.take_free()
-            && let Some(due_ns) = self.backlog().and_then(Backlog::pop)
+            && let Some(arrival) = self.backlog().and_then(Backlog::pop)
         {
-            self.start(slot, due_ns, true);
+            self.start(slot, arrival);
         }
     }
 
@@ -97,7 +115,7 @@ impl<B: Backend> Worker<B> {
         let needed_ns = (SERVICE_TIMES * self.service_ns).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         while let Some(backlog) = self.backlog()
-            && let Some(due_ns) = backlog.front()
+            && let Some(Arrival { due_ns, .. }) = backlog.front()
             && now_ns.saturating_sub(due_ns) >= patience_ns
         {
             backlog.pop();
@@ -108,9 +126,20 @@ impl<B: Backend> Worker<B> {
 
     /// The arrivals that wait will not be sent.
     pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
-        while let Some(due_ns) = self.backlog().and_then(Backlog::pop) {
-            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Unsent);
+        while let Some(arrival) = self.backlog().and_then(Backlog::pop) {
+            self.recorder
+                .arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
         }
+    }
+
+    /// Lets arrivals find the slot, if it is free for one; it has been since `free_ns`.
+    pub(super) fn freed(&mut self, slot: Slot, free_ns: u64) {
+        if self.is_free(slot)
+            && let Pacing::Open(backlog) = &mut self.pacing
+        {
+            backlog.was_free(free_ns, self.service_ns);
+        }
+        self.offer(slot);
     }
 
     /// Lets arrivals find the slot, if it is free for one.
@@ -146,11 +175,16 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Sends what was due at `due_ns`, or opens it if it is a connection.
-    fn start(&mut self, slot: Slot, due_ns: u64, waited: bool) {
+    fn start(&mut self, slot: Slot, arrival: Arrival) {
         let now_ns = self.backend.now_ns();
         let connection = &mut self.connections[slot.0 as usize];
-        let available_ns = due_ns.max(connection.free_ns);
-        self.recorder.arrival_sent(due_ns, waited);
+        let due_ns = arrival.due_ns;
+        let free_ns = arrival
+            .possible_ns
+            .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
+        let available_ns = due_ns.max(free_ns);
+        connection.free_ns = available_ns;
+        self.recorder.arrival_sent(due_ns, available_ns > due_ns);
         self.recorder
             .lag(due_ns, now_ns.saturating_sub(available_ns));
         if matches!(self.pacing, Pacing::Open(_)) {
@@ -165,12 +199,12 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    fn keep_waiting(&mut self, due_ns: u64, now_ns: u64) {
+    fn keep_waiting(&mut self, arrival: Arrival, now_ns: u64) {
         let window_end_ns = self.window_end_ns;
         let Some(backlog) = self.backlog() else {
             return;
         };
-        if backlog.push(due_ns) {
+        if backlog.push(arrival) {
             let waiting = backlog.waiting() as u64;
             self.recorder.waiting(now_ns, waiting);
             self.grow(now_ns);
@@ -182,7 +216,8 @@ impl<B: Backend> Worker<B> {
                 window_end_ns
             };
             self.progress.failures += 1;
-            self.recorder.arrival_skipped(due_ns, until_ns, Skip::Full);
+            self.recorder
+                .arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
         }
     }
 

@@ -126,6 +126,9 @@ pub(crate) struct Worker<B> {
     /// What an arrival may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
     free: VecDeque<Slot>,
+    /// When the connections taken by the arrivals of one batch would be free again, had each been
+    /// sent when it could have been; earliest first.
+    would_be_free_ns: VecDeque<u64>,
     /// `pipeline` places per connection: its requests under way.
     issues: Vec<Issue>,
     deadlines: Timers<Deadline>,
@@ -188,6 +191,7 @@ impl<B: Backend> Worker<B> {
             connections,
             slots_used: held,
             free: VecDeque::new(),
+            would_be_free_ns: VecDeque::new(),
             issues,
             deadlines: Timers::default(),
             mode: Mode::Setup,

@@ -36,12 +36,12 @@ impl<B: Backend> Worker<B> {
                 if connection.under_way < self.task.pipeline {
                     connection.free_ns = free_ns;
                 }
-                self.offer(slot);
+                self.freed(slot, free_ns);
                 self.serve(now_ns);
             }
             Pacing::Sessions(_) if connection.state != State::Open => {
                 connection.free_ns = free_ns;
-                self.offer(slot);
+                self.freed(slot, free_ns);
                 if self.mode == Mode::Load {
                     self.serve(now_ns);
                 }
@@ -231,7 +231,10 @@ impl<B: Backend> Worker<B> {
         } else {
             self.progress.replies += 1;
             let service_ns = done_ns.saturating_sub(issue.sent_ns);
-            self.service_ns = self.service_ns - self.service_ns / 8 + service_ns / 8;
+            self.service_ns = match self.service_ns {
+                0 => service_ns,
+                mean_ns => mean_ns - mean_ns / 8 + service_ns / 8,
+            };
             self.recorder.reply(issue, done_ns, &answer);
             self.split(index, issue, reception, done_ns, reply.status);
         }
