@@ -33,11 +33,15 @@ use crate::worker::{Finished, NOTICE_NS, Pace, Task, Worker};
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
 pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
-/// Arrivals per second and worker up to which gaps are long enough to be polled through: beyond
-/// it, wake-ups come so often that they are short, and the CPU is better spent on requests.
-const PRECISE_RATE_MAX_PER_S: f64 = 20_000.0;
+/// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
+/// it, a wake-up per request and per reply would cost more than the requests themselves.
+const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
+/// Beyond that rate, how long a sleep lasts at least.
+const GATHER_NS: u64 = 30_000;
 /// How often the watching thread looks around.
 pub(crate) const WATCH_NS: u64 = 10_000_000;
+/// The same while the next edge is known.
+const WATCH_SELDOM_NS: u64 = 50_000_000;
 
 /// Why there is no run.
 #[derive(Debug, Error)]
@@ -224,11 +228,22 @@ impl Prepared {
             think_time_ns: plan.think_time_ns,
             stamps_every: plan.stamps.every(),
             wants_precision: wants_precision(plan),
+            gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
             control: Arc::clone(control),
+        }
+    }
+
+    fn gather_ns(&self) -> u64 {
+        let is_simulated = self.backend == BackendName::Sim;
+        let has_schedule = self.plan.model.schedule().is_some();
+        if has_schedule && !is_simulated && !wants_precision(&self.plan) && !is_slow(&self.plan) {
+            GATHER_NS
+        } else {
+            0
         }
     }
 
@@ -437,14 +452,18 @@ impl Prepared {
 /// Whether waiting is worth a CPU: always when it was asked for, else where planned instants are
 /// to be met and are so far apart that sleeping through the gaps would be the rule.
 fn wants_precision(plan: &Plan) -> bool {
-    let rate_per_s = plan.model.schedule().map(Schedule::rate_max);
     match plan.spin {
         Spin::On => true,
         Spin::Off => false,
-        Spin::Auto => rate_per_s.is_some_and(|rate_per_s| {
-            rate_per_s / f64::from(plan.workers.get()) <= PRECISE_RATE_MAX_PER_S
-        }),
+        Spin::Auto => is_slow(plan),
     }
+}
+
+/// Whether there is a schedule, with long gaps.
+fn is_slow(plan: &Plan) -> bool {
+    plan.model.schedule().is_some_and(|schedule| {
+        schedule.rate_max() / f64::from(plan.workers.get()) <= SLOW_RATE_MAX_PER_S
+    })
 }
 
 fn describe_stage(stage: &Stage) -> StageDescription {
@@ -595,7 +614,14 @@ fn watch(
             ("drain", u64::MAX)
         };
         show(phase, control.progress());
-        threads::sleep(WATCH_NS.min(next_edge_ns.saturating_sub(now_ns)));
+        // A worker that polls on the same CPU is not to be disturbed more often than needed; but
+        // an end that is not known must not be waited for in vain.
+        let pause_ns = if next_edge_ns == u64::MAX {
+            WATCH_NS
+        } else {
+            WATCH_SELDOM_NS
+        };
+        threads::sleep(pause_ns.min(next_edge_ns.saturating_sub(now_ns)));
     }
     watched.or_else(|| cpu_since(before)).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ pub fn precise_timers() {
     let _ = rustix::thread::set_current_timer_slack(Some(slack_ns));
 }
 
-/// Sleeps; for threads that only watch, never for workers.
+/// Sleeps, for threads that only watch; and for workers that gather what comes meanwhile.
 pub fn sleep(ns: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(ns));
 }

@@ -18,6 +18,7 @@ use crate::clock::{self, RealTime};
 use crate::receive_stamps;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
+use crate::threads;
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -49,6 +50,8 @@ pub struct Epoll {
     buffer: Box<[u8]>,
     received: usize,
     received_stamp_ns: Option<u64>,
+    /// How long a wait that sleeps lasts at least.
+    gather_ns: u64,
     hand_overs: HandOvers,
     real_time: RealTime,
 }
@@ -97,6 +100,7 @@ impl Epoll {
             buffer: vec![0; RECEIVE_BYTES].into(),
             received: 0,
             received_stamp_ns: None,
+            gather_ns: 0,
             hand_overs: HandOvers::default(),
             real_time: RealTime::default(),
         })
@@ -365,6 +369,10 @@ impl Backend for Epoll {
         self.close(slot);
     }
 
+    fn set_gathering(&mut self, gather_ns: u64) {
+        self.gather_ns = gather_ns;
+    }
+
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         let must_not_wait = !self.events.is_empty()
             || !self.unfinished.is_empty()
@@ -374,7 +382,11 @@ impl Backend for Epoll {
         } else {
             until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns()))
         };
-        let timeout = timeout_ns.map(timespec);
+        let gather_ns = self.gather_ns.min(timeout_ns.unwrap_or(u64::MAX));
+        if gather_ns > 0 {
+            threads::sleep(gather_ns);
+        }
+        let timeout = timeout_ns.map(|timeout_ns| timespec(timeout_ns - gather_ns));
         self.ready.clear();
         self.ready_next = 0;
         let outcome = epoll::wait(

@@ -143,6 +143,10 @@ pub trait Backend {
         self.close(slot);
     }
 
+    /// Lets a wait that sleeps go on for `gather_ns` although there is an event, so that more of
+    /// them are taken at once. A backend that cannot just does not.
+    fn set_gathering(&mut self, _gather_ns: u64) {}
+
     /// Hands everything asked for to the kernel and waits until there is an event or until
     /// `until_ns` (forever when absent; not at all when it has passed).
     ///

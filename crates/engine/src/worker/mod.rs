@@ -72,6 +72,9 @@ pub(crate) struct Task {
     pub(crate) stamps_every: Option<NonZeroU32>,
     /// Waiting must end on time: polling is wanted, where it is allowed.
     pub(crate) wants_precision: bool,
+    /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
+    /// short as it gets.
+    pub(crate) gather_ns: u64,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_limit_ns: u64,
@@ -155,6 +158,7 @@ impl<B: Backend> Worker<B> {
     pub(crate) fn new(mut backend: B, task: Task, spinner: Spinner) -> Self {
         let payload = backend.add_payload(task.request.payload(task.pipeline));
         backend.set_stamps(task.stamps_every);
+        backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
             Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
             Pace::Open {
@@ -368,9 +372,11 @@ impl<B: Backend> Worker<B> {
             until_ns
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
-                .min(self.next_arrival_ns())
+                .min(self.next_arrival_ns().max(from_ns + self.task.gather_ns))
         };
         self.backend.wait(Some(wake_ns))?;
+        // Before the events: what it sends is then reported as sent in the same turn.
+        self.admit(self.backend.now_ns());
         while let Some(event) = self.backend.next_event() {
             self.handle(event);
         }
@@ -378,7 +384,6 @@ impl<B: Backend> Worker<B> {
         while let Some(deadline) = self.deadlines.pop_due(now_ns) {
             self.fall_due(deadline, now_ns);
         }
-        self.admit(now_ns);
         self.expire(now_ns);
         self.progress.live = u64::from(self.recorder.live());
         self.progress.waiting = self.waiting() as u64;

@@ -522,6 +522,13 @@ impl Backend for Uring {
         self.close(slot);
     }
 
+    fn set_gathering(&mut self, gather_ns: u64) {
+        // Several rings are waited for by poll(2), which has no such thing.
+        if let [ring] = self.rings.as_mut_slice() {
+            ring.set_gathering((gather_ns / 1_000) as u32);
+        }
+    }
+
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         self.release_received();
         if let Some(error) = self.fault.take() {

@@ -28,6 +28,8 @@ static NO_LINGER: libc::linger = libc::linger {
 /// Flags of io_uring_enter(2).
 const ENTER_GETEVENTS: u32 = 1;
 const ENTER_EXT_ARG: u32 = 8;
+/// Completions that end a gathering wait early.
+const GATHERED: u32 = 64;
 /// How often a full queue is handed over before its entry is given up as refused.
 const PUSH_ATTEMPTS: u32 = 8;
 
@@ -44,6 +46,8 @@ pub(super) struct Ring {
     queued: u32,
     /// How often the queue was handed over: tells whether a given submission still waits.
     pub(super) handovers: u32,
+    /// How long a wait lasts at least, microseconds.
+    gather_us: u32,
     /// Submissions that the kernel has taken, wrapping.
     taken: u32,
     /// Stamped sends in the queue, with the value of `taken` from which on they have been taken.
@@ -81,6 +85,7 @@ impl Ring {
             stamped_message,
             queued: 0,
             handovers: 0,
+            gather_us: 0,
             taken: 0,
             stamped_sends: Vec::new(),
             hand_overs: Vec::new(),
@@ -252,7 +257,15 @@ impl Ring {
     /// completion, `timeout` at most.
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Timespec>) -> io::Result<()> {
         self.submit_stamped()?;
-        self.enter(1, timeout, ENTER_GETEVENTS)
+        let want = if self.gather_us > 0 { GATHERED } else { 1 };
+        self.enter(want, timeout, ENTER_GETEVENTS)
+    }
+
+    /// Lets waits go on for `gather_us` from their start although something has completed, where
+    /// the kernel can (6.12).
+    pub(super) fn set_gathering(&mut self, gather_us: u32) {
+        let is_possible = self.ring.params().is_feature_min_timeout();
+        self.gather_us = if is_possible { gather_us } else { 0 };
     }
 
     /// Hands the queue over and lets the kernel do the work that it has put off, without waiting.
@@ -298,7 +311,9 @@ impl Ring {
         let outcome = unsafe {
             match timeout {
                 Some(timeout) => {
-                    let arguments = SubmitArgs::new().timespec(&timeout);
+                    let arguments = SubmitArgs::new()
+                        .timespec(&timeout)
+                        .min_wait_usec(self.gather_us);
                     submitter.enter(self.queued, want, flags | ENTER_EXT_ARG, Some(&arguments))
                 }
                 None => submitter.enter::<libc::sigset_t>(self.queued, want, flags, None),
