@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brunt_load::{LoadModel, Plan, Reuse, Schedule, Spin, Stage, share};
+use brunt_load::{LoadModel, Reuse, Schedule, Spin, Stage, share};
 use brunt_measure::{
     Backend as BackendName, HostUse, Latencies, LoadDescription, ModelDescription, Once, Run,
     RunEdges, ScheduleDescription, StageDescription, Wall, Window,
@@ -132,7 +132,7 @@ impl Prepared {
         let threads_that_poll = if own_server { 2 * workers } else { workers };
         for worker in 0..workers {
             let task = self.task(worker, budget.clone(), control);
-            let spinner = Spinner::new(self.plan.spin, threads_that_poll, cpus);
+            let spinner = Spinner::new(task.spin, threads_that_poll, cpus);
             let start_delay_ns = fault_of(self.plan.faults.start_delay, worker);
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
@@ -227,7 +227,7 @@ impl Prepared {
             request: Arc::clone(&self.request),
             think_time_ns: plan.think_time_ns,
             stamps_every: plan.stamps.every(),
-            wants_precision: wants_precision(plan),
+            spin: self.spin(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
@@ -238,13 +238,31 @@ impl Prepared {
     }
 
     fn gather_ns(&self) -> u64 {
-        let is_simulated = self.backend == BackendName::Sim;
-        let has_schedule = self.plan.model.schedule().is_some();
-        if has_schedule && !is_simulated && !wants_precision(&self.plan) && !is_slow(&self.plan) {
-            GATHER_NS
-        } else {
-            0
+        let is_fast = self.plan.model.schedule().is_some() && !self.is_slow();
+        match self.plan.spin {
+            // Virtual time is not saved by sleeping.
+            _ if self.backend == BackendName::Sim => 0,
+            Spin::Auto | Spin::Off if is_fast => GATHER_NS,
+            Spin::Auto | Spin::Off | Spin::On => 0,
         }
+    }
+
+    /// Whether workers poll: always when it was asked for; by default where planned instants are
+    /// to be met and are so far apart that sleeping through the gaps would be the rule.
+    fn spin(&self) -> Spin {
+        match self.plan.spin {
+            Spin::Auto if !self.is_slow() => Spin::Off,
+            // Polling does not make virtual time pass.
+            _ if self.backend == BackendName::Sim => Spin::Off,
+            spin => spin,
+        }
+    }
+
+    /// Whether there is a schedule, with long gaps.
+    fn is_slow(&self) -> bool {
+        self.plan.model.schedule().is_some_and(|schedule| {
+            schedule.rate_max() / f64::from(self.plan.workers.get()) <= SLOW_RATE_MAX_PER_S
+        })
     }
 
     fn pace(&self, worker: u32) -> Pace {
@@ -447,23 +465,6 @@ impl Prepared {
             },
         }
     }
-}
-
-/// Whether waiting is worth a CPU: always when it was asked for, else where planned instants are
-/// to be met and are so far apart that sleeping through the gaps would be the rule.
-fn wants_precision(plan: &Plan) -> bool {
-    match plan.spin {
-        Spin::On => true,
-        Spin::Off => false,
-        Spin::Auto => is_slow(plan),
-    }
-}
-
-/// Whether there is a schedule, with long gaps.
-fn is_slow(plan: &Plan) -> bool {
-    plan.model.schedule().is_some_and(|schedule| {
-        schedule.rate_max() / f64::from(plan.workers.get()) <= SLOW_RATE_MAX_PER_S
-    })
 }
 
 fn describe_stage(stage: &Stage) -> StageDescription {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Spin, share};
+use brunt_load::{LoadModel, share};
 use brunt_measure::{Backend as BackendName, Run, RunEdges};
 
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
@@ -154,8 +154,7 @@ fn set_up(
         let start_delay_ns = fault_of(plan.faults.start_delay, worker);
         let (sim, handle) = Sim::new(settings, worker, start_delay_ns);
         let task = prepared.task(worker, budget.clone(), control);
-        // Polling does not make virtual time pass.
-        let spinner = Spinner::new(Spin::Off, workers, Cpus::of_process());
+        let spinner = Spinner::new(task.spin, workers, Cpus::of_process());
         let mut ready = Worker::new(sim, task, spinner);
         ready
             .set_up()

@@ -69,6 +69,15 @@ impl Spinner {
         spins
     }
 
+    /// Whether polling is possible now, were it wanted.
+    pub fn may_spin(&self, now_ns: u64) -> bool {
+        match self.policy.state {
+            State::Never => false,
+            State::Always | State::Polling { .. } => true,
+            State::Pausing { until_ns } => now_ns >= until_ns,
+        }
+    }
+
     /// Something came or fell due: from `now_ns` until the next turn's [`Spinner::spins`] the
     /// thread works. May be called any number of times per turn; without a call, the whole turn
     /// was spent polling in vain.

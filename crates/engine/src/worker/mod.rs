@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_load::Arrivals;
+use brunt_load::{Arrivals, Spin};
 use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
 use brunt_proto::http1::Limits;
 
@@ -20,6 +20,7 @@ use crate::backlog::Backlog;
 use crate::budget::Budget;
 use crate::connection::{Connection, State};
 use crate::control::{Control, Progress};
+use crate::expectation::Expectation;
 use crate::failure;
 use crate::gate::Start;
 use crate::request::EncodedRequest;
@@ -31,6 +32,10 @@ pub(crate) const NOTICE_NS: u64 = 50_000_000;
 /// Connection attempts under way at once during set-up, per worker: more would only overflow the
 /// server's accept queue.
 const OPENING_MAX: u32 = 128;
+/// A worker that polls sleeps through gaps of at least this.
+const SLEEP_LEAST_NS: u64 = 150_000;
+/// It is back from such a sleep this long before something is expected: sleeps end late.
+const WAKE_UP_NS: u64 = 100_000;
 /// The kernel's account is read for one connection in this many, and this many in all.
 const SAMPLE_EVERY: usize = 64;
 const SAMPLE_MAX: u32 = 16;
@@ -70,8 +75,8 @@ pub(crate) struct Task {
     pub(crate) think_time_ns: u64,
     /// One connection in this many is stamped by the kernel.
     pub(crate) stamps_every: Option<NonZeroU32>,
-    /// Waiting must end on time: polling is wanted, where it is allowed.
-    pub(crate) wants_precision: bool,
+    /// Whether polling is wanted, where it is allowed.
+    pub(crate) spin: Spin,
     /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
     /// short as it gets.
     pub(crate) gather_ns: u64,
@@ -120,6 +125,7 @@ pub(crate) struct Worker<B> {
     task: Task,
     recorder: Recorder,
     spinner: Spinner,
+    expectation: Expectation,
     limits: Limits,
     payload: PayloadId,
     pacing: Pacing,
@@ -189,6 +195,7 @@ impl<B: Backend> Worker<B> {
         Self {
             recorder,
             spinner,
+            expectation: Expectation::default(),
             limits: Limits::default(),
             payload,
             pacing,
@@ -364,15 +371,17 @@ impl<B: Backend> Worker<B> {
     /// One turn of the loop: hand over, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         let from_ns = self.backend.now_ns();
-        let wanted = self.task.wants_precision && self.mode != Mode::Setup;
-        let wake_ns = if self.spinner.spins(from_ns, wanted) {
+        let quiet_until_ns = self.quiet_until_ns(from_ns);
+        let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
             from_ns
         } else {
             let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
+            let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
             until_ns
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
-                .min(self.next_arrival_ns().max(from_ns + self.task.gather_ns))
+                .min(arrival_ns)
+                .min(quiet_until_ns.max(from_ns + 1))
         };
         self.backend.wait(Some(wake_ns))?;
         // Before the events: what it sends is then reported as sent in the same turn.
@@ -389,6 +398,28 @@ impl<B: Backend> Worker<B> {
         self.progress.waiting = self.waiting() as u64;
         self.task.control.show(self.task.worker, self.progress);
         Ok(())
+    }
+
+    /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
+    /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
+    fn quiet_until_ns(&mut self, now_ns: u64) -> u64 {
+        if self.mode == Mode::Setup || !self.spinner.may_spin(now_ns) {
+            return u64::MAX;
+        }
+        match self.task.spin {
+            Spin::Off => u64::MAX,
+            Spin::On => now_ns,
+            Spin::Auto if self.opening > 0 => now_ns,
+            Spin::Auto => {
+                let reply_ns = self.expectation.quiet_until_ns(now_ns, self.under_way);
+                let expected_ns = reply_ns.min(self.next_arrival_ns());
+                if expected_ns > now_ns + SLEEP_LEAST_NS {
+                    expected_ns - WAKE_UP_NS
+                } else {
+                    now_ns
+                }
+            }
+        }
     }
 
     fn handle(&mut self, event: Event) {

@@ -1,5 +1,6 @@
 //! Requests of a worker: sent, answered, failed.
 
+use brunt_load::Spin;
 use brunt_measure::{Answer, FailureKind, Instants, Issue, Parts};
 use brunt_proto::http1::Reply;
 
@@ -140,6 +141,9 @@ impl<B: Backend> Worker<B> {
         connection.under_way += count;
         self.under_way += u64::from(count);
         self.recorder.sent(issue, count, u64::from(end - start));
+        if self.task.spin == Spin::Auto {
+            self.expectation.sent(issue.sent_ns, count);
+        }
         if was_idle {
             self.arm(slot, issue.due_ns + self.task.timeout_ns);
         }
@@ -231,6 +235,9 @@ impl<B: Backend> Worker<B> {
         } else {
             self.progress.replies += 1;
             let service_ns = done_ns.saturating_sub(issue.sent_ns);
+            if self.task.spin == Spin::Auto {
+                self.expectation.replied(service_ns);
+            }
             self.service_ns = match self.service_ns {
                 0 => service_ns,
                 mean_ns => mean_ns - mean_ns / 8 + service_ns / 8,
