@@ -181,6 +181,8 @@ impl Bucket {
 pub struct Split {
     /// Brunt's own share of each response time.
     pub own: Histogram,
+    /// The rest of each: what it would have been with a brunt that takes no time.
+    pub rest: Histogram,
     /// Filled buckets in order of response time, some 6 % wide; at most 976.
     buckets: Vec<Bucket>,
 }
@@ -189,6 +191,8 @@ impl Split {
     /// Adds the parts of one response.
     pub fn record(&mut self, parts: &Parts) {
         self.own.record(parts.own_ns());
+        self.rest
+            .record(parts.response_ns().saturating_sub(parts.own_ns()));
         let bucket = self.bucket(loglinear::index(parts.response_ns(), BITS) as u32);
         bucket.count += 1;
         bucket.sums.add(parts);
@@ -207,6 +211,7 @@ impl Split {
     /// Adds the responses of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.own.merge(&other.own);
+        self.rest.merge(&other.rest);
         for theirs in &other.buckets {
             let bucket = self.bucket(theirs.index);
             bucket.count = bucket.count.saturating_add(theirs.count);
@@ -272,12 +277,13 @@ impl Split {
 #[derive(Deserialize)]
 struct Stored {
     own: Histogram,
+    rest: Histogram,
     buckets: Vec<Bucket>,
 }
 
 impl<'de> Deserialize<'de> for Split {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { own, buckets } = Stored::deserialize(deserializer)?;
+        let Stored { own, rest, buckets } = Stored::deserialize(deserializer)?;
         let refuse = |words: String| Err(serde::de::Error::custom(words));
         if !buckets.is_sorted_by(|a, b| a.index < b.index) {
             return refuse("the buckets of a split are out of order or given twice".to_owned());
@@ -290,10 +296,14 @@ impl<'de> Deserialize<'de> for Split {
             return refuse(format!("bucket {} of a split is empty", empty.index));
         }
         let held: u128 = buckets.iter().map(|bucket| u128::from(bucket.count)).sum();
-        if held != u128::from(own.count()) {
-            return refuse(format!("a split of {} responses holds {held}", own.count()));
+        if held != u128::from(own.count()) || own.count() != rest.count() {
+            return refuse(format!(
+                "a split of {} own shares and {} rests holds {held} responses",
+                own.count(),
+                rest.count()
+            ));
         }
-        Ok(Self { own, buckets })
+        Ok(Self { own, rest, buckets })
     }
 }
 
@@ -452,7 +462,7 @@ mod tests {
             parts([0, 1, 2, 3_000, 4, 5]),
         ]));
         type Change = fn(&mut serde_json::Value);
-        let cases: [(&str, Change); 6] = [
+        let cases: [(&str, Change); 7] = [
             ("out of order", |stored| {
                 let first = stored["buckets"][0].clone();
                 stored["buckets"][1] = first;
@@ -466,11 +476,14 @@ mod tests {
             ("is empty", |stored| {
                 stored["buckets"][1]["count"] = 0.into()
             }),
-            ("of 2 responses holds 3", |stored| {
+            ("2 rests holds 3 responses", |stored| {
                 stored["buckets"][1]["count"] = 2.into()
             }),
-            ("of 2 responses holds 0", |stored| {
+            ("2 rests holds 0 responses", |stored| {
                 stored["buckets"] = serde_json::json!([])
+            }),
+            ("2 own shares and 0 rests", |stored| {
+                stored["rest"] = serde_json::to_value(Histogram::default()).expect("it serialises");
             }),
         ];
         for (message, change) in cases {

@@ -69,6 +69,8 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
         return Err(ReadError::TooLarge { limit_bytes });
     }
     let refusal = |error: serde_json::Error| match error.classify() {
+        // A number that is cut behind its point or exponent is taken for an invalid one.
+        Category::Syntax if is_at_the_end(&error, &bytes) => ReadError::Truncated(error),
         Category::Eof => ReadError::Truncated(error),
         Category::Syntax => ReadError::NotJson(error),
         Category::Data | Category::Io => ReadError::NotARun,
@@ -90,6 +92,18 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
         Some(_) => {}
     }
     serde_json::from_slice(&bytes).map_err(ReadError::Field)
+}
+
+/// Whether what is wrong is that a number has no end.
+fn is_at_the_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
+    let is_within_number = bytes
+        .last()
+        .is_some_and(|last| matches!(last, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let last_line = bytes.rsplit(|&byte| byte == b'\n').next();
+    let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    is_within_number
+        && error.line() == lines
+        && last_line.is_some_and(|line| error.column() >= line.len())
 }
 
 /// What is looked at before the whole run is.

@@ -306,6 +306,21 @@ const COLUMNS: &[(&str, Cell)] = &[
         figures.stamps_clamped.to_string()
     }),
     ("spun_ns", |_, figures| figures.spun_ns.to_string()),
+    ("rest_p50_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("rest_p90_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p90_ns))
+    }),
+    ("rest_p99_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("rest_p99_9_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p99_9_ns))
+    }),
+    ("rest_max_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.max_ns))
+    }),
 ];
 
 /// Writes the header and the row of `run`.

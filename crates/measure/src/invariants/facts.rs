@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The histograms with their names in words.
-    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 8] {
+    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 9] {
         let [success, error] = self.latencies();
         let latencies = &self.run.latencies;
         [
@@ -84,6 +84,7 @@ impl<'a> Facts<'a> {
             ("time to connect", &latencies.connect),
             ("time to first reply", &latencies.first_reply),
             ("own share", &latencies.split.own),
+            ("response time without it", &latencies.split.rest),
         ]
     }
 

@@ -38,6 +38,12 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
             )
         });
     }
+    if is_exact && whole_ns < u64::MAX.into() {
+        let sum_ns = sum([split.own.sum_ns(), split.rest.sum_ns()]);
+        problems.expect(sum_ns == whole_ns, || {
+            format!("own shares and rests of {sum_ns} ns in all, in the parts {whole_ns} ns")
+        });
+    }
     problems.expect(count <= response.count(), || {
         format!("{count} response times split, of {}", response.count())
     });

@@ -69,6 +69,8 @@ pub struct StoredSummary {
     /// Brunt's own share of the response times in `response`, on connections with kernel stamps;
     /// null without any.
     pub own: Option<Latency>,
+    /// The rest of these response times: without brunt's own share.
+    pub rest: Option<Latency>,
     /// Mean parts of the response times above the 99th percentile, on connections with kernel
     /// stamps; null without enough of them.
     pub above_p99: Option<ResponseParts>,
@@ -243,6 +245,10 @@ impl StoredSummary {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
         };
+        let rest = match run.load.stamps_every {
+            Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
+            None => absent.note("rest", "no kernel stamps were taken"),
+        };
         let above_p99 = match latencies.split.tail(0.99) {
             Some(parts) if tail_is_known(run, 0.99) => Some(ResponseParts::new(&parts)),
             _ => absent.note(
@@ -293,6 +299,7 @@ impl StoredSummary {
             response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
             service,
             own,
+            rest,
             above_p99,
             lag: Latency::new("lag", &latencies.lag, &mut absent),
             connect: Latency::new("connect", &latencies.connect, &mut absent),

@@ -34,12 +34,14 @@ pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
         table.row("service", &latencies.service, note, NO_SUCCESS);
     }
     match run.load.stamps_every {
-        Some(_) => table.row(
-            "brunt's",
-            &latencies.split.own,
-            "its own share",
-            "no successful reply on a connection with kernel stamps",
-        ),
+        Some(_) => {
+            let (split, none) = (
+                &latencies.split,
+                "no successful reply on a connection with kernel stamps",
+            );
+            table.row("brunt's", &split.own, "its own share", none);
+            table.row("the rest", &split.rest, "without it", none);
+        }
         None => table.none(
             "brunt's",
             "its own share needs kernel stamps; none were taken",

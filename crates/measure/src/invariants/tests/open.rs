@@ -322,6 +322,10 @@ fn parts_of_response_times() {
             let own = &run.latencies.split.own;
             run.latencies.split.own = all_at(own, US);
         }),
+        broken("S1", "a rest lost", |run| {
+            let rest = &run.latencies.split.rest;
+            run.latencies.split.rest = all_at(rest, US);
+        }),
         broken("S1", "more split than there are", |run| {
             let split = run.latencies.split.clone();
             (0..9).for_each(|_| run.latencies.split.merge(&split));
