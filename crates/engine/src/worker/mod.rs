@@ -32,8 +32,9 @@ pub(crate) const NOTICE_NS: u64 = 50_000_000;
 /// Connection attempts under way at once during set-up, per worker: more would only overflow the
 /// server's accept queue.
 const OPENING_MAX: u32 = 128;
-/// A worker that polls sleeps through gaps of at least this.
-const SLEEP_LEAST_NS: u64 = 150_000;
+/// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
+/// while, which shorter ones are not worth.
+const SLEEP_LEAST_NS: u64 = 1_000_000;
 /// It is back from such a sleep this long before something is expected: sleeps end late.
 const WAKE_UP_NS: u64 = 100_000;
 /// The kernel's account is read for one connection in this many, and this many in all.
