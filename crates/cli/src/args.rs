@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 0.5, 60/m.\n\
+    after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         Exit codes: 0 done; 2 wrong usage or set-up failed; 3 an invariant is broken, the figures \
         cannot be trusted; 130 interrupted (what was measured is reported)."
 )]

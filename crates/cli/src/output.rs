@@ -58,8 +58,8 @@ impl Destination {
         let is_text = |format: Option<Format>| format == Some(Format::Text);
         if arguments.latency && !is_text(terminal) && !is_text(report.map(|(_, format)| format)) {
             bail!(
-                "--latency adds to a text report, and there is none; --hgrm FILE writes the same to \
-                 a file"
+                "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
+                 to a file"
             );
         }
         let mut destination = Self {

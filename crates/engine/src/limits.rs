@@ -33,8 +33,8 @@ pub enum LimitError {
     /// Not enough file descriptors.
     #[error(
         "{needed} file descriptors are needed and {limit} allowed; raise the limit with \
-         `ulimit -n {needed}`, use fewer connections (-c), or --backend uring, whose connections need \
-         none"
+         `ulimit -n {needed}`, use fewer connections (-c), or --backend uring, whose connections \
+         need none"
     )]
     Descriptors {
         /// Needed at once.

@@ -137,7 +137,7 @@ fn users_think() {
     );
     compare(
         "/",
-        "--connection-rate 20 --requests-per-connection 100 --think-time 100ms -d 350ms --warmup 0s",
+        "--connection-rate 20 --requests-per-connection 99 --think-time 100ms -d 350ms --warmup 0s",
         |report, _| {
             // Seven connections, none of them there for more than 350 ms.
             let sent = all_answered(report).sent;

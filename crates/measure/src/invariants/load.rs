@@ -91,8 +91,9 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also answered is W6's sum; here: not more often than
-/// requests went unanswered, not before its time, and no answer after it.
+/// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also
+/// answered is W6's sum; here: not more often than requests went unanswered, not before its time,
+/// and no answer after it.
 pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let timeout_ns = run.load.timeout_ns;

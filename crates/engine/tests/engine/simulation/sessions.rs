@@ -178,7 +178,7 @@ fn attempts_without_an_answer_time_out_and_free_their_place() {
 #[test]
 fn attempts_without_a_socket_are_counted_however_many_wait() {
     let mut settings = textbook(100 * MS);
-    // Tens of thousands wait for the one connection; when it is done, they fail one after the other.
+    // Tens of thousands wait for the one connection; when it is done, they fail one by one.
     settings.server.faults.no_socket = 0.9999;
     let mut plan = sessions(even_rate(1e6), 1, 1, S);
     plan.stop.duration_ns = Some(300 * MS);
