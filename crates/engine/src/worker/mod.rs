@@ -342,13 +342,16 @@ impl<B: Backend> Worker<B> {
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
         let sends = matches!(self.pacing, Pacing::Open(_));
-        if !sends || self.task.control.is_interrupted() {
-            self.give_up_waiting(now_ns);
-        }
-        while (self.under_way > 0 || self.waiting() > 0)
-            && self.backend.now_ns() < limit_ns
-            && !self.task.control.is_aborted()
-        {
+        loop {
+            if !sends || self.task.control.is_interrupted() {
+                self.give_up_waiting(self.backend.now_ns());
+            }
+            if self.under_way == 0 && self.waiting() == 0
+                || self.backend.now_ns() >= limit_ns
+                || self.task.control.is_aborted()
+            {
+                break;
+            }
             self.turn(limit_ns)?;
         }
         let now_ns = self.backend.now_ns();
