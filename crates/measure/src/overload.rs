@@ -22,8 +22,8 @@ const POINTS_MOST: usize = 240;
 pub struct Overload {
     /// Arrivals per second that it could serve: those completed while something waited.
     pub capacity_per_s: f64,
-    /// By how much the latency grew per second, nanoseconds. Absent when it did not grow: the
-    /// queue was full, or too little was completed.
+    /// By how much the latency grew per second, nanoseconds. Absent when it did not grow to the
+    /// end: the queue was full, what waited too long was given up, or too little was completed.
     pub growth_ns_per_s: Option<f64>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     }
     let capacity_per_s = capacity_per_s(run, summary);
     let growth = match growth_per_s {
-        _ if is_full || capacity_per_s <= 0.0 => None,
+        _ if is_full || arrivals.skipped_late > 0 || capacity_per_s <= 0.0 => None,
         // By Little's law, what waits longer is what has more before it.
         Some(growth_per_s) if !schedule.stages.is_empty() => Some(growth_per_s / capacity_per_s),
         _ => {
@@ -295,7 +295,7 @@ mod tests {
     fn dropped_arrivals_are_overload() {
         type Change = fn(&mut ArrivalCounts);
         // (what happened, overloaded, latency grows)
-        let cases: [(&str, Change, bool, bool); 5] = [
+        let cases: [(&str, Change, bool, bool); 6] = [
             (
                 "one skipped for a full queue",
                 |a| a.skipped_full = 1,
@@ -308,13 +308,14 @@ mod tests {
                 false,
                 false,
             ),
-            ("over 1 %", |a| a.skipped_late = 101, true, true),
+            ("over 1 %", |a| a.skipped_late = 101, true, false),
             (
                 "over 1 % skipped or left",
                 |a| (a.skipped_late, a.unsent) = (50, 51),
                 true,
-                true,
+                false,
             ),
+            ("over 1 % left", |a| a.unsent = 101, true, true),
             (
                 "nothing planned",
                 |a| *a = ArrivalCounts::default(),
