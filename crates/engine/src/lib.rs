@@ -6,6 +6,7 @@ mod budget;
 pub mod clock;
 mod connection;
 mod control;
+mod describe;
 mod expectation;
 mod failure;
 mod gate;

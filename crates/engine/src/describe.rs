@@ -1,0 +1,106 @@
+//! What was asked for, in the words of the stored run.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use brunt_load::{LoadModel, Reuse, Schedule, Stage};
+use brunt_measure::{
+    LoadDescription, ModelDescription, ScheduleDescription, StageDescription, Window,
+};
+
+use crate::backend::Peer;
+use crate::prepare::Prepared;
+
+impl Prepared {
+    /// The load as reports tell it: `load_ns` is its start.
+    pub(crate) fn describe(
+        &self,
+        own_server: bool,
+        load_ns: u64,
+        window: Window,
+    ) -> LoadDescription {
+        let plan = &self.plan;
+        let keepalive = plan.reuse != Reuse::Requests(NonZeroU64::MIN);
+        LoadDescription {
+            target: plan.target.url.clone(),
+            unix_socket: plan
+                .target
+                .unix_socket
+                .as_ref()
+                .map(|path| path.display().to_string()),
+            address: match &self.peer {
+                Peer::Tcp(address) => address.to_string(),
+                Peer::Unix(path) => path.display().to_string(),
+            },
+            protocol: "HTTP/1.1".to_owned(),
+            method: plan.request.method.clone(),
+            request_bytes: self.request.bytes(!keepalive) as u64,
+            model: self.describe_model(load_ns, window),
+            connections: plan.connections.get(),
+            workers: plan.workers.get(),
+            pipeline: plan.pipeline.get(),
+            keepalive,
+            requests_per_connection: match plan.reuse {
+                Reuse::Unlimited => None,
+                Reuse::Requests(count) => Some(count.get()),
+            },
+            think_time_ns: plan.think_time_ns,
+            stamps_every: plan.stamps.every().map(NonZeroU32::get),
+            duration_ns: plan.stop.duration_ns,
+            requests: plan.stop.requests,
+            warmup_ns: plan.warmup_ns,
+            timeout_ns: plan.timeout_ns,
+            connect_timeout_ns: plan.connect_timeout_ns,
+            drain_limit_ns: plan.drain_limit_ns,
+            backend: self.backend,
+            backend_note: self.backend_note.clone(),
+            source_addresses: self
+                .sources
+                .iter()
+                .map(|source| source.ip().to_string())
+                .collect(),
+            oversubscribed: plan.oversubscribe,
+            own_server,
+        }
+    }
+
+    fn describe_model(&self, load_ns: u64, window: Window) -> ModelDescription {
+        let describe = |queue_max: NonZeroU32, typed: &Schedule| {
+            let from_load = typed.clone().after(self.plan.warmup_ns);
+            let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
+            ScheduleDescription {
+                process: typed.process().name().to_owned(),
+                seed: typed.seed(),
+                stages: typed.stages().iter().map(describe_stage).collect(),
+                expected: from_load.expected(from_ns, to_ns),
+                queue_max: queue_max.get(),
+            }
+        };
+        match &self.plan.model {
+            LoadModel::Closed { connect_per_s } => ModelDescription::Closed {
+                connect_per_s: *connect_per_s,
+            },
+            LoadModel::Open {
+                schedule,
+                connections_max,
+                queue_max,
+            } => ModelDescription::Open {
+                schedule: describe(*queue_max, schedule),
+                connections_max: connections_max.get(),
+            },
+            LoadModel::Sessions {
+                schedule,
+                queue_max,
+            } => ModelDescription::Sessions {
+                schedule: describe(*queue_max, schedule),
+            },
+        }
+    }
+}
+
+fn describe_stage(stage: &Stage) -> StageDescription {
+    StageDescription {
+        duration_ns: stage.duration_ns,
+        from_per_s: stage.from_per_s,
+        to_per_s: stage.to_per_s,
+    }
+}
