@@ -174,7 +174,7 @@ impl<B: Backend> Worker<B> {
         None
     }
 
-    /// Sends what was due at `due_ns`, or opens it if it is a connection.
+    /// Sends what has come due, or opens it if it is a connection.
     fn start(&mut self, slot: Slot, arrival: Arrival) {
         let now_ns = self.backend.now_ns();
         let connection = &mut self.connections[slot.0 as usize];

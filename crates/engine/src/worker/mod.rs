@@ -388,8 +388,10 @@ impl<B: Backend> Worker<B> {
                 .min(quiet_until_ns.max(from_ns + 1))
         };
         self.backend.wait(Some(wake_ns))?;
-        // Before the events: what it sends is then reported as sent in the same turn.
-        self.admit(self.backend.now_ns());
+        if self.next_arrival_ns() < u64::MAX {
+            // Before the events: what it sends is then reported as sent in the same turn.
+            self.admit(self.backend.now_ns());
+        }
         while let Some(event) = self.backend.next_event() {
             self.handle(event);
         }
