@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use anyhow::{Context, Result, bail};
 use brunt_load::{
     ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
-    Stamps, Stop, Target,
+    Stamps, Stop, Target, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, Fault, LoadArguments, SpinName, StampsName};
@@ -100,6 +100,10 @@ impl Load {
                 SpinName::Off => Spin::Off,
             },
             oversubscribe: arguments.oversubscribe,
+            watch: Watch::Auto,
+            server_counter: None,
+            link_bits_per_s: None,
+            experiment: None,
             faults: faults(&arguments.fault),
         }
     }

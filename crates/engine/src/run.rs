@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brunt_load::{LoadModel, Reuse, Schedule, Spin, share};
 use brunt_measure::{
-    Backend as BackendName, HostUse, Latencies, Once, Run, RunEdges, Wall, Window,
+    Backend as BackendName, Evidence, HostUse, Latencies, Once, Run, RunEdges, Wall, Window,
 };
 use thiserror::Error;
 
@@ -182,6 +182,7 @@ impl Prepared {
             ended,
             unsent,
             watched,
+            evidence: Evidence::default(),
         }))
     }
 
@@ -377,6 +378,9 @@ impl Prepared {
             limits: self.limits,
             latencies,
             workers,
+            evidence: conclusion.evidence,
+            diagnosis: None,
+            calibration: None,
             findings: Vec::new(),
         };
         run.findings = brunt_measure::check(&run);
@@ -396,6 +400,7 @@ pub(crate) struct Conclusion<'a> {
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,
     pub(crate) watched: Watched,
+    pub(crate) evidence: Evidence,
 }
 
 /// When a run by count was over, if all workers left before the end of the window: with the last

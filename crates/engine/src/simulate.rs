@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, share};
-use brunt_measure::{Backend as BackendName, Run, RunEdges};
+use brunt_measure::{Backend as BackendName, Evidence, Run, RunEdges};
 
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
 use crate::budget::Budget;
@@ -119,6 +119,7 @@ fn simulate_under(
         ended,
         unsent,
         watched: Watched::default(),
+        evidence: Evidence::default(),
     });
     Ok((run, counts))
 }

@@ -2,12 +2,17 @@
 //! shared out over workers. Pure: no clock, no socket, no thread.
 
 mod arrivals;
+mod experiment;
 mod plan;
 mod share;
 mod target;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
-pub use plan::{BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop};
+pub use experiment::{Experiment, Level};
+pub use plan::{
+    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, ServerCounter, Spin, Stamps, Stop,
+    Watch,
+};
 pub use share::share;
 pub use target::{Target, TargetError};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{Schedule, Target};
+use crate::{Experiment, Schedule, Target};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,6 +131,34 @@ pub struct Faults {
     pub start_delay: Option<(u32, u64)>,
     /// Worker, and how far its window is moved against the others', nanoseconds.
     pub window_shift: Option<(u32, u64)>,
+    /// Worker, and the work added to each of its requests, nanoseconds.
+    pub busy: Option<(u32, u64)>,
+}
+
+/// What of the server is watched during the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// The processes behind the listening socket, where the target is on this machine.
+    #[default]
+    Auto,
+    /// Nothing.
+    Off,
+    /// This process and its descendants.
+    Process(u32),
+    /// All processes of this name, and their descendants.
+    Named(String),
+    /// Metrics of a Prometheus exporter (of a process or of a machine).
+    Exporter(Target),
+}
+
+/// Where the server's own count of requests is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerCounter {
+    /// What is fetched.
+    pub target: Target,
+    /// What is read in it: a path in JSON, such as `requests.total`, or the name of a Prometheus
+    /// metric. Absent: found by what it looks like.
+    pub path: Option<String>,
 }
 
 /// A run over HTTP/1.1.
@@ -174,6 +202,14 @@ pub struct Plan {
     pub spin: Spin,
     /// Allows more workers than usable CPUs.
     pub oversubscribe: bool,
+    /// What of the server is watched.
+    pub watch: Watch,
+    /// The server's own count of requests, to be compared with brunt's.
+    pub server_counter: Option<ServerCounter>,
+    /// Speed of the link to the server, bits per second; absent: what the driver says.
+    pub link_bits_per_s: Option<u64>,
+    /// Settings that change over the window.
+    pub experiment: Option<Experiment>,
     /// Disturbances of brunt itself.
     pub faults: Faults,
 }

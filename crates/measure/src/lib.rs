@@ -5,6 +5,9 @@
 //! the run (its origin is the start of the process), so a field such as `start_ns` is an instant
 //! and `duration_ns` a length.
 
+mod calibration;
+mod diagnosis;
+mod evidence;
 mod failure;
 mod histogram;
 mod intervals;
@@ -20,10 +23,18 @@ mod run;
 mod series;
 mod split;
 mod status;
+mod steadiness;
 mod summary;
 mod tally;
 mod trend;
+mod verdict;
 
+pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
+pub use diagnosis::{Diagnosis, DiagnosisPart};
+pub use evidence::{
+    Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
+    ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,
+};
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};
@@ -33,7 +44,7 @@ pub use once::Once;
 pub use overload::Overload;
 pub use quantile::{Interval, Quantile, samples_needed};
 pub use record::{
-    ArrivalCounts, KernelSample, LiveConnections, Population, WorkerEdges, WorkerRecord,
+    ArrivalCounts, KernelSample, LiveConnections, Population, ThreadUse, WorkerEdges, WorkerRecord,
 };
 pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
 pub use run::{
@@ -43,5 +54,7 @@ pub use run::{
 pub use series::{Series, SeriesPoint};
 pub use split::{Instants, MeanParts, Parts, Split};
 pub use status::StatusCounts;
+pub use steadiness::{RateInterval, Steadiness};
 pub use summary::{Figure, Summary};
 pub use tally::{Phase, PhaseTallies, Tally};
+pub use verdict::{Grade, Judgement, Side, Signal, Verdict};

@@ -107,6 +107,49 @@ pub struct KernelSample {
     pub own_bytes_received: u64,
     /// Smallest `tcpi_min_rtt` seen, nanoseconds. Absent where the kernel gave none.
     pub min_rtt_ns: Option<u64>,
+    /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
+    pub segments_sent: u64,
+    /// Of these, sent again (`tcpi_total_retrans`).
+    pub segments_retransmitted: u64,
+    /// Segments with payload received (`tcpi_data_segs_in`).
+    pub segments_received: u64,
+    /// Segments received out of order (`tcpi_rcv_ooopack`).
+    pub segments_out_of_order: u64,
+    /// Time with something to send or unacknowledged (`tcpi_busy_time`), nanoseconds.
+    pub busy_ns: u64,
+    /// Of that, held up by the peer's receive window (`tcpi_rwnd_limited`), nanoseconds.
+    pub receive_window_limited_ns: u64,
+    /// Of that, held up by the size of the send buffer (`tcpi_sndbuf_limited`), nanoseconds.
+    pub send_buffer_limited_ns: u64,
+    /// Largest round trip as the receiver of bulk data sees it (`tcpi_rcv_rtt`), nanoseconds.
+    /// Absent where the kernel gave none.
+    pub receive_rtt_ns_max: Option<u64>,
+}
+
+/// The thread of a worker over the window as the kernel accounts for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadUse {
+    /// Between the two readings, nanoseconds.
+    pub interval_ns: u64,
+    /// CPU in user space, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Of the CPU time, polling without result, nanoseconds.
+    pub spun_ns: u64,
+    /// Ready to run, and no CPU was free, nanoseconds; absent where the kernel does not say.
+    pub run_queue_wait_ns: Option<u64>,
+    /// Times that its CPU was given to another thread though it wanted to go on.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUse {
+    /// CPU time that was work: without polling in vain, nanoseconds.
+    pub fn worked_ns(&self) -> u64 {
+        let cpu_ns = self.cpu_user_ns.saturating_add(self.cpu_system_ns);
+        cpu_ns.saturating_sub(self.spun_ns)
+    }
 }
 
 impl KernelSample {
@@ -120,6 +163,27 @@ impl KernelSample {
             .own_bytes_received
             .saturating_add(other.own_bytes_received);
         self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
+        for (own, others) in [
+            (&mut self.segments_sent, other.segments_sent),
+            (
+                &mut self.segments_retransmitted,
+                other.segments_retransmitted,
+            ),
+            (&mut self.segments_received, other.segments_received),
+            (&mut self.segments_out_of_order, other.segments_out_of_order),
+            (&mut self.busy_ns, other.busy_ns),
+            (
+                &mut self.receive_window_limited_ns,
+                other.receive_window_limited_ns,
+            ),
+            (
+                &mut self.send_buffer_limited_ns,
+                other.send_buffer_limited_ns,
+            ),
+        ] {
+            *own = own.saturating_add(others);
+        }
+        self.receive_rtt_ns_max = self.receive_rtt_ns_max.max(other.receive_rtt_ns_max);
     }
 }
 
@@ -158,6 +222,8 @@ pub struct WorkerRecord {
     pub reply_bytes_min: Option<u64>,
     /// The kernel's view of a sample of its connections.
     pub kernel: KernelSample,
+    /// Its thread over the window; absent in simulation, and where it did not see both edges.
+    pub thread: Option<ThreadUse>,
     /// CPU of its thread in user space, nanoseconds, whole life.
     pub cpu_user_ns: u64,
     /// CPU of its thread in the kernel, nanoseconds, whole life.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Latencies, Once, WorkerRecord};
+use crate::{Calibration, Diagnosis, Evidence, Finding, Latencies, Once, WorkerRecord};
 
 /// The kernel interface under a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,6 +258,13 @@ pub struct Run {
     pub latencies: Latencies,
     /// What each worker reported.
     pub workers: Vec<WorkerRecord>,
+    /// What was read of machine, network and server over the window.
+    pub evidence: Evidence,
+    /// The experiment of `--diagnose`, made after the run; null without one.
+    pub diagnosis: Option<Diagnosis>,
+    /// What `brunt calibrate` found on this machine; null when it was never run there with this
+    /// version.
+    pub calibration: Option<Calibration>,
     /// The invariants, as found by [`crate::check`].
     pub findings: Vec<Finding>,
 }

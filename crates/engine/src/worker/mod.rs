@@ -474,6 +474,7 @@ impl<B: Backend> Worker<B> {
                 kernel_bytes_received: info.bytes_received,
                 own_bytes_received: connection.received_bytes + info.bytes_unread,
                 min_rtt_ns: info.min_rtt_ns,
+                ..KernelSample::default()
             });
         }
         self.recorder.record().kernel = sample;

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
 use brunt_load::{
-    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop, Target,
+    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop, Target, Watch,
 };
 use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
@@ -55,6 +55,10 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
         stamps: Stamps::Sampled,
         spin: Spin::Auto,
         oversubscribe: true,
+        watch: Watch::Off,
+        server_counter: None,
+        link_bits_per_s: None,
+        experiment: None,
         faults: Faults::default(),
     }
 }

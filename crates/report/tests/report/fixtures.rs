@@ -3,9 +3,9 @@
 mod planned;
 
 use brunt_measure::{
-    Answer, Backend, FailureKind, Finding, HostUse, Instants, Issue, KernelSample, Latencies,
-    LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Recorder, Recording, Run,
-    RunEdges, Standing, Wall, Window,
+    Answer, Backend, Evidence, FailureKind, Finding, HostUse, Instants, Issue, KernelSample,
+    Latencies, LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Recorder, Recording,
+    Run, RunEdges, Standing, Wall, Window,
 };
 
 pub(crate) use planned::{growing, open, overloaded, sessions};
@@ -254,6 +254,7 @@ fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
         kernel_bytes_received: 33_800,
         own_bytes_received: 33_800,
         min_rtt_ns: Some(21_000),
+        ..KernelSample::default()
     };
     recorder
 }
@@ -382,6 +383,9 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         },
         latencies,
         workers,
+        evidence: Evidence::default(),
+        diagnosis: None,
+        calibration: None,
         findings: Vec::new(),
     }
 }

@@ -1,0 +1,312 @@
+//! What was read of the client's machine, the network and the server while the window lasted: the
+//! evidence behind the verdict.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Readings of the whole window. Counters are changes from the first reading to the last one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Evidence {
+    /// From the first reading to the last one, nanoseconds: the window, as nearly as a thread can
+    /// be woken. 0: nothing was read.
+    pub interval_ns: u64,
+    /// The machine that brunt ran on.
+    pub host: HostEvidence,
+    /// The way to the server; absent in simulation.
+    pub network: Option<NetworkEvidence>,
+    /// The server, where it was watched.
+    pub server: Option<ServerEvidence>,
+    /// The server's own count of requests, where `--verify-url` names it.
+    pub server_count: Option<ServerCount>,
+    /// What reading all this cost.
+    pub observer: Observer,
+    /// What could not be read, and why; by the field's name, such as `host.pressure_ns`.
+    pub missing: BTreeMap<String, String>,
+}
+
+/// What reading cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Observer {
+    /// CPU of the reading thread over the window, nanoseconds.
+    pub cpu_ns: u64,
+    /// Readings made.
+    pub readings: u64,
+    /// Time between two readings aimed at, nanoseconds: 100 ms, or more where a reading is costly.
+    pub pause_ns: u64,
+}
+
+/// The client's machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostEvidence {
+    /// How each online CPU spent its time. Resolution is the kernel's, 10 ms.
+    pub cpus: Vec<CpuTimes>,
+    /// The CPUs that brunt's threads may run on.
+    pub client_cpus: Vec<u32>,
+    /// Time in which some task was ready to run and had no CPU (PSI `some`), nanoseconds: of
+    /// brunt's cgroup where that can be read, else of the machine.
+    pub pressure_ns: Option<u64>,
+    /// How brunt's cgroup, or one above it, was held back by its CPU quota; absent without one.
+    pub throttling: Option<Throttling>,
+    /// Over time, oldest first: at most 1,200 readings.
+    pub series: Vec<HostPoint>,
+}
+
+/// How one CPU spent the window, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuTimes {
+    /// Its number.
+    pub cpu: u32,
+    /// Running anything, interrupts included; without steal.
+    pub busy_ns: u64,
+    /// Of that, in soft interrupts, where the kernel does much of the network's work.
+    pub softirq_ns: u64,
+    /// Ready to run, but the hypervisor ran something else.
+    pub steal_ns: u64,
+    /// Idle, or waiting for a disk.
+    pub idle_ns: u64,
+}
+
+/// How a CPU quota held the process back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Throttling {
+    /// Periods of the quota.
+    pub periods: u64,
+    /// Of these, the ones in which the quota was used up.
+    pub throttled_periods: u64,
+    /// Time for which the cgroup's tasks were held back, nanoseconds.
+    pub throttled_ns: u64,
+}
+
+/// The machine at one instant; sums since the first reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostPoint {
+    /// Time since the first reading, nanoseconds.
+    pub at_ns: u64,
+    /// Busy time of all CPUs, nanoseconds.
+    pub busy_ns: u64,
+    /// Steal of all CPUs, nanoseconds.
+    pub steal_ns: u64,
+    /// PSI `some`, nanoseconds; 0 where it cannot be read.
+    pub pressure_ns: u64,
+    /// CPU of the brunt process, nanoseconds.
+    pub client_cpu_ns: u64,
+}
+
+/// The way to the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NetworkEvidence {
+    /// What the connections go through.
+    pub route: Route,
+    /// TCP counters of this network namespace: of all its sockets, on loopback the server's too.
+    pub tcp: Option<TcpCounters>,
+    /// The table of tracked connections at the end, where connections are tracked.
+    pub conntrack: Option<Conntrack>,
+    /// TCP sockets in TIME_WAIT at the end.
+    pub time_wait: Option<u64>,
+}
+
+/// What the connections to the server go through on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Route {
+    /// A Unix socket.
+    UnixSocket,
+    /// The loopback interface: client and server share a machine and its network namespace.
+    Loopback,
+    /// A network interface.
+    Interface {
+        /// Its name, such as `eth0`.
+        name: String,
+        /// Speed of its link in either direction, bits per second: from `--link-speed`, else what
+        /// the driver says. Absent where neither does.
+        link_bits_per_s: Option<u64>,
+        /// Whether `--link-speed` gave the speed.
+        was_given: bool,
+        /// Bytes received over it, with headers.
+        received_bytes: u64,
+        /// Bytes sent over it, with headers.
+        sent_bytes: u64,
+        /// Packets that it dropped, in either direction.
+        dropped_packets: u64,
+    },
+    /// It could not be found out.
+    Unknown,
+}
+
+/// TCP counters of a network namespace (`/proc/net/snmp`, `/proc/net/netstat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpCounters {
+    /// Segments received.
+    pub segments_received: u64,
+    /// Segments sent, without those sent again.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub segments_retransmitted: u64,
+    /// Segments that came out of order and were queued (TCPOFOQueue).
+    pub segments_out_of_order: u64,
+    /// Connection requests sent again (TCPSynRetrans).
+    pub syn_retransmits: u64,
+    /// Windows of size zero that were advertised: a reader did not keep up (TCPToZeroWindowAdv).
+    pub zero_windows_advertised: u64,
+    /// Segments thrown away for want of receive memory (PruneCalled, RcvPruned, TCPRcvQDrop,
+    /// TCPBacklogDrop).
+    pub receive_prunes: u64,
+    /// Connections that found a listening socket's accept queue full (ListenOverflows).
+    pub listen_overflows: u64,
+    /// Connection requests that a listening socket dropped, for that or another reason
+    /// (ListenDrops).
+    pub listen_drops: u64,
+}
+
+/// The table of tracked connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Conntrack {
+    /// Entries in it.
+    pub entries: u64,
+    /// Most that it holds.
+    pub entries_max: u64,
+    /// Packets dropped over the window because it was full.
+    pub dropped_packets: u64,
+}
+
+/// The server, as watched from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerEvidence {
+    /// What was watched.
+    pub scope: ServerScope,
+    /// Its name, such as `nginx`.
+    pub name: String,
+    /// From the first reading of it to the last one, nanoseconds.
+    pub interval_ns: u64,
+    /// CPU in user space, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// CPUs that it may use, by its affinity and its cgroup's quota; absent where unknown.
+    pub cpus: Option<f64>,
+    /// The CPUs of this machine that it may run on; empty when it runs on another.
+    pub cpu_list: Vec<u32>,
+    /// Time for which its threads were ready and had no CPU, nanoseconds; absent where unknown.
+    pub run_queue_wait_ns: Option<u64>,
+    /// How its cgroup was held back by its CPU quota; absent without one.
+    pub throttling: Option<Throttling>,
+    /// The threads that did its work.
+    pub threads: Option<ServerThreads>,
+    /// Part of one CPU (or of several, beyond 1) that it used before the load began, with its
+    /// connections open and nothing to do: a server that polls is busy with nothing. Absent where
+    /// unknown.
+    pub idle_cpus_used: Option<f64>,
+    /// Most resident memory, bytes; absent where unknown.
+    pub resident_bytes_max: Option<u64>,
+    /// Most open file descriptors; absent where unknown.
+    pub descriptors_max: Option<u64>,
+    /// Over time, oldest first: once per second, at most 1,200 readings.
+    pub series: Vec<ServerPoint>,
+}
+
+/// What of the server was watched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ServerScope {
+    /// Processes on this machine.
+    Processes {
+        /// Their process ids, the listening one first.
+        pids: Vec<u32>,
+        /// How they were found, in words.
+        found_by: String,
+    },
+    /// The reference server inside the brunt process.
+    OwnThreads,
+    /// A process, by an exporter's metrics.
+    ExporterProcess {
+        /// The exporter's URL.
+        url: String,
+    },
+    /// A whole machine, by an exporter's metrics.
+    ExporterHost {
+        /// The exporter's URL.
+        url: String,
+    },
+}
+
+/// The threads of the server's processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerThreads {
+    /// Threads at the end.
+    pub count: u32,
+    /// Of these, busy for at least 5 % of the interval.
+    pub active: u32,
+    /// Of these, busy or waiting for a CPU for at least 90 % of the interval.
+    pub saturated: u32,
+    /// CPU of the busiest, nanoseconds.
+    pub busiest_cpu_ns: u64,
+}
+
+/// The server at one instant; CPU times are sums since the first reading of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerPoint {
+    /// Time since the first reading, nanoseconds.
+    pub at_ns: u64,
+    /// CPU in user space, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Threads.
+    pub threads: Option<u32>,
+    /// Resident memory, bytes.
+    pub resident_bytes: Option<u64>,
+    /// Open file descriptors.
+    pub descriptors: Option<u64>,
+}
+
+/// The server's own count of requests before the run and after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerCount {
+    /// Where it was read.
+    pub url: String,
+    /// What was read there, such as `requests` or the name of a metric.
+    pub path: String,
+    /// Before the first connection was opened.
+    pub before: u64,
+    /// After drain.
+    pub after: u64,
+    /// Most of the difference that may be the reading itself.
+    pub own_reads: u64,
+}
+
+impl CpuTimes {
+    /// All of its time, nanoseconds.
+    pub fn total_ns(&self) -> u64 {
+        [self.busy_ns, self.steal_ns, self.idle_ns]
+            .iter()
+            .fold(0, |sum, &ns| sum.saturating_add(ns))
+    }
+}
+
+impl ServerEvidence {
+    /// CPU in user space and in the kernel, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.cpu_user_ns.saturating_add(self.cpu_system_ns)
+    }
+
+    /// CPUs used on average over its interval; absent when that has no length.
+    pub fn cpus_used(&self) -> Option<f64> {
+        (self.interval_ns > 0).then(|| self.cpu_ns() as f64 / self.interval_ns as f64)
+    }
+}

@@ -1,0 +1,105 @@
+//! The verdict: what limited a run, with the evidence and what to try next.
+
+use serde::Serialize;
+
+use crate::Run;
+
+/// What limited a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// An invariant is broken: there are no figures.
+    Invalid,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// Brunt or its machine: the throughput is a lower bound of the server's.
+    ClientLimited,
+    /// The way between.
+    NetworkLimited,
+    /// The rate that was asked for, or a limiter of the server.
+    RateLimited,
+    /// The server: the figures describe it.
+    ServerLimited,
+    /// The number of connections: more of them would give more.
+    ConcurrencyLimited,
+    /// Client and server competed for the same CPUs: the figures describe the pair.
+    SharedHost,
+}
+
+/// How a signal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Nothing in it points anywhere.
+    Healthy,
+    /// Worth a look; two of them on one side decide as one failure does.
+    Warn,
+    /// It alone names the side that limits.
+    Fail,
+    /// It could not be read, or says nothing about this run.
+    Unknown,
+}
+
+/// The side that a signal accuses when it is not healthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Brunt, or the machine that it runs on.
+    Client,
+    /// The way between.
+    Network,
+    /// The server.
+    Server,
+    /// The load that was asked for, or a limiter of the server.
+    Rate,
+    /// The number of connections.
+    Concurrency,
+    /// Nobody: it makes any figure doubtful.
+    Doubt,
+}
+
+/// One row of evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Signal {
+    /// Its name in data, such as `worker_idle`.
+    pub id: &'static str,
+    /// How it stands.
+    pub grade: Grade,
+    /// Whom it accuses when it is not healthy.
+    pub side: Side,
+    /// What was found, in words with figures: `workers idle 41 %`.
+    pub detail: String,
+}
+
+/// The verdict on a run and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Judgement {
+    /// What limited the run.
+    pub verdict: Verdict,
+    /// Why, in one line of words.
+    pub because: String,
+    /// Names of the signals that decided, the strongest first.
+    pub decisive: Vec<&'static str>,
+    /// What to change or to try next; may be empty.
+    pub advice: Vec<String>,
+    /// All signals.
+    pub signals: Vec<Signal>,
+}
+
+impl Run {
+    /// What limited this run. Pure: the same run gives the same verdict.
+    pub fn judge(&self) -> Judgement {
+        Judgement {
+            verdict: Verdict::Inconclusive,
+            because: String::new(),
+            decisive: Vec::new(),
+            advice: Vec::new(),
+            signals: Vec::new(),
+        }
+    }
+}
