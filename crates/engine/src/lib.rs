@@ -20,6 +20,7 @@ mod simulate;
 pub mod socket;
 mod spin;
 pub mod tcp_info;
+mod thread_meter;
 pub mod threads;
 pub mod timers;
 mod worker;

@@ -23,8 +23,9 @@ use crate::host::{self, CpuUse, Cpus};
 use crate::prepare::Prepared;
 use crate::simulate;
 use crate::spin::Spinner;
+use crate::thread_meter::ThreadMeter;
 use crate::threads;
-use crate::worker::{Finished, NOTICE_NS, Pace, Task, Worker};
+use crate::worker::{Finished, NOTICE_NS, Pace, Task, Trial, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
@@ -212,6 +213,7 @@ impl Prepared {
     ) -> Task {
         let plan = &self.plan;
         let workers = plan.workers.get();
+        let busy_ns = fault_of(plan.faults.busy, worker);
         Task {
             worker,
             peer: self.peer.clone(),
@@ -232,6 +234,12 @@ impl Prepared {
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
+            busy_ns,
+            trial: plan
+                .experiment
+                .as_ref()
+                .map(|experiment| Trial::new(experiment, busy_ns, worker, workers))
+                .unwrap_or_default(),
             control: Arc::clone(control),
         }
     }
@@ -484,10 +492,11 @@ fn work<B: Backend>(
     // Whatever happened, the others must not wait for this one.
     let start = gate.ready_and_wait();
     outcome?;
-    let worker = worker?;
+    let mut worker = worker?;
     let Some(mut start) = start else {
         return Ok(None);
     };
+    worker.meter(ThreadMeter::of_thread());
     start.window = shifted(start.window, window_shift_ns);
     let finished = worker.run(start)?;
     Ok(Some(Ended {

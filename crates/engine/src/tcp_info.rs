@@ -12,11 +12,37 @@ pub struct TcpInfo {
     pub bytes_unread: u64,
     /// Smallest round trip seen (`tcpi_min_rtt`), nanoseconds; absent before the first.
     pub min_rtt_ns: Option<u64>,
+    /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
+    pub segments_sent: u64,
+    /// Segments sent again (`tcpi_total_retrans`).
+    pub segments_retransmitted: u64,
+    /// Segments with payload received (`tcpi_data_segs_in`).
+    pub segments_received: u64,
+    /// Segments received out of order (`tcpi_rcv_ooopack`); 0 before Linux 5.4.
+    pub segments_out_of_order: u64,
+    /// Time with something to send or unacknowledged (`tcpi_busy_time`), nanoseconds; 0 before
+    /// Linux 4.10, as the two that follow.
+    pub busy_ns: u64,
+    /// Of that, held up by the peer's receive window (`tcpi_rwnd_limited`), nanoseconds.
+    pub receive_window_limited_ns: u64,
+    /// Of that, held up by the size of the send buffer (`tcpi_sndbuf_limited`), nanoseconds.
+    pub send_buffer_limited_ns: u64,
+    /// Round trip as the receiver of bulk data sees it (`tcpi_rcv_rtt`), nanoseconds; absent
+    /// before any was seen.
+    pub receive_rtt_ns: Option<u64>,
 }
 
 /// Offsets into `struct tcp_info`. The kernel only ever appends to it.
-const MIN_RTT_OFFSET: usize = 148;
+const RECEIVE_RTT_OFFSET: usize = 92;
+const TOTAL_RETRANS_OFFSET: usize = 100;
 const BYTES_RECEIVED_OFFSET: usize = 128;
+const MIN_RTT_OFFSET: usize = 148;
+const DATA_SEGMENTS_IN_OFFSET: usize = 152;
+const DATA_SEGMENTS_OUT_OFFSET: usize = 156;
+const BUSY_TIME_OFFSET: usize = 168;
+const RWND_LIMITED_OFFSET: usize = 176;
+const SNDBUF_LIMITED_OFFSET: usize = 184;
+const OUT_OF_ORDER_OFFSET: usize = 224;
 /// How often a reading is repeated while bytes come in.
 const READ_ATTEMPTS: u32 = 3;
 
@@ -65,14 +91,65 @@ fn read_kernel(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
             "TCP_INFO is too short",
         ));
     }
-    let mut wide = [0; 8];
-    wide.copy_from_slice(&bytes[BYTES_RECEIVED_OFFSET..BYTES_RECEIVED_OFFSET + 8]);
-    let mut narrow = [0; 4];
-    narrow.copy_from_slice(&bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4]);
-    let min_rtt_us = u32::from_ne_bytes(narrow);
-    Ok(TcpInfo {
-        bytes_received: u64::from_ne_bytes(wide),
+    Ok(parse(&bytes[..length as usize]))
+}
+
+/// Takes the fields out of what the kernel wrote. What an older kernel does not have is 0.
+fn parse(bytes: &[u8]) -> TcpInfo {
+    let wide = |offset: usize| {
+        let field = bytes.get(offset..).and_then(|rest| rest.first_chunk());
+        field.map_or(0, |field| u64::from_ne_bytes(*field))
+    };
+    let narrow = |offset: usize| {
+        let field = bytes.get(offset..).and_then(|rest| rest.first_chunk());
+        field.map_or(0, |field| u32::from_ne_bytes(*field))
+    };
+    let ns_of = |us: u64| us.saturating_mul(1_000);
+    let (min_rtt_us, receive_rtt_us) = (narrow(MIN_RTT_OFFSET), narrow(RECEIVE_RTT_OFFSET));
+    TcpInfo {
+        bytes_received: wide(BYTES_RECEIVED_OFFSET),
         bytes_unread: 0,
-        min_rtt_ns: (min_rtt_us != u32::MAX).then(|| u64::from(min_rtt_us) * 1_000),
-    })
+        min_rtt_ns: (min_rtt_us != u32::MAX).then(|| ns_of(min_rtt_us.into())),
+        segments_sent: narrow(DATA_SEGMENTS_OUT_OFFSET).into(),
+        segments_retransmitted: narrow(TOTAL_RETRANS_OFFSET).into(),
+        segments_received: narrow(DATA_SEGMENTS_IN_OFFSET).into(),
+        segments_out_of_order: narrow(OUT_OF_ORDER_OFFSET).into(),
+        busy_ns: ns_of(wide(BUSY_TIME_OFFSET)),
+        receive_window_limited_ns: ns_of(wide(RWND_LIMITED_OFFSET)),
+        send_buffer_limited_ns: ns_of(wide(SNDBUF_LIMITED_OFFSET)),
+        receive_rtt_ns: (receive_rtt_us != 0).then(|| ns_of(receive_rtt_us.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_taken_from_their_places() {
+        let mut bytes = [0_u8; 256];
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = (place % 7) as u8;
+        }
+        bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4].copy_from_slice(&21_u32.to_ne_bytes());
+        bytes[BUSY_TIME_OFFSET..BUSY_TIME_OFFSET + 8].copy_from_slice(&9_u64.to_ne_bytes());
+        let info = parse(&bytes);
+        assert_eq!(info.min_rtt_ns, Some(21_000));
+        assert_eq!(info.busy_ns, 9_000);
+        assert_eq!(
+            info.segments_out_of_order,
+            u64::from(u32::from_ne_bytes([0, 1, 2, 3]))
+        );
+        bytes[RECEIVE_RTT_OFFSET..RECEIVE_RTT_OFFSET + 4].fill(0);
+        bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4].fill(0xff);
+        let info = parse(&bytes);
+        assert_eq!((info.min_rtt_ns, info.receive_rtt_ns), (None, None));
+    }
+
+    #[test]
+    fn a_short_account_of_an_older_kernel_has_less() {
+        let info = parse(&[1; MIN_RTT_OFFSET + 4]);
+        assert_ne!(info.bytes_received, 0);
+        assert_eq!((info.segments_sent, info.busy_ns), (0, 0));
+    }
 }

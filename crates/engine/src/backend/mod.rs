@@ -109,6 +109,14 @@ pub trait Backend {
     /// Nanoseconds on the run's one monotonic clock (virtual in simulation).
     fn now_ns(&self) -> u64;
 
+    /// Spends CPU time on nothing.
+    fn work(&mut self, ns: u64) {
+        let until_ns = self.now_ns().saturating_add(ns);
+        while self.now_ns() < until_ns {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Hands over bytes that later `send`s refer to.
     fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId;
 

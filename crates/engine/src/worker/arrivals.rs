@@ -17,15 +17,21 @@ impl<B: Backend> Worker<B> {
         if let Some(backlog) = self.backlog() {
             backlog.start(load_ns);
         }
+        self.allow(self.connections.len() as u32);
+    }
+
+    /// Lets the first `slots` connections be used, and no others.
+    pub(super) fn allow(&mut self, slots: u32) {
+        self.slots_allowed = slots;
         for slot in (0..self.connections.len() as u32).map(Slot) {
+            let now_ns = self.backend.now_ns();
             match self.pacing {
-                Pacing::Closed => {
-                    let now_ns = self.backend.now_ns();
-                    self.feed(slot, now_ns);
-                }
+                Pacing::Closed => self.feed(slot, now_ns),
                 Pacing::Open(_) | Pacing::Sessions(_) => self.offer(slot),
             }
         }
+        let now_ns = self.backend.now_ns();
+        self.serve(now_ns);
     }
 
     pub(super) fn backlog(&mut self) -> Option<&mut Backlog> {
@@ -153,6 +159,7 @@ impl<B: Backend> Worker<B> {
     fn is_free(&self, slot: Slot) -> bool {
         let connection = &self.connections[slot.0 as usize];
         match self.pacing {
+            _ if slot.0 >= self.slots_allowed => false,
             Pacing::Closed => false,
             Pacing::Open(_) => {
                 connection.state == State::Open

@@ -4,6 +4,7 @@
 mod arrivals;
 mod connections;
 mod requests;
+mod trial;
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +26,10 @@ use crate::failure;
 use crate::gate::Start;
 use crate::request::EncodedRequest;
 use crate::spin::Spinner;
+use crate::thread_meter::ThreadMeter;
 use crate::timers::Timers;
+
+pub(crate) use trial::Trial;
 
 /// Longest sleep: a worker notices an interrupt within this time.
 pub(crate) const NOTICE_NS: u64 = 50_000_000;
@@ -86,6 +90,10 @@ pub(crate) struct Task {
     pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
     pub(crate) budget: Option<Arc<Budget>>,
+    /// Work added to each request, nanoseconds.
+    pub(crate) busy_ns: u64,
+    /// Settings that change over the window.
+    pub(crate) trial: Trial,
     pub(crate) control: Arc<Control>,
 }
 
@@ -126,6 +134,8 @@ pub(crate) struct Worker<B> {
     task: Task,
     recorder: Recorder,
     spinner: Spinner,
+    /// Absent where nothing is to be read of the thread.
+    meter: Option<ThreadMeter>,
     expectation: Expectation,
     limits: Limits,
     payload: PayloadId,
@@ -133,6 +143,10 @@ pub(crate) struct Worker<B> {
     connections: Vec<Connection>,
     /// Slots that set-up opens, and those opened since because none was free.
     slots_used: u32,
+    /// Slots that may send: those below this number.
+    slots_allowed: u32,
+    /// Work added to each request, nanoseconds.
+    busy_ns: u64,
     /// What an arrival may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
     free: VecDeque<Slot>,
@@ -196,12 +210,15 @@ impl<B: Backend> Worker<B> {
         Self {
             recorder,
             spinner,
+            meter: None,
             expectation: Expectation::default(),
             limits: Limits::default(),
             payload,
             pacing,
             connections,
             slots_used: held,
+            slots_allowed: u32::MAX,
+            busy_ns: task.busy_ns,
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),
             issues,
@@ -221,6 +238,11 @@ impl<B: Backend> Worker<B> {
             backend,
             task,
         }
+    }
+
+    /// Has the calling thread, which is to run the worker, read over the window.
+    pub(crate) fn meter(&mut self, meter: ThreadMeter) {
+        self.meter = Some(meter);
     }
 
     /// Opens the connections. Returns when each is open or has failed often enough.
@@ -268,7 +290,15 @@ impl<B: Backend> Worker<B> {
             self.turn(self.window_end_ns)?;
         }
         let left_ns = self.backend.now_ns();
+        let spun_ns = self.spinner.spun_ns();
+        let thread = self
+            .meter
+            .as_ref()
+            .and_then(|meter| meter.end(left_ns, spun_ns));
         self.drain()?;
+        if thread.is_some() {
+            self.recorder.record().thread = thread;
+        }
         self.recorder
             .record()
             .edges
@@ -299,6 +329,12 @@ impl<B: Backend> Worker<B> {
         }
         if now_ns >= self.window_end_ns {
             return false;
+        }
+        if now_ns >= self.measure_from_ns
+            && let Some(meter) = &mut self.meter
+            && !meter.has_begun()
+        {
+            meter.begin(now_ns, self.spinner.spun_ns());
         }
         match &self.task.budget {
             Some(budget) if now_ns >= self.measure_from_ns => {
@@ -382,6 +418,7 @@ impl<B: Backend> Worker<B> {
             let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
             let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
             until_ns
+                .min(self.task.trial.next_ns(self.measure_from_ns))
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
                 .min(arrival_ns)
@@ -400,6 +437,12 @@ impl<B: Backend> Worker<B> {
             self.fall_due(deadline, now_ns);
         }
         self.expire(now_ns);
+        if self.mode == Mode::Load
+            && let Some(setting) = self.task.trial.begin(self.measure_from_ns, now_ns)
+        {
+            self.busy_ns = setting.busy_ns;
+            self.allow(setting.slots);
+        }
         self.progress.live = u64::from(self.recorder.live());
         self.progress.waiting = self.waiting() as u64;
         self.task.control.show(self.task.worker, self.progress);
@@ -474,7 +517,14 @@ impl<B: Backend> Worker<B> {
                 kernel_bytes_received: info.bytes_received,
                 own_bytes_received: connection.received_bytes + info.bytes_unread,
                 min_rtt_ns: info.min_rtt_ns,
-                ..KernelSample::default()
+                segments_sent: info.segments_sent,
+                segments_retransmitted: info.segments_retransmitted,
+                segments_received: info.segments_received,
+                segments_out_of_order: info.segments_out_of_order,
+                busy_ns: info.busy_ns,
+                receive_window_limited_ns: info.receive_window_limited_ns,
+                send_buffer_limited_ns: info.send_buffer_limited_ns,
+                receive_rtt_ns_max: info.receive_rtt_ns,
             });
         }
         self.recorder.record().kernel = sample;

@@ -60,7 +60,8 @@ impl<B: Backend> Worker<B> {
             return;
         }
         let connection = &mut self.connections[slot.0 as usize];
-        if connection.sending || connection.state != State::Open {
+        let is_allowed = slot.0 < self.slots_allowed;
+        if connection.sending || connection.state != State::Open || !is_allowed {
             return;
         }
         let thinks = self.task.think_time_ns > 0;
@@ -146,6 +147,9 @@ impl<B: Backend> Worker<B> {
         }
         if was_idle {
             self.arm(slot, issue.due_ns + self.task.timeout_ns);
+        }
+        if self.busy_ns > 0 {
+            self.backend.work(self.busy_ns * u64::from(count));
         }
         self.backend.send(
             slot,

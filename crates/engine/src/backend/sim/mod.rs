@@ -187,6 +187,10 @@ impl Backend for Sim {
         self.spend(self.costs.clock_ns)
     }
 
+    fn work(&mut self, ns: u64) {
+        self.spend(ns);
+    }
+
     fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
         self.payloads.add(bytes)
     }
@@ -323,6 +327,7 @@ impl Backend for Sim {
             bytes_received: link.bytes_arrived,
             bytes_unread: link.bytes_arrived - link.bytes_taken,
             min_rtt_ns: Some(2 * self.network_ns),
+            ..TcpInfo::default()
         })
     }
 }
