@@ -2,6 +2,7 @@
 
 mod common;
 mod counts;
+mod experiment;
 mod failures;
 mod open_loop;
 mod phases;
