@@ -1,5 +1,6 @@
 //! Threads and the kernel: the worker loop, its backends, limits and the course of a run.
 
+mod assignment;
 pub mod backend;
 mod backlog;
 mod budget;

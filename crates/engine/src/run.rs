@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brunt_load::{LoadModel, Reuse, Schedule, Spin, share};
 use brunt_measure::{
     Backend as BackendName, Evidence, HostUse, Latencies, Once, Run, RunEdges, Wall, Window,
 };
 use thiserror::Error;
 
+use crate::assignment::fault_of;
 use crate::backend::Backend;
 use crate::backend::epoll::Epoll;
 use crate::backend::uring::Uring;
@@ -25,18 +25,13 @@ use crate::simulate;
 use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
 use crate::threads;
-use crate::worker::{Finished, NOTICE_NS, Pace, Task, Trial, Worker};
+use crate::worker::{Finished, NOTICE_NS, Task, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
 pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
-/// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
-/// it, a wake-up per request and per reply would cost more than the requests themselves.
-const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
-/// Beyond that rate, how long a sleep lasts at least.
-const GATHER_NS: u64 = 30_000;
 /// How often the watching thread looks around.
 pub(crate) const WATCH_NS: u64 = 10_000_000;
 /// The same while the next edge is known.
@@ -205,108 +200,6 @@ impl Prepared {
             .map(|requests| Arc::new(Budget::new(requests, workers)))
     }
 
-    pub(crate) fn task(
-        &self,
-        worker: u32,
-        budget: Option<Arc<Budget>>,
-        control: &Arc<Control>,
-    ) -> Task {
-        let plan = &self.plan;
-        let workers = plan.workers.get();
-        let busy_ns = fault_of(plan.faults.busy, worker);
-        Task {
-            worker,
-            peer: self.peer.clone(),
-            sources: self.sources.clone(),
-            pace: self.pace(worker),
-            connections: share(plan.connections.get(), workers, worker),
-            pipeline: plan.pipeline.get(),
-            requests_per_connection: match plan.reuse {
-                Reuse::Unlimited => u64::MAX,
-                Reuse::Requests(count) => count.get(),
-            },
-            request: Arc::clone(&self.request),
-            think_time_ns: plan.think_time_ns,
-            stamps_every: plan.stamps.every(),
-            spin: self.spin(),
-            gather_ns: self.gather_ns(),
-            timeout_ns: plan.timeout_ns,
-            connect_timeout_ns: plan.connect_timeout_ns,
-            drain_limit_ns: plan.drain_limit_ns,
-            budget,
-            busy_ns,
-            trial: plan
-                .experiment
-                .as_ref()
-                .map(|experiment| Trial::new(experiment, busy_ns, worker, workers))
-                .unwrap_or_default(),
-            control: Arc::clone(control),
-        }
-    }
-
-    fn gather_ns(&self) -> u64 {
-        let is_fast = self.plan.model.schedule().is_some() && !self.is_slow();
-        match self.plan.spin {
-            // Virtual time is not saved by sleeping.
-            _ if self.backend == BackendName::Sim => 0,
-            Spin::Auto | Spin::Off if is_fast => GATHER_NS,
-            Spin::Auto | Spin::Off | Spin::On => 0,
-        }
-    }
-
-    /// Whether workers poll: always when it was asked for; by default where planned instants are
-    /// to be met and are so far apart that sleeping through the gaps would be the rule.
-    fn spin(&self) -> Spin {
-        match self.plan.spin {
-            Spin::Auto if !self.is_slow() => Spin::Off,
-            // Polling does not make virtual time pass.
-            _ if self.backend == BackendName::Sim => Spin::Off,
-            spin => spin,
-        }
-    }
-
-    /// Whether there is a schedule, with long gaps.
-    fn is_slow(&self) -> bool {
-        self.plan.model.schedule().is_some_and(|schedule| {
-            schedule.rate_max() / f64::from(self.plan.workers.get()) <= SLOW_RATE_MAX_PER_S
-        })
-    }
-
-    fn pace(&self, worker: u32) -> Pace {
-        let plan = &self.plan;
-        let workers = plan.workers.get();
-        let arrivals = |schedule: &Schedule| {
-            let from_load = schedule.clone().after(plan.warmup_ns);
-            from_load.arrivals(worker, workers)
-        };
-        match &plan.model {
-            LoadModel::Closed { connect_per_s } => Pace::Closed {
-                connect_gap_ns: connect_per_s
-                    .map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s),
-            },
-            LoadModel::Open {
-                schedule,
-                connections_max,
-                queue_max,
-            } => Pace::Open {
-                arrivals: arrivals(schedule),
-                connections_max: share(
-                    connections_max.max(&plan.connections).get(),
-                    workers,
-                    worker,
-                ),
-                queue_max: share(queue_max.get(), workers, worker).max(1),
-            },
-            LoadModel::Sessions {
-                schedule,
-                queue_max,
-            } => Pace::Sessions {
-                arrivals: arrivals(schedule),
-                queue_max: share(queue_max.get(), workers, worker).max(1),
-            },
-        }
-    }
-
     pub(crate) fn conclude(self, conclusion: Conclusion<'_>) -> Run {
         let Conclusion {
             control,
@@ -452,12 +345,6 @@ pub(crate) fn shifted(window: Window, shift_ns: u64) -> Window {
         start_ns: window.start_ns + shift_ns,
         end_ns: window.end_ns.saturating_add(shift_ns),
     }
-}
-
-pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
-    fault
-        .filter(|&(whom, _)| whom == worker)
-        .map_or(0, |(_, ns)| ns)
 }
 
 /// Reports the end of a worker thread, however it comes: a panic must not leave others waiting.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brunt_load::{LoadModel, share};
 use brunt_measure::{Backend as BackendName, Evidence, Run, RunEdges};
 
+use crate::assignment::fault_of;
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
 use crate::budget::Budget;
 use crate::clock;
@@ -14,8 +15,7 @@ use crate::gate::Start;
 use crate::host::{CpuUse, Cpus};
 use crate::prepare::Prepared;
 use crate::run::{
-    Conclusion, Ended, INTERRUPT_MARGIN_NS, RunError, START_MARGIN_NS, WATCH_NS, Watched, fault_of,
-    shifted,
+    Conclusion, Ended, INTERRUPT_MARGIN_NS, RunError, START_MARGIN_NS, WATCH_NS, Watched, shifted,
 };
 use crate::spin::Spinner;
 use crate::threads;

@@ -1,0 +1,127 @@
+//! What each worker is to do: a prepared plan, dealt out.
+
+use std::sync::Arc;
+
+use brunt_load::{LoadModel, Reuse, Schedule, Spin, share};
+use brunt_measure::Backend as BackendName;
+
+use crate::budget::Budget;
+use crate::control::Control;
+use crate::prepare::Prepared;
+use crate::worker::{Pace, Task, Trial};
+
+/// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
+/// it, a wake-up per request and per reply would cost more than the requests themselves.
+const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
+/// Beyond that rate, how long a sleep lasts at least.
+const GATHER_NS: u64 = 30_000;
+impl Prepared {
+    pub(crate) fn task(
+        &self,
+        worker: u32,
+        budget: Option<Arc<Budget>>,
+        control: &Arc<Control>,
+    ) -> Task {
+        let plan = &self.plan;
+        let workers = plan.workers.get();
+        let busy_ns = fault_of(plan.faults.busy, worker);
+        Task {
+            worker,
+            peer: self.peer.clone(),
+            sources: self.sources.clone(),
+            pace: self.pace(worker),
+            connections: share(plan.connections.get(), workers, worker),
+            pipeline: plan.pipeline.get(),
+            requests_per_connection: match plan.reuse {
+                Reuse::Unlimited => u64::MAX,
+                Reuse::Requests(count) => count.get(),
+            },
+            request: Arc::clone(&self.request),
+            think_time_ns: plan.think_time_ns,
+            stamps_every: plan.stamps.every(),
+            spin: self.spin(),
+            gather_ns: self.gather_ns(),
+            timeout_ns: plan.timeout_ns,
+            connect_timeout_ns: plan.connect_timeout_ns,
+            drain_limit_ns: plan.drain_limit_ns,
+            budget,
+            busy_ns,
+            trial: plan
+                .experiment
+                .as_ref()
+                .map(|experiment| Trial::new(experiment, busy_ns, worker, workers))
+                .unwrap_or_default(),
+            control: Arc::clone(control),
+        }
+    }
+
+    fn gather_ns(&self) -> u64 {
+        let is_fast = self.plan.model.schedule().is_some() && !self.is_slow();
+        match self.plan.spin {
+            // Virtual time is not saved by sleeping.
+            _ if self.backend == BackendName::Sim => 0,
+            Spin::Auto | Spin::Off if is_fast => GATHER_NS,
+            Spin::Auto | Spin::Off | Spin::On => 0,
+        }
+    }
+
+    /// Whether workers poll: always when it was asked for; by default where planned instants are
+    /// to be met and are so far apart that sleeping through the gaps would be the rule.
+    fn spin(&self) -> Spin {
+        match self.plan.spin {
+            Spin::Auto if !self.is_slow() => Spin::Off,
+            // Polling does not make virtual time pass.
+            _ if self.backend == BackendName::Sim => Spin::Off,
+            spin => spin,
+        }
+    }
+
+    /// Whether there is a schedule, with long gaps.
+    fn is_slow(&self) -> bool {
+        self.plan.model.schedule().is_some_and(|schedule| {
+            schedule.rate_max() / f64::from(self.plan.workers.get()) <= SLOW_RATE_MAX_PER_S
+        })
+    }
+
+    fn pace(&self, worker: u32) -> Pace {
+        let plan = &self.plan;
+        let workers = plan.workers.get();
+        let arrivals = |schedule: &Schedule| {
+            let from_load = schedule.clone().after(plan.warmup_ns);
+            from_load.arrivals(worker, workers)
+        };
+        match &plan.model {
+            LoadModel::Closed { connect_per_s } => Pace::Closed {
+                connect_gap_ns: connect_per_s
+                    .map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s),
+            },
+            LoadModel::Open {
+                schedule,
+                connections_max,
+                queue_max,
+            } => Pace::Open {
+                arrivals: arrivals(schedule),
+                connections_max: share(
+                    connections_max.max(&plan.connections).get(),
+                    workers,
+                    worker,
+                ),
+                queue_max: share(queue_max.get(), workers, worker).max(1),
+            },
+            LoadModel::Sessions {
+                schedule,
+                queue_max,
+            } => Pace::Sessions {
+                arrivals: arrivals(schedule),
+                queue_max: share(queue_max.get(), workers, worker).max(1),
+            },
+        }
+    }
+}
+
+/// What a fault does to this worker, 0 for nothing.
+pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
+    fault
+        .filter(|&(whom, _)| whom == worker)
+        .map_or(0, |(_, ns)| ns)
+}
