@@ -240,6 +240,11 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 
+    /// Read nothing of machine, network and server: there is no verdict. To measure what reading
+    /// costs
+    #[arg(long, hide = true)]
+    pub(crate) no_evidence: bool,
+
     /// Disturb brunt itself, to test its checks: start-delay=WORKER:TIME or
     /// window-shift=WORKER:TIME
     #[arg(long, value_name = "FAULT", value_parser = fault, hide = true)]

@@ -100,6 +100,7 @@ impl Load {
                 SpinName::Off => Spin::Off,
             },
             oversubscribe: arguments.oversubscribe,
+            observe: !arguments.no_evidence,
             watch: Watch::Auto,
             server_counter: None,
             link_bits_per_s: None,

@@ -129,6 +129,7 @@ impl Prepared {
             let spinner = Spinner::new(task.spin, threads_that_poll, cpus);
             let start_delay_ns = fault_of(self.plan.faults.start_delay, worker);
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
+            let is_observed = self.plan.observe;
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
             let body = move || {
                 let _leaving = Leaving {
@@ -136,7 +137,7 @@ impl Prepared {
                     finished: &own_finished,
                 };
                 threads::sleep(start_delay_ns);
-                work(task, spinner, &own_gate, window_shift_ns, make)
+                work(task, spinner, &own_gate, window_shift_ns, is_observed, make)
             };
             match threads::spawn(&format!("brunt-load-{worker}"), body) {
                 Ok(thread) => crew.push(thread),
@@ -368,6 +369,7 @@ fn work<B: Backend>(
     spinner: Spinner,
     gate: &Gate,
     window_shift_ns: u64,
+    is_observed: bool,
     make: fn(u32) -> io::Result<B>,
 ) -> io::Result<Option<Ended>> {
     threads::precise_timers();
@@ -383,7 +385,9 @@ fn work<B: Backend>(
     let Some(mut start) = start else {
         return Ok(None);
     };
-    worker.meter(ThreadMeter::of_thread());
+    if is_observed {
+        worker.meter(ThreadMeter::of_thread());
+    }
     start.window = shifted(start.window, window_shift_ns);
     let finished = worker.run(start)?;
     Ok(Some(Ended {

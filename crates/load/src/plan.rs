@@ -202,6 +202,9 @@ pub struct Plan {
     pub spin: Spin,
     /// Allows more workers than usable CPUs.
     pub oversubscribe: bool,
+    /// Whether machine, network and server are read during the window. Without it there is no
+    /// verdict: only for measuring what the readings cost.
+    pub observe: bool,
     /// What of the server is watched.
     pub watch: Watch,
     /// The server's own count of requests, to be compared with brunt's.

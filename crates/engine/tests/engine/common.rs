@@ -55,6 +55,7 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
         stamps: Stamps::Sampled,
         spin: Spin::Auto,
         oversubscribe: true,
+        observe: true,
         watch: Watch::Off,
         server_counter: None,
         link_bits_per_s: None,
