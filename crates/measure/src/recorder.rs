@@ -31,6 +31,8 @@ pub struct Issue {
 pub struct Answer {
     /// Status code.
     pub status: u16,
+    /// It reports an error and says when to ask again (`Retry-After`).
+    pub retry_after: bool,
     /// Interim replies before it.
     pub interim: u32,
     /// Bytes of its head and of those of the interim replies.
@@ -222,6 +224,7 @@ impl Recorder {
     pub fn reply(&mut self, issue: Issue, done_ns: u64, answer: &Answer) {
         let tally = self.tally(done_ns);
         tally.replies.add(answer.status);
+        tally.retry_afters += u64::from(answer.retry_after);
         tally.interim_replies += u64::from(answer.interim);
         tally.reply_head_bytes += answer.head_bytes;
         tally.reply_body_bytes += answer.body_bytes;
@@ -447,6 +450,7 @@ mod tests {
     fn answer(status: u16, interim: u32, head_bytes: u64, body_bytes: u64) -> Answer {
         Answer {
             status,
+            retry_after: false,
             interim,
             head_bytes,
             body_bytes,
@@ -525,6 +529,29 @@ mod tests {
                 (min, max)
             );
         }
+    }
+
+    #[test]
+    fn replies_that_say_when_to_come_again_count_in_their_phase() {
+        let mut recorder = with_window(Window {
+            start_ns: START_NS,
+            end_ns: END_NS,
+        });
+        let refusal = Answer {
+            retry_after: true,
+            ..answer(429, 0, 40, 0)
+        };
+        let ends = [START_NS - 1, START_NS, END_NS - 1, END_NS, END_NS + 9];
+        for done_ns in ends {
+            recorder.sent(at(done_ns - 10), 2, 80);
+            recorder.reply(at(done_ns - 10), done_ns, &refusal);
+            recorder.reply(at(done_ns - 10), done_ns, &answer(429, 0, 40, 0));
+        }
+        let tallies = recorder.finish(END_NS).record.tallies;
+        let counts = [&tallies.before, &tallies.measure, &tallies.after]
+            .map(|tally| (tally.retry_afters, tally.replies.errors()));
+        assert_eq!(counts, [(1, 2), (2, 4), (2, 4)]);
+        assert_eq!(tallies.lifetime().retry_afters, 5);
     }
 
     #[test]

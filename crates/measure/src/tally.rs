@@ -24,6 +24,8 @@ pub struct Tally {
     pub requests_sent: u64,
     /// Complete final replies, by status.
     pub replies: StatusCounts,
+    /// Of these, replies that report an error and say when to ask again (`Retry-After`).
+    pub retry_afters: u64,
     /// Interim (1xx) replies.
     pub interim_replies: u64,
     /// Failures by kind.
@@ -49,6 +51,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.requests_sent = self.requests_sent.saturating_add(other.requests_sent);
         self.replies.merge(&other.replies);
+        self.retry_afters = self.retry_afters.saturating_add(other.retry_afters);
         self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
         self.failures.merge(&other.failures);
         self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);

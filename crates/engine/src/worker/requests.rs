@@ -226,6 +226,7 @@ impl<B: Backend> Worker<B> {
         };
         let answer = Answer {
             status: reply.status,
+            retry_after: reply.retry_after,
             interim: reply.interim,
             head_bytes: reply.head_bytes,
             body_bytes: reply.body_bytes,

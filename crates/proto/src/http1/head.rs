@@ -31,6 +31,8 @@ pub(super) struct Head {
     pub(super) status: u16,
     /// The connection may be used again after this reply.
     pub(super) keep_alive: bool,
+    /// It reports an error, and says when to ask again (RFC 9110 section 10.2.3).
+    pub(super) retry_after: bool,
     /// How the end of the body is found.
     pub(super) framing: Framing,
 }
@@ -64,7 +66,7 @@ pub(super) fn parse(
         return Err(ReplyError::MalformedHead);
     }
 
-    let mut fields = FramingFields::default();
+    let mut fields = Fields::default();
     for field in &*response.headers {
         fields.add(field.name, field.value);
     }
@@ -84,6 +86,7 @@ pub(super) fn parse(
         len,
         status,
         keep_alive,
+        retry_after: status >= 400 && fields.retry_after,
         framing,
     }))
 }
@@ -185,11 +188,12 @@ impl Gathered {
     }
 }
 
-/// The header fields that decide where the body and the connection end.
+/// The header fields that decide where the body and the connection end, and when to come again.
 #[derive(Default)]
-struct FramingFields {
+struct Fields {
     close: bool,
     keep_alive: bool,
+    retry_after: bool,
     content_length: ContentLength,
     transfer_encoding: TransferEncoding,
 }
@@ -213,11 +217,12 @@ enum TransferEncoding {
     Bad,
 }
 
-impl FramingFields {
+impl Fields {
     #[inline]
     fn add(&mut self, name: &str, value: &[u8]) {
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => self.add_connection(value),
+            11 if name.eq_ignore_ascii_case("retry-after") => self.retry_after = true,
             14 if name.eq_ignore_ascii_case("content-length") => self.add_content_length(value),
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 self.add_transfer_encoding(value);

@@ -41,6 +41,9 @@ pub struct Reply {
     pub interim: u32,
     /// The connection may be used for another request (RFC 9112 section 9.3).
     pub keep_alive: bool,
+    /// Its status is 400 or above, and its head says when to ask again (`Retry-After`, RFC 9110
+    /// section 10.2.3), whatever the value. A trailer does not count.
+    pub retry_after: bool,
 }
 
 /// What [`ReplyParser::receive`] did.
@@ -118,6 +121,7 @@ pub struct ReplyParser {
     status: u16,
     interim: u16,
     keep_alive: bool,
+    retry_after: bool,
 }
 
 /// What the next byte belongs to.
@@ -252,6 +256,7 @@ impl ReplyParser {
         }
         self.status = head.status;
         self.keep_alive = head.keep_alive;
+        self.retry_after = head.retry_after;
         self.stage = match head.framing {
             Framing::Length(0) => return Ok(true),
             Framing::Length(left) => Stage::Length(left),
@@ -270,6 +275,7 @@ impl ReplyParser {
             body_bytes: self.body_bytes,
             interim: self.interim.into(),
             keep_alive: self.keep_alive,
+            retry_after: self.retry_after,
         };
         self.reset();
         reply

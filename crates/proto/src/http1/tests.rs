@@ -107,6 +107,7 @@ struct Expected {
     body_bytes: u64,
     interim: u32,
     keep_alive: bool,
+    retry_after: bool,
 }
 
 fn reply(status: u16, body_bytes: u64) -> Expected {
@@ -115,6 +116,7 @@ fn reply(status: u16, body_bytes: u64) -> Expected {
         body_bytes,
         interim: 0,
         keep_alive: true,
+        retry_after: false,
     }
 }
 
@@ -126,6 +128,13 @@ impl Expected {
     fn closing(self) -> Self {
         Self {
             keep_alive: false,
+            ..self
+        }
+    }
+
+    fn later(self) -> Self {
+        Self {
+            retry_after: true,
             ..self
         }
     }
@@ -146,6 +155,7 @@ fn check_fixture(
             body_bytes: reply.body_bytes,
             interim: reply.interim,
             keep_alive: reply.keep_alive,
+            retry_after: reply.retry_after,
         })
         .collect();
     assert_eq!((replies.as_slice(), outcome.ending), (expected, ending));
@@ -242,6 +252,32 @@ reply_cases! {
         Transfer-Encoding: chunked\r\n\r\n" => [reply(204, 0), reply(304, 0)] Ok(());
     no_content_closing: GET b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
         => [reply(204, 0).closing()] Ok(());
+
+    retry_after: GET b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 120\r\n\
+        Content-Length: 2\r\n\r\nno" => [reply(429, 2).later()] Ok(());
+    retry_after_date_any_case: GET b"HTTP/1.1 503 S\nContent-Length: 0\n\
+        retry-AFTER: Fri, 21 Nov 2025 00:00:00 GMT\n\n" => [reply(503, 0).later()] Ok(());
+    retry_after_empty: GET b"HTTP/1.1 400 B\r\nRetry-After:\r\nContent-Length: 0\r\n\r\n"
+        => [reply(400, 0).later()] Ok(());
+    retry_after_not_of_errors: GET b"HTTP/1.1 200 OK\r\nRetry-After: 1\r\nContent-Length: 1\r\n\
+        \r\nxHTTP/1.1 301 M\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\nHTTP/1.1 399 M\r\n\
+        Retry-After: 1\r\nContent-Length: 0\r\n\r\n"
+        => [reply(200, 1), reply(301, 0), reply(399, 0)] Ok(());
+    retry_after_like_named: GET b"HTTP/1.1 429 T\r\nRetry-Aftes: 1\r\nRetry_After: 1\r\n\
+        Retry-After-: 1\r\nContent-Length: 0\r\n\r\n" => [reply(429, 0)] Ok(());
+    retry_after_of_the_final_reply: GET b"HTTP/1.1 103 E\r\nRetry-After: 1\r\n\r\n\
+        HTTP/1.1 429 T\r\nContent-Length: 0\r\n\r\n" => [reply(429, 0).interim(1)] Ok(());
+    retry_after_of_one: GET b"HTTP/1.1 429 T\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n\
+        HTTP/1.1 429 T\r\nContent-Length: 0\r\n\r\n"
+        => [reply(429, 0).later(), reply(429, 0)] Ok(());
+    retry_after_trailer: GET b"HTTP/1.1 503 S\r\nTransfer-Encoding: chunked\r\n\r\n\
+        0\r\nRetry-After: 1\r\n\r\n" => [reply(503, 21)] Ok(());
+    retry_after_chunked: GET b"HTTP/1.1 503 S\r\nRetry-After: 1\r\n\
+        Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" => [reply(503, 5).later()] Ok(());
+    retry_after_until_close: GET b"HTTP/1.1 503 S\r\nRetry-After: 1\r\n\r\nbad"
+        => [reply(503, 3).later().closing()] Ok(());
+    retry_after_head: HEAD b"HTTP/1.1 429 T\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\n"
+        => [reply(429, 0).later()] Ok(());
 
     interim: GET b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
         => [reply(200, 1).interim(1)] Ok(());
@@ -659,21 +695,26 @@ fn generated_reply() -> impl Strategy<Value = Generated> {
         content,
         header_fields(0..4),
         any::<bool>(),
+        any::<bool>(),
     )
         .prop_map(
-            |(interims, before, (status, framing, body), after, close)| {
+            |(interims, before, (status, framing, body), after, close, later)| {
                 let mut head: String = interims
                     .iter()
                     .map(|fields| format!("HTTP/1.1 103 E\r\n{fields}\r\n"))
                     .collect();
                 let connection = if close { "Connection: close\r\n" } else { "" };
-                head += &format!("HTTP/1.1 {status} R\r\n{before}{framing}{connection}{after}\r\n");
+                let retry = if later { "Retry-After: 1\r\n" } else { "" };
+                head += &format!(
+                    "HTTP/1.1 {status} R\r\n{before}{framing}{connection}{retry}{after}\r\n"
+                );
                 let expected = Reply {
                     status,
                     head_bytes: head.len() as u64,
                     body_bytes: body.len() as u64,
                     interim: interims.len() as u32,
                     keep_alive: !close,
+                    retry_after: later && status >= 400,
                 };
                 let mut wire = head.into_bytes();
                 wire.extend_from_slice(&body);

@@ -289,6 +289,7 @@ fn sent_at(sent_ns: u64) -> Issue {
 fn answer(status: u16) -> Answer {
     Answer {
         status,
+        retry_after: false,
         interim: 0,
         head_bytes: REPLY.0,
         body_bytes: REPLY.1,
