@@ -5,6 +5,7 @@
 //! tools of HdrHistogram. A run with a broken invariant is printed and stored
 //! with its counts, but no rate is given for it.
 
+mod certificate;
 mod figures;
 mod hdr;
 mod progress;
@@ -25,6 +26,9 @@ use brunt_measure::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
+pub use certificate::{
+    CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
+};
 pub use figures::{
     AllPhases, Latency, LiveRange, OverloadFigures, QuantileInterval, Replies, Requests,
     ResponseParts, StoredSummary,
@@ -35,6 +39,7 @@ pub use read::{ReadError, STORED_BYTES_MAX, read};
 #[cfg(feature = "schema")]
 pub use schema::{schema, schema_text};
 pub use stored::StoredRun;
+pub use text::calibration_text;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -70,6 +70,58 @@ pub fn percent(share: f64) -> String {
     format!("{} %", grouped(&format!("{value:.decimals$}")))
 }
 
+/// A change as a share of 1 in percent, with its sign: `+1.2 %`, `-12 %`.
+pub fn percent_change(share: f64) -> String {
+    let sign = if share < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", percent(share.abs()))
+}
+
+/// A difference of two durations, with its sign: `+12.0 µs`, `-310 ns`.
+pub fn difference(ns: i64) -> String {
+    let sign = if ns < 0 { '-' } else { '+' };
+    format!("{sign}{}", duration(ns.unsigned_abs()))
+}
+
+/// CPUs used, on average: `1.93`.
+pub fn cpus(cpus: f64) -> String {
+    if cpus.is_finite() {
+        grouped(&format!("{cpus:.2}"))
+    } else {
+        UNDEFINED.to_owned()
+    }
+}
+
+/// A number of CPUs, which a quota need not make whole: `2`, `1.5`.
+pub fn cpu_limit(limit: f64) -> String {
+    let text = cpus(limit);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// An instant as date and time to the minute: `2026-01-01 00:00 UTC`.
+pub fn date_time(unix_ms: u64) -> String {
+    let minutes = unix_ms / 60_000;
+    let (days, minute_of_day) = (minutes / 1_440, minutes % 1_440);
+    // The calendar repeats every 400 years. Counted from 0000-03-01, a leap day ends its year.
+    const ERA_DAYS: u64 = 146_097;
+    const EPOCH_DAYS: u64 = 719_468;
+    let days = days + EPOCH_DAYS;
+    let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
+    let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / (ERA_DAYS - 1);
+    let year_of_era = (day_of_era - leap_days) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // March is month 0; months of 31 and 30 days alternate in runs of five.
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = (shifted_month + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (minute_of_day / 60, minute_of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
 /// `value` in the first unit in which it prints below 1,000, or in the last.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let mut text = UNDEFINED.to_owned();
@@ -228,5 +280,52 @@ mod tests {
         ] {
             assert_eq!(percent(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn changes_have_a_sign() {
+        for (share, text) in [(0.0, "+0.0 %"), (0.012, "+1.2 %"), (-0.12, "-12 %")] {
+            assert_eq!(percent_change(share), text);
+        }
+        for (ns, text) in [
+            (0, "+0 ns"),
+            (12_000, "+12.0 µs"),
+            (-310, "-310 ns"),
+            (i64::MIN, "-9,223,372,037 s"),
+        ] {
+            assert_eq!(difference(ns), text);
+        }
+    }
+
+    #[test]
+    fn cpus_have_two_decimals_and_limits_as_many_as_they_need() {
+        for (value, used, limit) in [
+            (0.0, "0.00", "0"),
+            (0.004, "0.00", "0"),
+            (1.934, "1.93", "1.93"),
+            (1.5, "1.50", "1.5"),
+            (20.0, "20.00", "20"),
+            (1_024.0, "1,024.00", "1,024"),
+            (f64::NAN, "undefined", "undefined"),
+        ] {
+            assert_eq!(cpus(value), used);
+            assert_eq!(cpu_limit(value), limit);
+        }
+    }
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        for (unix_s, text) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (951_868_800, "2000-03-01 00:00 UTC"),
+            (1_767_225_600, "2026-01-01 00:00 UTC"),
+            (1_798_761_599, "2026-12-31 23:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(date_time(unix_s * 1_000), text);
+        }
+        assert!(date_time(u64::MAX).ends_with(" UTC"));
     }
 }

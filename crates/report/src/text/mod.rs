@@ -1,5 +1,6 @@
 //! The report for people: what was asked, what came of it, and whether it may be believed.
 
+mod certificate;
 mod describe;
 mod latency;
 mod layout;
@@ -8,6 +9,7 @@ mod spectrum;
 
 use brunt_measure::{Figure, Finding, ModelDescription, Run, Standing, Summary};
 
+pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
 use crate::figures::{AllPhases, ids, standing_at};
 use crate::{Style, units};
