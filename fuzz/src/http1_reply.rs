@@ -96,6 +96,7 @@ fn run<'a>(
 
 fn check_reply(reply: &Reply, limits: &Limits) {
     assert!((200..1000).contains(&reply.status));
+    assert!(!reply.retry_after || reply.status >= 400);
     assert!(reply.interim <= limits.interim_replies.into());
     assert!(reply.head_bytes <= u64::from(limits.head_bytes) * u64::from(reply.interim + 1));
 }
