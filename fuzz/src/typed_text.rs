@@ -1,19 +1,20 @@
-//! Target: what people type: URLs, durations, counts, rates, stages.
+//! Target: what people type: URLs, durations, counts, link speeds, rates, stages.
 
 use brunt_load::{ArrivalProcess, Schedule, Target, units};
 
 /// How many arrivals of an accepted schedule are looked at.
 const ARRIVALS: usize = 20;
 
-/// Takes the input as a URL, a duration, a count, a rate and stages. A rate or stages that are
-/// accepted give a schedule, whose arrivals are in order and within it. A URL that is accepted
-/// gives a request target and a host without blanks or control characters, and reads the same
-/// again.
+/// Takes the input as a URL, a duration, a count, a link speed, a rate and stages. A rate or stages
+/// that are accepted give a schedule, whose arrivals are in order and within it. A URL that is
+/// accepted gives a request target and a host without blanks or control characters, and reads the
+/// same again.
 pub fn typed_text(data: &[u8]) {
     let typed = String::from_utf8_lossy(data);
     // Any answer will do, as long as it is one.
     let _ = units::duration_ns(&typed);
     let _ = units::count(&typed);
+    let _ = units::link_bits_per_s(&typed);
     for &process in ArrivalProcess::ALL {
         if let Ok(rate_per_s) = units::rate(&typed) {
             let schedule = Schedule::constant_rate(process, rate_per_s, 1);

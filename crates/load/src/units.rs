@@ -1,11 +1,11 @@
-//! Durations, counts, rates and stages as people type them: `500ms`, `10s`, `2m`; `10k`, `2m`;
-//! `50k`, `100/s`, `60/m`; `10s:1k..5k,30s:5k`.
+//! Durations, counts, rates, stages and speeds of links as people type them: `500ms`, `10s`, `2m`;
+//! `10k`, `2m`; `50k`, `100/s`, `60/m`; `10s:1k..5k,30s:5k`; `2.5gbit`.
 
 use thiserror::Error;
 
 use crate::{Schedule, ScheduleError, Stage};
 
-/// Why a duration, count, rate or stage is not understood.
+/// Why a duration, count, rate, stage or link speed is not understood.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -30,6 +30,12 @@ pub enum UnitError {
          from one to the other, as in 10s:1k..5k; a comma between stages"
     )]
     Stage(String),
+    /// Not the speed of a link.
+    #[error(
+        "`{0}` is no link speed; write bits per second, as in 100mbit, 2.5gbit or 10g; at least 1 \
+         and up to 1000t"
+    )]
+    LinkSpeed(String),
     /// Stages that make no schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -37,6 +43,9 @@ pub enum UnitError {
 
 /// Ten years: sums of several durations still fit into 64 bits of nanoseconds.
 const DURATION_NS_MAX: f64 = Schedule::DURATION_MAX_NS as f64;
+
+/// A thousand times what a single link carries today.
+const LINK_BITS_PER_S_MAX: f64 = 1e15;
 
 /// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h; without one it
 /// is seconds. Fractions are allowed; the limit is ten years.
@@ -119,6 +128,32 @@ pub fn stages(typed: &str) -> Result<Vec<Stage>, UnitError> {
     Ok(stages)
 }
 
+/// Reads the speed of a link in bits per second: a number, fractions allowed, with the suffix k, m,
+/// g or t (either case) for powers of 1,000, and `bit` or `bit/s` behind it if wanted.
+///
+/// # Errors
+///
+/// No number, an unknown suffix, less than 1 bit per second or more than 10^15.
+pub fn link_bits_per_s(typed: &str) -> Result<u64, UnitError> {
+    let error = || UnitError::LinkSpeed(typed.to_owned());
+    let text = typed.trim();
+    let amount = ["bit", "bit/s"]
+        .into_iter()
+        .find_map(|unit| text.strip_suffix(unit))
+        .unwrap_or(text);
+    let (number, suffix) = amount.split_at(number_length(amount));
+    let factor = match suffix {
+        "t" | "T" => 1_000_000_000_000,
+        _ => count_factor(suffix).ok_or_else(error)?,
+    };
+    let bits_per_s = number.parse::<f64>().map_err(|_| error())? * factor as f64;
+    if (1.0..=LINK_BITS_PER_S_MAX).contains(&bits_per_s) {
+        Ok(bits_per_s.round() as u64)
+    } else {
+        Err(error())
+    }
+}
+
 fn stage(text: &str) -> Option<Stage> {
     let (duration, rates) = text.split_once(':')?;
     let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
@@ -198,6 +233,32 @@ mod tests {
             "99999999999h",
         ] {
             assert!(duration_ns(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn link_speeds() {
+        for (typed, bits_per_s) in [
+            ("1", 1),
+            ("300", 300),
+            ("100mbit", 100_000_000),
+            ("1gbit", 1_000_000_000),
+            ("2.5g", 2_500_000_000),
+            ("10Gbit/s", 10_000_000_000),
+            ("56kbit/s", 56_000),
+            ("9600bit", 9_600),
+            (" 1.5M ", 1_500_000),
+            ("1t", 1_000_000_000_000),
+            ("1000T", 1_000_000_000_000_000),
+        ] {
+            assert_eq!(link_bits_per_s(typed), Ok(bits_per_s), "{typed}");
+        }
+        for typed in [
+            "", "g", "bit", "/s", "0", "0.4", "-1g", "1e3", "10/s", "1gbyte", "1gb", "1 gbit",
+            "1g/m", "1..5g", "1001t", "nan", "inf",
+        ] {
+            let refused = UnitError::LinkSpeed(typed.to_owned());
+            assert_eq!(link_bits_per_s(typed), Err(refused), "{typed}");
         }
     }
 

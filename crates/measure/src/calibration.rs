@@ -27,6 +27,9 @@ pub struct Calibration {
     pub clock: ClockQuality,
     /// What the machine allows.
     pub limits: MachineLimits,
+    /// What was left out, and why: one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// The most that one backend and number of workers reached.
