@@ -24,6 +24,8 @@ const REPLY_BYTES_LEAST: u64 = 14;
 /// Granularity of CPU readings.
 const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
+/// The same of one thread, whose two readings are not made in one call.
+const THREAD_READING_SHARE: f64 = 0.02;
 /// No kernel does what one request needs in less.
 const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 /// Fewer replies than this do not weigh against the granularity of CPU readings.
@@ -293,13 +295,17 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
 }
 
 /// I7. A CPU quota is rounded down to whole CPUs, so up to one more may have been used: that is
-/// flagged.
+/// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it may
+/// wait between the reading of the clock and that of the wait.
 pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
     let (load, host) = (&facts.run.load, &facts.run.host);
     let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
     let interval_ns = host.cpu_interval_ns as f64;
     if load.backend == Backend::Sim {
         return Outcome::not_applicable("simulated time has no CPU time");
+    }
+    if let Some(broken) = threads_on_one_cpu(facts).broken() {
+        return broken;
     }
     if cpu_ns == 0.0 || interval_ns == 0.0 || host.usable_cpus == 0 || facts.no_window() {
         return Outcome::not_applicable("no CPU time was read over a window");
@@ -329,4 +335,28 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
     } else {
         Outcome::held(words)
     }
+}
+
+/// Each worker's thread against the time between its two readings.
+fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
+    let mut problems = Problems::default();
+    for worker in &facts.run.workers {
+        let Some(thread) = &worker.thread else {
+            continue;
+        };
+        let interval_ns = thread.interval_ns as f64;
+        let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
+        let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
+        for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
+            problems.expect(used_ns as f64 <= most_ns, || {
+                format!(
+                    "worker {}: {} {words} in {}",
+                    worker.worker,
+                    time(used_ns),
+                    time(thread.interval_ns)
+                )
+            });
+        }
+    }
+    problems
 }

@@ -17,6 +17,7 @@ pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 mod windows;
+mod witnesses;
 
 use serde::{Deserialize, Serialize};
 
@@ -183,9 +184,19 @@ pub const INVARIANTS: &[Invariant] = &[
         check: impossible::kernel_agrees,
     },
     Invariant {
+        id: "I6",
+        rule: "payload fits the link or, on loopback, the ceiling that `brunt calibrate` measured",
+        check: witnesses::payload_fits,
+    },
+    Invariant {
         id: "I7",
         rule: "CPU time is neither more than there was nor less than a reply needs",
         check: impossible::cpu_possible,
+    },
+    Invariant {
+        id: "I8",
+        rule: "the server counted what was answered, and no more than was sent",
+        check: witnesses::server_agrees,
     },
     Invariant {
         id: "R1",

@@ -90,6 +90,26 @@ pub(super) fn time(ns: u64) -> String {
         ns if ns >= 1e3 => (ns / 1e3, "µs"),
         ns => return format!("{ns:.0} ns"),
     };
+    significant(value, unit)
+}
+
+/// A share in words.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// A rate of bytes in words, four significant digits.
+pub(super) fn bytes_per_s(rate: f64) -> String {
+    let (value, unit) = match rate {
+        rate if rate >= 1e9 => (rate / 1e9, "GB/s"),
+        rate if rate >= 1e6 => (rate / 1e6, "MB/s"),
+        rate if rate >= 1e3 => (rate / 1e3, "kB/s"),
+        rate => return format!("{rate:.0} B/s"),
+    };
+    significant(value, unit)
+}
+
+fn significant(value: f64, unit: &str) -> String {
     let decimals = match value {
         value if value >= 1_000.0 => 0,
         value if value >= 100.0 => 1,
@@ -97,11 +117,6 @@ pub(super) fn time(ns: u64) -> String {
         _ => 3,
     };
     format!("{value:.decimals$} {unit}")
-}
-
-/// A share in words.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
 }
 
 #[cfg(test)]
@@ -121,6 +136,18 @@ mod tests {
         ];
         for (ns, words) in cases {
             assert_eq!(time(ns), words);
+        }
+    }
+
+    #[test]
+    fn rates_of_bytes_read_well() {
+        for (rate, words) in [
+            (0.0, "0 B/s"),
+            (1_500.0, "1.500 kB/s"),
+            (122_500_000.0, "122.5 MB/s"),
+            (12_345_678_901.0, "12.35 GB/s"),
+        ] {
+            assert_eq!(bytes_per_s(rate), words);
         }
     }
 
