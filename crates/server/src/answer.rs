@@ -1,5 +1,7 @@
 //! From requests to answers: what each route does.
 
+use std::sync::atomic::Ordering;
+
 use crate::counters::{Fault, Shared, WorkerCounters};
 use crate::malformed::{Ending, Kind};
 use crate::reply::{self, Batch, Length};
@@ -14,6 +16,8 @@ pub(crate) struct Context<'a> {
     /// When the request's last byte was noticed, or the reply before it was sent if that was
     /// later. May read the clock: only routes that need the time pay for it.
     pub(crate) noticed_ns: &'a dyn Fn() -> u64,
+    /// Reads the clock.
+    pub(crate) now_ns: &'a dyn Fn() -> u64,
 }
 
 /// What to do when the batch has been sent.
@@ -113,13 +117,7 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             head(request, status, length, batch, counters);
             Next::after(After::request(request))
         }
-        Route::Delay { ns } => {
-            let at_ns = (context.noticed_ns)().saturating_add(ns);
-            Next::Stream(Stream::NullAt {
-                at_ns,
-                request: *request,
-            })
-        }
+        Route::Delay { ns } => null_at((context.noticed_ns)().saturating_add(ns), request),
         Route::Stall {
             silence_ns,
             period_ns,
@@ -130,11 +128,32 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             if into_period_ns >= silence_ns {
                 return null(request, batch, counters);
             }
-            let at_ns = noticed_ns - into_period_ns + silence_ns;
-            Next::Stream(Stream::NullAt {
-                at_ns,
-                request: *request,
-            })
+            null_at(noticed_ns - into_period_ns + silence_ns, request)
+        }
+        Route::Drift(drift) => {
+            let noticed_ns = (context.noticed_ns)();
+            null_at(
+                noticed_ns.saturating_add(drift.delay_ns(noticed_ns)),
+                request,
+            )
+        }
+        Route::Locked { ns } => {
+            let turn_end_ns = context.shared.pace.turn_end_ns((context.noticed_ns)(), ns);
+            null_at(turn_end_ns, request)
+        }
+        Route::Compute { ns } => {
+            compute(ns, context);
+            let next = null(request, batch, counters);
+            batch.seal();
+            next
+        }
+        Route::Limit(limit) => {
+            if !context.shared.pace.exceeds(limit, (context.noticed_ns)()) {
+                return null(request, batch, counters);
+            }
+            counters.reply(limit.status);
+            reply::write_retry_later(batch.bytes(), request, limit.status);
+            Next::after(After::request(request))
         }
         Route::Drip { bytes, interval_ns } => {
             head(request, 200, Length::Bytes(bytes), batch, counters);
@@ -231,6 +250,22 @@ fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next
     }
     head(request, 200, Length::Bytes(0), batch, counters);
     Next::after(After::request(request))
+}
+
+/// A null answer at an instant.
+fn null_at(at_ns: u64, request: &Request) -> Next {
+    Next::Stream(Stream::NullAt {
+        at_ns,
+        request: *request,
+    })
+}
+
+/// Keeps this thread busy for `ns`, or until the server is told to stop.
+fn compute(ns: u64, context: &Context<'_>) {
+    let end_ns = (context.now_ns)().saturating_add(ns);
+    while (context.now_ns)() < end_ns && !context.shared.stop.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
 }
 
 fn head(

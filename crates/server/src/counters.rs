@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::pace::Pace;
 use crate::request::Method;
 use crate::route::Refusal;
 
@@ -52,8 +53,8 @@ pub struct Counters {
     pub bytes_received: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
-    /// Replies that had to wait for an instant: those of `/delay`, and those of `/stall` to
-    /// requests that came in a silence. How late they were sent follows: from the instant at which
+    /// Replies that had to wait for an instant: those of `/delay`, `/drift` and `/locked`, and those
+    /// of `/stall` to requests that came in a silence. How late they were sent follows: from the instant at which
     /// a reply was due to the clock reading just before it was handed over for sending.
     pub replies_delayed: u64,
     /// Mean lateness of these replies, nanoseconds, rounded down; absent without any.
@@ -197,6 +198,8 @@ pub(crate) struct Shared {
     draws: AtomicU64,
     /// Requests on each `/refuse-after` path so far.
     refusals: Mutex<BTreeMap<Refusal, u64>>,
+    /// What `/limit` and `/locked` keep.
+    pub(crate) pace: Pace,
 }
 
 impl Shared {

@@ -86,6 +86,15 @@ pub(crate) fn write_head(
     out.extend_from_slice(b"\r\n\r\n");
 }
 
+/// Appends a whole reply without a body that asks for another attempt in a second (RFC 9110
+/// section 10.2.3).
+pub(crate) fn write_retry_later(out: &mut Vec<u8>, request: &Request, status: u16) {
+    write_head(out, request, status, Length::Bytes(0), request.keep_alive);
+    // In front of the empty line that ends the head.
+    out.truncate(out.len() - 2);
+    out.extend_from_slice(b"Retry-After: 1\r\n\r\n");
+}
+
 /// Appends a whole reply with a short text as its body.
 pub(crate) fn write_text(out: &mut Vec<u8>, request: &Request, status: u16, text: &str) {
     write_head(
@@ -153,6 +162,8 @@ pub(crate) struct Batch {
     bytes: Vec<u8>,
     /// How many of the bytes are counted as sent already, or are not to be counted.
     settled: u64,
+    /// Whether nothing more is to be added.
+    sealed: bool,
 }
 
 /// What a batch holds.
@@ -182,9 +193,14 @@ impl Batch {
         &mut self.bytes
     }
 
+    /// Lets nothing more in: what is in it is not to wait for the answers behind it.
+    pub(crate) fn seal(&mut self) {
+        self.sealed = true;
+    }
+
     /// Whether it should be sent before more is added.
     pub(crate) fn is_full(&self) -> bool {
-        self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= BATCH_BYTES_MAX
+        self.sealed || self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= BATCH_BYTES_MAX
     }
 
     pub(crate) fn content(&self) -> Content {
@@ -205,6 +221,7 @@ impl Batch {
     pub(crate) fn take_bytes(&mut self, empty: Vec<u8>) -> Vec<u8> {
         self.nulls = 0;
         self.settled = 0;
+        self.sealed = false;
         std::mem::replace(&mut self.bytes, empty)
     }
 
@@ -212,6 +229,7 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.nulls = 0;
         self.settled = 0;
+        self.sealed = false;
         self.bytes.clear();
     }
 }
@@ -260,5 +278,14 @@ mod tests {
             [NULL_ANSWER, NULL_ANSWER, b"x", NULL_ANSWER].concat()
         );
         assert_eq!((batch.content(), batch.settle()), (Content::Nothing, 0));
+        batch.push_null();
+        batch.seal();
+        assert!(batch.is_full());
+        batch.clear();
+        assert!(!batch.is_full());
+        batch.bytes().push(b'x');
+        batch.seal();
+        batch.take_bytes(Vec::new());
+        assert!(!batch.is_full());
     }
 }

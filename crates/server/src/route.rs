@@ -3,6 +3,7 @@
 use brunt_load::units;
 
 use crate::malformed::Kind;
+use crate::pace::{Drift, Limit};
 
 /// The largest body that a route sends, bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
@@ -10,6 +11,9 @@ pub const BODY_BYTES_MAX: u64 = 1 << 30;
 pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// The most interim replies before one answer.
 pub const INTERIM_MAX: u16 = 1_000;
+
+/// The highest rate of `/limit`, answers per second.
+pub const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
 /// Every route: its path pattern and what it does, in one line.
 pub const ROUTES: &[(&str, &str)] = &[
@@ -27,6 +31,26 @@ pub const ROUTES: &[(&str, &str)] = &[
     (
         "/stall/SILENCE/PERIOD",
         "null answer; none in the first SILENCE of every PERIOD, all of them at its end",
+    ),
+    (
+        "/drift/FROM/TO/PERIOD",
+        "null answer after a delay that goes from FROM to TO in the first PERIOD of the process",
+    ),
+    (
+        "/locked/TIME",
+        "null answer after a turn of TIME, one request of the process at a time",
+    ),
+    (
+        "/compute/TIME",
+        "null answer after TIME in which the worker is busy",
+    ),
+    (
+        "/limit/RATE",
+        "null answer RATE times per second in all, else 429 with Retry-After: 1",
+    ),
+    (
+        "/limit/RATE/STATUS",
+        "the same with another status (400 to 599) than 429",
     ),
     ("/drip/N/TIME", "a body of N bytes, one byte per TIME"),
     (
@@ -77,6 +101,10 @@ pub(crate) enum Route {
     Status(u16),
     Delay { ns: u64 },
     Stall { silence_ns: u64, period_ns: u64 },
+    Drift(Drift),
+    Locked { ns: u64 },
+    Compute { ns: u64 },
+    Limit(Limit),
     Drip { bytes: u64, interval_ns: u64 },
     Interim(u16),
     Close,
@@ -117,26 +145,48 @@ impl Route {
 
     fn named(path: &str) -> Option<Self> {
         let mut parts = path.split('/');
-        let parts = [parts.next(), parts.next(), parts.next(), parts.next()];
+        let parts: [_; 5] = std::array::from_fn(|_| parts.next());
         Some(match parts {
-            [Some("bytes"), Some(bytes), None, _] => Self::Bytes(body_bytes(bytes)?),
-            [Some("chunked"), Some(bytes), None, _] => Self::Chunked(body_bytes(bytes)?),
-            [Some("status"), Some(status), None, _] => Self::Status(within(status, 200, 999)?),
-            [Some("delay"), Some(time), None, _] => Self::Delay {
+            [Some("bytes"), Some(bytes), None, ..] => Self::Bytes(body_bytes(bytes)?),
+            [Some("chunked"), Some(bytes), None, ..] => Self::Chunked(body_bytes(bytes)?),
+            [Some("status"), Some(status), None, ..] => Self::Status(within(status, 200, 999)?),
+            [Some("delay"), Some(time), None, ..] => Self::Delay {
                 ns: duration_ns(time)?,
             },
-            [Some("stall"), Some(silence), Some(period), None] => {
+            [Some("stall"), Some(silence), Some(period), None, _] => {
                 let (silence_ns, period_ns) = (duration_ns(silence)?, duration_ns(period)?);
                 (period_ns > 0 && silence_ns <= period_ns).then_some(Self::Stall {
                     silence_ns,
                     period_ns,
                 })?
             }
-            [Some("drip"), Some(bytes), Some(interval), None] => Self::Drip {
+            [Some("drift"), Some(from), Some(to), Some(period), None] => {
+                let drift = Drift {
+                    from_ns: duration_ns(from)?,
+                    to_ns: duration_ns(to)?,
+                    period_ns: duration_ns(period)?,
+                };
+                (drift.period_ns > 0).then_some(Self::Drift(drift))?
+            }
+            [Some("locked"), Some(time), None, ..] => Self::Locked {
+                ns: duration_ns(time)?,
+            },
+            [Some("compute"), Some(time), None, ..] => Self::Compute {
+                ns: duration_ns(time)?,
+            },
+            [Some("limit"), Some(rate), None, ..] => Self::Limit(Limit {
+                per_s: rate_per_s(rate)?,
+                status: 429,
+            }),
+            [Some("limit"), Some(rate), Some(status), None, _] => Self::Limit(Limit {
+                per_s: rate_per_s(rate)?,
+                status: within(status, 400, 599)?,
+            }),
+            [Some("drip"), Some(bytes), Some(interval), None, _] => Self::Drip {
                 bytes: body_bytes(bytes)?,
                 interval_ns: duration_ns(interval)?,
             },
-            [Some("interim"), Some(count), None, _] => {
+            [Some("interim"), Some(count), None, ..] => {
                 Self::Interim(within(count, 0, INTERIM_MAX)?)
             }
             [Some("close"), None, ..] => Self::Close,
@@ -144,22 +194,22 @@ impl Route {
             [Some("http10-keepalive"), None, ..] => Self::Http10KeepAlive,
             [Some("never"), None, ..] => Self::Never,
             [Some("reset"), None, ..] => Self::Reset,
-            [Some("truncate"), Some(bytes), None, _] => {
+            [Some("truncate"), Some(bytes), None, ..] => {
                 let promised = body_bytes(bytes)?;
                 (promised > 0).then_some(Self::Truncate(promised))?
             }
-            [Some("malformed"), Some(kind), None, _] => Self::Malformed(Kind::named(kind)?),
-            [Some("refuse-after"), Some(after), None, _] => Self::RefuseAfter(Refusal {
+            [Some("malformed"), Some(kind), None, ..] => Self::Malformed(Kind::named(kind)?),
+            [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(Refusal {
                 after: count(after)?,
                 close: false,
             }),
-            [Some("refuse-after"), Some(after), Some("close"), None] => {
+            [Some("refuse-after"), Some(after), Some("close"), None, _] => {
                 Self::RefuseAfter(Refusal {
                     after: count(after)?,
                     close: true,
                 })
             }
-            [Some("random-close"), Some(percent), None, _] => Self::RandomClose {
+            [Some("random-close"), Some(percent), None, ..] => Self::RandomClose {
                 percent: within(percent, 0, 100)? as u8,
             },
             [Some("counters"), None, ..] => Self::Counters,
@@ -202,6 +252,13 @@ fn body_bytes(text: &str) -> Option<u64> {
         .filter(|bytes| *bytes <= BODY_BYTES_MAX)
 }
 
+/// A rate per second, with the suffixes of counts on the command line.
+fn rate_per_s(text: &str) -> Option<u64> {
+    units::count(text)
+        .ok()
+        .filter(|per_s| (1..=RATE_PER_S_MAX).contains(per_s))
+}
+
 /// A duration as it is typed anywhere in brunt.
 fn duration_ns(text: &str) -> Option<u64> {
     units::duration_ns(text)
@@ -241,6 +298,30 @@ mod tests {
                     silence_ns: 100_000_000,
                     period_ns: 1_000_000_000,
                 },
+            ),
+            (
+                "/drift/1ms/3ms/2s",
+                Route::Drift(Drift {
+                    from_ns: 1_000_000,
+                    to_ns: 3_000_000,
+                    period_ns: 2_000_000_000,
+                }),
+            ),
+            ("/locked/200us", Route::Locked { ns: 200_000 }),
+            ("/compute/20us", Route::Compute { ns: 20_000 }),
+            (
+                "/limit/5k",
+                Route::Limit(Limit {
+                    per_s: 5_000,
+                    status: 429,
+                }),
+            ),
+            (
+                "/limit/1/503",
+                Route::Limit(Limit {
+                    per_s: 1,
+                    status: 503,
+                }),
             ),
             (
                 "/drip/5/10ms",
@@ -311,6 +392,20 @@ mod tests {
             "/stall/1s",
             "/stall/2s/1s",
             "/stall/0s/0s",
+            "/stall/1s/1s/1s",
+            "/drift/1s/1s",
+            "/drift/1s/1s/0s",
+            "/drift/1s/1s/1s/1s",
+            "/locked/",
+            "/locked/61m",
+            "/compute/-1s",
+            "/compute/1s/1s",
+            "/limit/0",
+            "/limit/1.5",
+            "/limit/2g",
+            "/limit/5/399",
+            "/limit/5/600",
+            "/limit/5/429/x",
             "/drip/5",
             "/interim/1001",
             "/close/x",

@@ -215,6 +215,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             shared: self.shared,
             counters: self.counters,
             noticed_ns: &|| self.backend.now_ns(),
+            now_ns: &|| self.backend.now_ns(),
         };
         let (taken, next) = answer_input(
             &mut reader,
@@ -304,6 +305,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                     shared: self.shared,
                     counters: self.counters,
                     noticed_ns: &|| noticed_ns,
+                    now_ns: &|| self.backend.now_ns(),
                 };
                 let (reader, input) = work.parts();
                 let (taken, next) =

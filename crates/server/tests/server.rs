@@ -88,7 +88,7 @@ fn answers_come_as_documented() {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\
              Trailer: Brunt-Length\r\n\r\n\
              5\r\nabcde\r\n0\r\nBrunt-Length: 5\r\n\r\n";
-        let kept: [(&str, Vec<u8>); 12] = [
+        let kept: [(&str, Vec<u8>); 17] = [
             ("/", NULL.into()),
             ("/bytes/100", sized(100)),
             ("/bytes/5m", sized(5 << 20)),
@@ -99,6 +99,15 @@ fn answers_come_as_documented() {
             ),
             ("/delay/1ms", NULL.into()),
             ("/stall/1ms/2ms", NULL.into()),
+            ("/drift/0ms/1ms/1s", NULL.into()),
+            ("/locked/1ms", NULL.into()),
+            ("/compute/1ms", NULL.into()),
+            ("/limit/1", NULL.into()),
+            (
+                "/limit/1",
+                b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
+                    .into(),
+            ),
             ("/drip/3/1ms", sized(3)),
             (
                 "/interim/1",
@@ -231,7 +240,13 @@ fn delays_are_never_short() {
     for backend in BACKENDS {
         let server = serve(backend, 1);
         let mut stream = connect(&server);
-        for (path, at_least_ns) in [("/delay/500us", MS / 2), ("/delay/20ms", 20 * MS)] {
+        for (path, at_least_ns) in [
+            ("/delay/500us", MS / 2),
+            ("/delay/20ms", 20 * MS),
+            ("/drift/20ms/30ms/60m", 20 * MS),
+            ("/locked/20ms", 20 * MS),
+            ("/compute/20ms", 20 * MS),
+        ] {
             let sent_ns = clock::now_ns();
             stream.write_all(get(path).as_bytes()).unwrap();
             expect(&mut stream, NULL.as_bytes(), path);

@@ -1,5 +1,6 @@
 //! A backend without a kernel: what clients do is scripted, and time is virtual.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
@@ -33,6 +34,10 @@ pub(super) struct Scripted {
     pub(super) poll_ns: u64,
     /// How much later than asked for a sleep ends.
     pub(super) oversleep_ns: u64,
+    /// How far the clock moves on whenever it is read.
+    pub(super) reading_ns: u64,
+    /// How far that has moved it.
+    moved_ns: Cell<u64>,
     /// How often the worker slept.
     pub(super) sleeps: u32,
     events: VecDeque<(Event, Vec<u8>)>,
@@ -73,7 +78,9 @@ impl Scripted {
 
 impl Backend for Scripted {
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        let now_ns = self.now_ns + self.moved_ns.get();
+        self.moved_ns.set(self.moved_ns.get() + self.reading_ns);
+        now_ns
     }
 
     fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
@@ -114,7 +121,8 @@ impl Backend for Scripted {
             }
             Outgoing::Owned(bytes) => seen.sent.extend_from_slice(&bytes),
         }
-        seen.sends.push((self.now_ns, seen.sent.len() - before));
+        let now_ns = self.now_ns + self.moved_ns.get();
+        seen.sends.push((now_ns, seen.sent.len() - before));
         seen.held = self.hold_sends;
         if !self.hold_sends {
             self.events.push_back((Event::Sent(slot), Vec::new()));

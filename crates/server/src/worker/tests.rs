@@ -150,6 +150,11 @@ fn routes_answer_as_documented() {
         ),
         ("/delay/1s", NULL.to_owned(), false),
         ("/stall/1s/1s", NULL.to_owned(), false),
+        ("/drift/1ms/3ms/2s", NULL.to_owned(), false),
+        ("/locked/1ms", NULL.to_owned(), false),
+        ("/compute/0us", NULL.to_owned(), false),
+        ("/limit/1", NULL.to_owned(), false),
+        ("/limit/1g/599", NULL.to_owned(), false),
         ("/drip/3/1ms", sized(3), false),
         (
             "/interim/2",
@@ -309,6 +314,18 @@ fn timed_answers_come_at_their_instant() {
     );
     let after_silence = 500 * second + 100 * MS;
     assert_eq!(answered("/stall/100ms/1s", after_silence), [after_silence]);
+    assert_eq!(
+        answered("/drift/1ms/3ms/1000s", 500 * second),
+        [500 * second + 2 * MS]
+    );
+    assert_eq!(
+        answered("/drift/3ms/1ms/1000s", 550 * second),
+        [550 * second + 19 * MS / 10]
+    );
+    assert_eq!(
+        answered("/drift/1ms/3ms/1s", 590 * second),
+        [590 * second + 3 * MS]
+    );
     let start = 600 * second;
     let drips = [start, start + 10 * MS, start + 20 * MS, start + 30 * MS];
     assert_eq!(answered("/drip/3/10ms", start), drips);
@@ -380,6 +397,107 @@ fn a_stall_ends_for_all_at_once() {
     let counters = shared.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (100, 50));
     assert_eq!(counters.lateness_ns_max, Some(0));
+}
+
+#[test]
+fn turns_are_taken_one_after_the_other() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots: Vec<Slot> = (0..5).map(|_| site.connect()).collect();
+    let start_ns = 1_000 * MS;
+    site.script().now_ns = start_ns;
+    for slot in &slots {
+        site.script()
+            .arrive(*slot, get("/locked/3ms").repeat(2).as_bytes());
+    }
+    site.turns(40);
+    for (at, slot) in (1..).zip(&slots) {
+        // A pipelined request queues again when the one before it is answered.
+        let expected = [start_ns + at * 3 * MS, start_ns + (at + 5) * 3 * MS];
+        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
+        assert_eq!(sends, expected);
+    }
+    let slot = site.connect();
+    let now_ns = start_ns + 500 * MS;
+    site.script().now_ns = now_ns;
+    site.say(slot, get("/locked/3ms")).turns(3);
+    assert_eq!(site.seen(slot).sends[0].0, now_ns + 3 * MS, "nobody before");
+    // A client that leaves its queue does not hold up the others for good.
+    site.say(slot, get("/locked/60m"));
+    site.script().happen(Event::ReceiveFailed(slot, 104));
+    site.turns(1);
+    assert_eq!(shared.totals().requests_abandoned, 1);
+    assert_balanced(&shared.totals());
+}
+
+#[test]
+fn computing_keeps_the_worker_busy() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots = [site.connect(), site.connect()];
+    site.script().reading_ns = 1_000;
+    let start_ns = 1_000 * MS;
+    site.script().now_ns = start_ns;
+    for slot in slots {
+        site.script()
+            .arrive(slot, get("/compute/2ms").repeat(2).as_bytes());
+    }
+    site.turns(6);
+    // Each pipelined answer is sent before the next one is computed, and the clients in turn.
+    let sends: Vec<u64> = slots
+        .iter()
+        .flat_map(|slot| site.worker.backend.seen[slot].sends.iter())
+        .map(|send| send.0)
+        .collect();
+    for (at, sent_ns) in [1, 3, 2, 4].into_iter().zip(&sends) {
+        let due_ns = start_ns + at * 2 * MS;
+        assert!((due_ns..due_ns + MS / 10).contains(sent_ns), "{sends:?}");
+    }
+    assert_eq!(sends.len(), 4);
+    let counters = shared.totals();
+    assert_eq!((counters.replies, counters.replies_delayed), (4, 0));
+    // It ends with the server.
+    shared.stop.store(true, Ordering::Relaxed);
+    site.say(slots[0], get("/compute/60m")).turns(2);
+    assert_eq!(shared.totals().replies, 5);
+}
+
+#[test]
+fn a_limit_refuses_what_exceeds_it() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots = [site.connect(), site.connect()];
+    let refused =
+        |status: &str| format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n");
+    let cases = [
+        ("/limit/200", refused("429 Too Many Requests")),
+        ("/limit/200/503", refused("503 Service Unavailable")),
+    ];
+    for (path, refused) in cases {
+        let before = slots.map(|slot| site.text(slot).len());
+        // Two at once, for two connections together; 5 ms later, one more.
+        site.say(slots[0], get(path).repeat(2));
+        site.say(slots[1], get(path));
+        site.script().now_ns += 4 * MS;
+        site.say(slots[1], get(path));
+        site.script().now_ns += MS;
+        site.say(slots[1], get(path));
+        assert_eq!(site.text(slots[0])[before[0]..], NULL.repeat(2));
+        assert_eq!(
+            site.text(slots[1])[before[1]..],
+            format!("{refused}{refused}{NULL}")
+        );
+        site.script().now_ns += 1_000 * MS;
+    }
+    let close = "GET /limit/200 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let (_, slot) = (site.say(slots[0], get("/limit/200").repeat(2)), slots[0]);
+    site.say(slot, close).turns(3);
+    assert!(
+        site.text(slot)
+            .ends_with("\r\nConnection: close\r\nRetry-After: 1\r\n\r\n")
+    );
+    assert!(site.seen(slot).closed);
+    assert_balanced(&shared.totals());
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! Answers whose pace all requests of the process share: drifting delays, limited rates, turns.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Distinct `/limit` paths that are paced; requests on more are refused at once.
+const LIMITS_MAX: usize = 1_024;
+/// What one answer takes out of a bucket. A bucket gains its rate in every nanosecond.
+const ANSWER_COST: u64 = 1_000_000_000;
+/// How much of the rate may be answered in one burst, nanoseconds.
+const BURST_NS: u64 = 10_000_000;
+
+/// The parameters of `/drift`: a delay that changes as the process grows older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drift {
+    /// The delay at the start of the process, nanoseconds.
+    pub(crate) from_ns: u64,
+    /// The delay from the end of the period on, nanoseconds.
+    pub(crate) to_ns: u64,
+    /// How long the change takes, nanoseconds.
+    pub(crate) period_ns: u64,
+}
+
+impl Drift {
+    /// The delay of a request that is noticed at this instant, nanoseconds.
+    pub(crate) fn delay_ns(&self, noticed_ns: u64) -> u64 {
+        if noticed_ns >= self.period_ns {
+            return self.to_ns;
+        }
+        let part = |ns: u64| u128::from(ns) * u128::from(noticed_ns) / u128::from(self.period_ns);
+        // Never more than the distance, so it fits.
+        if self.to_ns >= self.from_ns {
+            self.from_ns + part(self.to_ns - self.from_ns) as u64
+        } else {
+            self.from_ns - part(self.from_ns - self.to_ns) as u64
+        }
+    }
+}
+
+/// The parameters of `/limit`; requests with equal ones share one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Limit {
+    /// Requests that are answered, per second.
+    pub(crate) per_s: u64,
+    /// The status of the others.
+    pub(crate) status: u16,
+}
+
+/// What of a limit is left.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    level: u64,
+    /// When the level was computed.
+    at_ns: u64,
+}
+
+impl Bucket {
+    /// A full one: a burst may come first.
+    fn full(limit: Limit, now_ns: u64) -> Self {
+        Self {
+            level: Self::capacity(limit),
+            at_ns: now_ns,
+        }
+    }
+
+    /// As much as a burst takes, and at least one answer.
+    fn capacity(limit: Limit) -> u64 {
+        limit.per_s.saturating_mul(BURST_NS).max(ANSWER_COST)
+    }
+
+    /// Takes out one answer; false when there is none left.
+    fn take(&mut self, limit: Limit, now_ns: u64) -> bool {
+        let gained = limit
+            .per_s
+            .saturating_mul(now_ns.saturating_sub(self.at_ns));
+        self.level = self.level.saturating_add(gained).min(Self::capacity(limit));
+        self.at_ns = self.at_ns.max(now_ns);
+        let answers = self.level >= ANSWER_COST;
+        if answers {
+            self.level -= ANSWER_COST;
+        }
+        answers
+    }
+}
+
+/// What requests have in common, over all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    buckets: Mutex<BTreeMap<Limit, Bucket>>,
+    /// When the last turn that was given out ends.
+    turns_end_ns: AtomicU64,
+}
+
+impl Pace {
+    /// Counts a request against its limit; whether it is over it.
+    pub(crate) fn exceeds(&self, limit: Limit, now_ns: u64) -> bool {
+        let mut buckets = self
+            .buckets
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if buckets.len() >= LIMITS_MAX && !buckets.contains_key(&limit) {
+            return true;
+        }
+        let bucket = buckets
+            .entry(limit)
+            .or_insert_with(|| Bucket::full(limit, now_ns));
+        !bucket.take(limit, now_ns)
+    }
+
+    /// Gives out the next turn, of this length; when it ends.
+    pub(crate) fn turn_end_ns(&self, now_ns: u64, length_ns: u64) -> u64 {
+        let after = |end_ns: u64| end_ns.max(now_ns).saturating_add(length_ns);
+        // The function is total, so both arms hold the end of the turn before.
+        let (Ok(before_ns) | Err(before_ns)) =
+            self.turns_end_ns
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |end_ns| {
+                    Some(after(end_ns))
+                });
+        after(before_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1_000 * MS;
+
+    #[test]
+    fn a_delay_drifts_in_a_straight_line() {
+        let rising = Drift {
+            from_ns: MS,
+            to_ns: 3 * MS,
+            period_ns: 4 * SECOND,
+        };
+        let falling = Drift {
+            from_ns: 3 * MS,
+            to_ns: MS,
+            ..rising
+        };
+        for (at_ns, up_ns) in [
+            (0, MS),
+            (SECOND, 3 * MS / 2),
+            (2 * SECOND, 2 * MS),
+            (4 * SECOND - 1, 3 * MS - 1),
+            (4 * SECOND, 3 * MS),
+            (u64::MAX, 3 * MS),
+        ] {
+            assert_eq!(rising.delay_ns(at_ns), up_ns);
+            // Rounded down on either side.
+            assert!(falling.delay_ns(at_ns).abs_diff(4 * MS - up_ns) <= 1);
+        }
+        let longest = Drift {
+            from_ns: 0,
+            to_ns: 3_600 * SECOND,
+            period_ns: 3_600 * SECOND,
+        };
+        assert_eq!(longest.delay_ns(1_234 * SECOND), 1_234 * SECOND);
+    }
+
+    #[test]
+    fn a_limit_lets_its_rate_through() {
+        // Asked evenly, at 1, 2 and 10 times the limit, over 10 s.
+        for per_s in [1, 3, 100, 5_000, 1_000_000] {
+            for times in [1, 2, 10] {
+                let (pace, status) = (Pace::default(), 429);
+                let limit = Limit { per_s, status };
+                let asked = per_s.min(10_000) * 10 * times;
+                let span_ns = 10 * SECOND * per_s.min(10_000) / per_s;
+                let answered = (0..asked)
+                    .filter(|index| !pace.exceeds(limit, 7 + index * span_ns / asked))
+                    .count() as u64;
+                let burst = (per_s / 100).max(1);
+                let most = (per_s.min(10_000) * 10 + burst).min(asked);
+                // A bucket of one is full while the next request is still to come.
+                let least = if burst > 1 {
+                    most - 2
+                } else {
+                    (per_s * 10 * times / (times + 1)).saturating_sub(1)
+                };
+                assert!(
+                    (least..=most).contains(&answered),
+                    "{per_s}/s, asked {asked}: {answered} of {least} to {most}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_is_ten_milliseconds_of_the_rate() {
+        for (per_s, burst) in [(1, 1), (99, 1), (5_000, 50), (1_000_000, 10_000)] {
+            let pace = Pace::default();
+            let limit = Limit { per_s, status: 429 };
+            // A long silence saves up no more than that; nor does time that goes back.
+            for at_ns in [SECOND, 100 * SECOND, 50 * SECOND] {
+                let answered = (0..20_000).filter(|_| !pace.exceeds(limit, at_ns)).count();
+                let expected = if at_ns == 50 * SECOND { 0 } else { burst };
+                assert_eq!(answered, expected, "{per_s}/s at {at_ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_have_buckets_of_their_own_up_to_a_number() {
+        let pace = Pace::default();
+        for status in [429, 503] {
+            let limit = Limit { per_s: 1, status };
+            assert!(!pace.exceeds(limit, 0));
+            assert!(pace.exceeds(limit, 0));
+        }
+        for per_s in 2..=LIMITS_MAX as u64 {
+            pace.exceeds(Limit { per_s, status: 429 }, 0);
+        }
+        let limit = Limit {
+            per_s: 1_000_000,
+            status: 429,
+        };
+        assert!(pace.exceeds(limit, 0), "bounded");
+    }
+
+    #[test]
+    fn turns_follow_each_other() {
+        let pace = Pace::default();
+        assert_eq!(pace.turn_end_ns(100, 10), 110);
+        assert_eq!(pace.turn_end_ns(100, 10), 120);
+        assert_eq!(pace.turn_end_ns(105, 5), 125);
+        assert_eq!(pace.turn_end_ns(200, 10), 210);
+        assert_eq!(pace.turn_end_ns(0, u64::MAX), u64::MAX);
+    }
+}
