@@ -10,6 +10,7 @@ mod control;
 mod describe;
 mod expectation;
 mod failure;
+mod faults;
 mod gate;
 mod host;
 mod limits;

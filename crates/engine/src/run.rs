@@ -18,6 +18,7 @@ use crate::backend::uring::Uring;
 use crate::budget::Budget;
 use crate::clock;
 use crate::control::{Control, Progress};
+use crate::faults;
 use crate::gate::{Gate, Start};
 use crate::host::{self, CpuUse, Cpus};
 use crate::prepare::Prepared;
@@ -246,6 +247,7 @@ impl Prepared {
                 // It left because nothing was left to do: it would have idled until the end.
                 *lived = Once::at(window.end_ns.max(lived_from_ns));
             }
+            faults::apply(&self.plan.faults, &mut recording);
             drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
             latencies.merge(&recording.latencies);
             workers.push(recording.record);

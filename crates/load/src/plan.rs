@@ -133,6 +133,13 @@ pub struct Faults {
     pub window_shift: Option<(u32, u64)>,
     /// Worker, and the work added to each of its requests, nanoseconds.
     pub busy: Option<(u32, u64)>,
+    /// Worker, and how much earlier than it did it says that it left the window, nanoseconds.
+    pub window_cut: Option<(u32, u64)>,
+    /// Worker, and how far its clock jumps ahead within the window, nanoseconds: what it notes
+    /// afterwards of its own life is off by as much.
+    pub clock_step: Option<(u32, u64)>,
+    /// Worker, and how many replies of the window are missing from its counters.
+    pub lost_replies: Option<(u32, u64)>,
 }
 
 /// What of the server is watched during the run.
