@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, share};
-use brunt_measure::{Backend as BackendName, Evidence, Run, RunEdges};
+use brunt_measure::{Backend as BackendName, Run, RunEdges, Window};
 
 use crate::assignment::fault_of;
+use crate::backend::sim::evidence::evidence;
 use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
 use crate::budget::Budget;
 use crate::clock;
@@ -93,19 +94,32 @@ fn simulate_under(
     let mut ended = Vec::new();
     let mut unsent = 0;
     let mut counts = SimCounts::default();
+    let mut ledgers = Vec::new();
     for (worker, ready) in (0..).zip(crew) {
         let mut start = Start { load_ns, window };
         start.window = shifted(start.window, ready.window_shift_ns);
-        let finished = ready
+        ready.handle.observe(Window {
+            end_ns: start.window.end_ns.min(control.end_ns()),
+            ..start.window
+        });
+        let mut finished = ready
             .worker
             .run(start)
             .map_err(|reason| RunError::Worker { worker, reason })?;
         counts.merge(&ready.handle.counts());
         unsent += ready.budget.map_or(0, |budget| budget.left());
+        let ledger = ready.handle.ledger();
+        if settings.host.is_some() {
+            finished.recorder.record().thread = Some(ledger.thread_use());
+        }
         ended.push(Ended {
             finished,
-            cpu: CpuUse::default(),
+            cpu: CpuUse {
+                user_ns: ledger.life_cpu_ns(),
+                system_ns: 0,
+            },
         });
+        ledgers.push(ledger);
     }
     if control.is_aborted() {
         return Err(RunError::Interrupted);
@@ -119,7 +133,7 @@ fn simulate_under(
         ended,
         unsent,
         watched: Watched::default(),
-        evidence: Evidence::default(),
+        evidence: evidence(settings, &ledgers),
     });
     Ok((run, counts))
 }

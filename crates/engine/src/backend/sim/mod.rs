@@ -1,6 +1,9 @@
 //! The simulated backend: a network, a server and a clock in virtual time, deterministic from a
 //! seed. An hour passes in the time that it takes to compute what happens in it.
 
+mod cpu;
+pub(crate) mod evidence;
+pub(crate) mod ledger;
 mod link;
 mod reply;
 mod request;
@@ -14,15 +17,19 @@ use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
+use brunt_measure::Window;
+
 use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
 use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
 use crate::tcp_info::TcpInfo;
+use cpu::Cpu;
+use ledger::Ledger;
 use link::{Client, LinkId, Piece};
 use reply::Template;
 pub use settings::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults,
-    SimServer, SimSettings, Stall,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimCounts,
+    SimFaults, SimHost, SimServer, SimSettings, Stall, Taken,
 };
 use world::{Notice, World};
 
@@ -33,7 +40,7 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 /// could be accepted.
 #[derive(Debug)]
 pub struct Sim {
-    now_ns: Rc<Cell<u64>>,
+    cpu: Cpu,
     costs: Costs,
     late_wake_ups: Option<LateWakeUps>,
     no_socket: f64,
@@ -57,12 +64,13 @@ enum Received {
     Buffer,
 }
 
-/// What remains of a [`Sim`] in the hands of whoever made it: its clock, and its counts, which are
-/// complete once the `Sim` is dropped.
+/// What remains of a [`Sim`] in the hands of whoever made it: its clock, and its counts and
+/// accounts, which are complete once the `Sim` is dropped.
 #[derive(Clone, Debug)]
 pub struct SimHandle {
     now_ns: Rc<Cell<u64>>,
     counts: Rc<RefCell<SimCounts>>,
+    ledger: Rc<RefCell<Ledger>>,
 }
 
 impl SimHandle {
@@ -75,6 +83,18 @@ impl SimHandle {
     pub fn counts(&self) -> SimCounts {
         *self.counts.borrow()
     }
+
+    /// Has accounts kept of the window, which is still to come.
+    pub(crate) fn observe(&self, window: Window) {
+        self.ledger.borrow_mut().set_window(window);
+    }
+
+    /// The accounts of the window, or of the part of it in which the `Sim` lived.
+    pub(crate) fn ledger(&self) -> Ledger {
+        let mut ledger = *self.ledger.borrow();
+        ledger.end_by(self.now_ns());
+        ledger
+    }
 }
 
 impl Sim {
@@ -83,14 +103,16 @@ impl Sim {
         let handle = SimHandle {
             now_ns: Rc::new(Cell::new(start_ns)),
             counts: Rc::default(),
+            ledger: Rc::default(),
         };
+        let (now_ns, ledger) = (Rc::clone(&handle.now_ns), Rc::clone(&handle.ledger));
         let sim = Self {
-            now_ns: Rc::clone(&handle.now_ns),
+            cpu: Cpu::new(now_ns, settings.host, ledger),
             costs: settings.costs,
             late_wake_ups: settings.late_wake_ups,
             no_socket: settings.server.faults.no_socket,
             network_ns: settings.network_ns,
-            world: World::new(settings, worker),
+            world: World::new(settings, worker, Rc::clone(&handle.ledger)),
             slots: Vec::new(),
             payloads: Payloads::default(),
             received: Received::Nothing,
@@ -100,11 +122,6 @@ impl Sim {
             counts: Rc::clone(&handle.counts),
         };
         (sim, handle)
-    }
-
-    fn spend(&self, ns: u64) -> u64 {
-        self.now_ns.set(self.now_ns.get() + ns);
-        self.now_ns.get()
     }
 
     fn link_of(&self, slot: Slot) -> Option<LinkId> {
@@ -184,11 +201,11 @@ impl Sim {
 
 impl Backend for Sim {
     fn now_ns(&self) -> u64 {
-        self.spend(self.costs.clock_ns)
+        self.cpu.run(self.costs.clock_ns)
     }
 
     fn work(&mut self, ns: u64) {
-        self.spend(ns);
+        self.cpu.run(ns);
     }
 
     fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
@@ -200,7 +217,7 @@ impl Backend for Sim {
     }
 
     fn open(&mut self, slot: Slot, _peer: &Peer, _source: Option<SocketAddr>) -> io::Result<()> {
-        let now_ns = self.spend(self.costs.open_ns);
+        let now_ns = self.cpu.run(self.costs.open_ns);
         if self.world.chance(self.no_socket) {
             self.world.counts.connections_impossible += 1;
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
@@ -222,8 +239,8 @@ impl Backend for Sim {
     fn accept(&mut self, _slot: Slot) {}
 
     fn send(&mut self, slot: Slot, outgoing: Outgoing) {
-        let from_ns = self.now_ns.get();
-        let now_ns = self.spend(self.costs.send_ns);
+        let from_ns = self.cpu.now_ns();
+        let now_ns = self.cpu.run(self.costs.send_ns);
         let to_ns = now_ns;
         self.hand_overs.note(slot, HandOver { from_ns, to_ns });
         if let Some(id) = self.link_of(slot) {
@@ -237,7 +254,7 @@ impl Backend for Sim {
     }
 
     fn close(&mut self, slot: Slot) {
-        let now_ns = self.spend(self.costs.open_ns);
+        let now_ns = self.cpu.run(self.costs.open_ns);
         if let Some(id) = self.link_of(slot) {
             self.world.close(now_ns, id);
             self.slots[slot.0 as usize] = None;
@@ -245,7 +262,7 @@ impl Backend for Sim {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        let from_ns = self.spend(self.costs.wait_ns);
+        let from_ns = self.cpu.run(self.costs.wait_ns);
         let until_ns = until_ns.unwrap_or(u64::MAX).max(from_ns);
         self.world.pass(from_ns);
         let mut now_ns = from_ns;
@@ -274,8 +291,8 @@ impl Backend for Sim {
             self.world.counts.late_wake_ups += 1;
             now_ns += late.delay_ns;
         }
+        let now_ns = self.cpu.wake(now_ns);
         self.world.pass(now_ns);
-        self.now_ns.set(now_ns);
         Ok(())
     }
 
@@ -297,7 +314,7 @@ impl Backend for Sim {
                 Notice::Arrived => self.take_arrivals(id, slot),
             };
             if event.is_some() {
-                self.spend(self.costs.event_ns);
+                self.cpu.run(self.costs.event_ns);
                 return event;
             }
         }
@@ -335,7 +352,7 @@ impl Backend for Sim {
 impl Drop for Sim {
     /// Brunt is gone, and its connections with it; what is under way comes to its end.
     fn drop(&mut self) {
-        let now_ns = self.now_ns.get();
+        let now_ns = self.cpu.now_ns();
         for id in self.slots.drain(..).flatten() {
             self.world.close(now_ns, id);
         }

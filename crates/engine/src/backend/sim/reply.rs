@@ -7,12 +7,22 @@ const CHUNK_BYTES: usize = 16 * 1024;
 /// What comes unasked behind an answer.
 const EXTRA: &[u8] = b"boo!";
 
+/// The statuses of the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Ok,
+    /// 429, with `Retry-After`.
+    TooManyRequests,
+    /// 503.
+    Unavailable,
+}
+
 /// Which of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// Status 200 or 503, with or without a body (HEAD), keeping the connection or not.
+    /// With or without a body (HEAD), keeping the connection or not.
     Reply {
-        is_error: bool,
+        status: Status,
         is_head: bool,
         closes: bool,
     },
@@ -23,15 +33,15 @@ pub(super) enum Template {
 /// All answers of one server.
 #[derive(Debug)]
 pub(super) struct Replies {
-    replies: [Vec<u8>; 8],
+    replies: [Vec<u8>; 12],
     malformed: Vec<u8>,
 }
 
 impl Replies {
     pub(super) fn new(server: &SimServer) -> Self {
         let reply = |place: usize| {
-            let [is_error, is_head, closes] = [1, 2, 4].map(|bit| place & bit != 0);
-            encode(server, is_error, is_head, closes)
+            let status = [Status::Ok, Status::TooManyRequests, Status::Unavailable][place / 4];
+            encode(server, status, place & 1 != 0, place & 2 != 0)
         };
         Self {
             replies: std::array::from_fn(reply),
@@ -43,12 +53,11 @@ impl Replies {
     pub(super) fn bytes(&self, template: Template) -> &[u8] {
         match template {
             Template::Reply {
-                is_error,
+                status,
                 is_head,
                 closes,
             } => {
-                let place =
-                    usize::from(is_error) | usize::from(is_head) << 1 | usize::from(closes) << 2;
+                let place = status as usize * 4 + usize::from(is_head) + usize::from(closes) * 2;
                 &self.replies[place]
             }
             Template::Malformed => &self.malformed,
@@ -57,18 +66,18 @@ impl Replies {
     }
 }
 
-fn encode(server: &SimServer, is_error: bool, is_head: bool, closes: bool) -> Vec<u8> {
+fn encode(server: &SimServer, status: Status, is_head: bool, closes: bool) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(server.interim as usize);
     let version = match server.framing {
         Framing::Length | Framing::Chunked => "HTTP/1.1",
         Framing::UntilClose => "HTTP/1.0",
     };
-    let status = if is_error {
-        "503 Service Unavailable"
-    } else {
-        "200 OK"
+    let line = match status {
+        Status::Ok => "200 OK",
+        Status::TooManyRequests => "429 Too Many Requests\r\nRetry-After: 1",
+        Status::Unavailable => "503 Service Unavailable",
     };
-    bytes.extend_from_slice(format!("{version} {status}\r\nServer: sim\r\n").as_bytes());
+    bytes.extend_from_slice(format!("{version} {line}\r\nServer: sim\r\n").as_bytes());
     if closes {
         bytes.extend_from_slice(b"Connection: close\r\n");
     }
@@ -113,10 +122,16 @@ mod tests {
                 ..SimServer::default()
             };
             let replies = Replies::new(&server);
-            for place in 0..8 {
-                let [is_error, is_head, closes] = [1, 2, 4].map(|bit| place & bit != 0);
+            let statuses = [
+                (Status::Ok, 200),
+                (Status::TooManyRequests, 429),
+                (Status::Unavailable, 503),
+            ];
+            for place in 0..12 {
+                let (status, code) = statuses[place / 4];
+                let [is_head, closes] = [1, 2].map(|bit| place & bit != 0);
                 let bytes = replies.bytes(Template::Reply {
-                    is_error,
+                    status,
                     is_head,
                     closes,
                 });
@@ -129,7 +144,8 @@ mod tests {
                     .reply
                     .or_else(|| parser.end().expect("complete"))
                     .expect("a reply");
-                assert_eq!(reply.status, if is_error { 503 } else { 200 });
+                assert_eq!(reply.status, code);
+                assert_eq!(reply.retry_after, code == 429);
                 assert_eq!(reply.interim, 2);
                 assert_eq!(
                     reply.keep_alive,

@@ -27,6 +27,9 @@ pub struct SimSettings {
     pub costs: Costs,
     /// Delays of brunt's wake-ups by the scheduler.
     pub late_wake_ups: Option<LateWakeUps>,
+    /// The machine that brunt runs on. Absent: each worker has a CPU to itself, and nothing is
+    /// read of machine, threads and server.
+    pub host: Option<SimHost>,
     /// When an interrupt comes, nanoseconds from the start of the simulation.
     pub interrupt_ns: Option<u64>,
 }
@@ -45,6 +48,7 @@ impl SimSettings {
             send_buffer_bytes: NonZeroU32::MIN.saturating_add(64 * 1024 - 1),
             costs: Costs::default(),
             late_wake_ups: None,
+            host: None,
             interrupt_ns: None,
         }
     }
@@ -59,6 +63,14 @@ pub struct SimServer {
     /// Requests in service at once; the others queue in the order in which their turn came.
     /// Absent: no limit.
     pub concurrency: Option<NonZeroU32>,
+    /// Part of the service time, at the start of the simulation, that is added to it per second:
+    /// above 0 the server becomes slower.
+    pub drift_per_s: f64,
+    /// From the end of the service until the answer, nanoseconds: the server waits for others, and
+    /// the place is free for the next request.
+    pub delay_ns: u64,
+    /// Refuses what comes above a rate.
+    pub limiter: Option<Limiter>,
     /// Silences in which nothing is answered; what falls into one is answered at its end.
     pub stall: Option<Stall>,
     /// The server closes a connection after this many answers.
@@ -92,6 +104,9 @@ impl Default for SimServer {
         Self {
             service: ServiceTime::Exponential { mean_ns: MS },
             concurrency: None,
+            drift_per_s: 0.0,
+            delay_ns: 0,
+            limiter: None,
             stall: None,
             close_after: None,
             announces_close: true,
@@ -179,6 +194,17 @@ impl ServiceTime {
             }
         }
     }
+}
+
+/// A limit of the rate: what is too early is answered with status 429 and `Retry-After`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limiter {
+    /// Time per request that is admitted, nanoseconds: the inverse of the rate.
+    pub every_ns: NonZeroU64,
+    /// Requests admitted at once after a pause.
+    pub burst: NonZeroU32,
+    /// From the turn of a request that is refused until its answer, nanoseconds.
+    pub refusal_ns: u64,
 }
 
 /// Silences that come at fixed times: the first `silence_ns` of every `period_ns`.
@@ -297,6 +323,41 @@ pub struct LateWakeUps {
     pub delay_ns: u64,
 }
 
+/// The machine that brunt runs on, with a CPU of its own for each worker. It is read as exactly as
+/// it is simulated: all of brunt's work ([`Costs`]) is CPU time in user space, and a server with a
+/// limit to its concurrency has as many CPUs, each busy while it serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimHost {
+    /// The hypervisor takes the CPUs. It is steal while a worker wants to run, as in Linux.
+    pub steal: Option<Taken>,
+    /// Another process takes them; the worker waits in the run queue.
+    pub contention: Option<Taken>,
+}
+
+/// CPU time that is taken away at fixed times: the first `part_ns` of every `period_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How much is taken at once, nanoseconds; less than the period: of a longer part the last
+    /// nanosecond of each period is left.
+    pub part_ns: u64,
+    /// From the start of one part to the start of the next, nanoseconds.
+    pub period_ns: NonZeroU64,
+}
+
+impl Taken {
+    /// Until when the CPU is gone, if it is at `at_ns`.
+    pub(super) fn until_ns(self, at_ns: u64) -> Option<u64> {
+        let into_period_ns = at_ns % self.period_ns;
+        let part_ns = self.part_ns.min(self.period_ns.get() - 1);
+        (into_period_ns < part_ns).then(|| at_ns - into_period_ns + part_ns)
+    }
+
+    /// When the next part after `at_ns` begins.
+    pub(super) fn next_ns(self, at_ns: u64) -> u64 {
+        (at_ns - at_ns % self.period_ns).saturating_add(self.period_ns.get())
+    }
+}
+
 /// What the simulated server and network counted, to set beside what brunt counted. Exact: taken
 /// after everything that was under way has come to its end.
 ///
@@ -320,10 +381,12 @@ pub struct SimCounts {
     pub requests: u64,
     /// Requests that the server never received in full: it had closed, or brunt had.
     pub requests_lost: u64,
-    /// Answers that keep to the protocol, those with status 503 included.
+    /// Answers that keep to the protocol, those with status 429 and 503 included.
     pub replies: u64,
     /// Of these, those with status 503.
     pub replies_error: u64,
+    /// Of these, those with status 429: refused by the limiter.
+    pub replies_limited: u64,
     /// Of all answers, those that brunt took in full.
     pub replies_delivered: u64,
     /// Requests that met silence.
@@ -367,6 +430,7 @@ impl SimCounts {
             requests_lost,
             replies,
             replies_error,
+            replies_limited,
             replies_delivered,
             silent,
             reset,
@@ -389,6 +453,7 @@ impl SimCounts {
         self.requests_lost += requests_lost;
         self.replies += replies;
         self.replies_error += replies_error;
+        self.replies_limited += replies_limited;
         self.replies_delivered += replies_delivered;
         self.silent += silent;
         self.reset += reset;

@@ -3,15 +3,18 @@
 //! Requests are found when they are sent, for what the network brings to the server is what was
 //! sent, in order: only their number travels.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Piece, Server};
-use super::reply::{Replies, Template};
+use super::reply::{Replies, Status, Template};
 use super::request::Request;
-use super::settings::{AfterMalformed, Framing, SimCounts, SimSettings};
+use super::settings::{AfterMalformed, Framing, Limiter, SimCounts, SimSettings};
 use crate::backend::Slot;
 use crate::timers::Timers;
 
@@ -33,8 +36,12 @@ enum Happening {
         taken_ns: u64,
         count: u64,
     },
-    /// The server is done with a request.
+    /// The server has served a request: its place is free.
     Served(LinkId),
+    /// The server answers it.
+    Answers(LinkId),
+    /// The server refuses the request whose turn it is.
+    Refuses(LinkId),
     /// Something reaches brunt.
     Arrives(LinkId, Piece),
     /// The end of brunt's side reaches the server.
@@ -76,14 +83,17 @@ pub(super) struct World {
     pub(super) replies: Replies,
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
+    ledger: Rc<RefCell<Ledger>>,
     in_service: u32,
+    /// When the limiter admits the next request, after a burst.
+    admits_ns: u64,
     /// Connections whose request waits for the server, longest waiting first.
     waiting: VecDeque<LinkId>,
 }
 
 impl World {
     /// A world of its own for `worker`.
-    pub(super) fn new(settings: &SimSettings, worker: u32) -> Self {
+    pub(super) fn new(settings: &SimSettings, worker: u32, ledger: Rc<RefCell<Ledger>>) -> Self {
         let mut agenda = Timers::default();
         if let Some(outage) = settings.server.outage {
             agenda.push(outage.from_ns, Happening::OutageBegins);
@@ -95,7 +105,9 @@ impl World {
             replies: Replies::new(&settings.server),
             counts: SimCounts::default(),
             notices: VecDeque::new(),
+            ledger,
             in_service: 0,
+            admits_ns: 0,
             waiting: VecDeque::new(),
             settings: settings.clone(),
         }
@@ -188,6 +200,8 @@ impl World {
                 count,
             } => self.take_requests(at_ns, link, taken_ns, count),
             Happening::Served(id) => self.served(at_ns, id),
+            Happening::Answers(id) => self.answer_next(at_ns, id, None),
+            Happening::Refuses(id) => self.answer_next(at_ns, id, Some(Status::TooManyRequests)),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
                 self.abandon(id);
@@ -270,7 +284,12 @@ impl World {
         if link.serving.is_none() {
             return;
         }
-        if limit.is_some_and(|limit| self.in_service >= limit.get()) {
+        if let Some(limiter) = self.settings.server.limiter
+            && !self.admits(at_ns, limiter)
+        {
+            let refused_ns = at_ns + limiter.refusal_ns;
+            self.agenda.push(refused_ns, Happening::Refuses(id));
+        } else if limit.is_some_and(|limit| self.in_service >= limit.get()) {
             self.waiting.push_back(id);
         } else {
             self.serve(at_ns, id);
@@ -279,13 +298,36 @@ impl World {
 
     fn serve(&mut self, at_ns: u64, id: LinkId) {
         self.in_service += 1;
-        let service_ns = self.settings.server.service.draw(&mut self.random);
-        let mut done_ns = at_ns + service_ns;
-        if let Some(stall) = self.settings.server.stall {
-            let into_period_ns = done_ns % stall.period_ns;
-            done_ns += stall.silence_ns.saturating_sub(into_period_ns);
+        let server = &self.settings.server;
+        let mut service_ns = server.service.draw(&mut self.random);
+        if server.drift_per_s != 0.0 {
+            let factor = 1.0 + server.drift_per_s * at_ns as f64 / 1e9;
+            service_ns = (service_ns as f64 * factor) as u64;
         }
+        let served_ns = at_ns + service_ns;
+        self.ledger.borrow_mut().served(at_ns, served_ns);
+        let done_ns = self.after_silence(served_ns);
         self.agenda.push(done_ns, Happening::Served(id));
+    }
+
+    /// When the server can answer what it could answer at `at_ns` but for its silences.
+    fn after_silence(&self, at_ns: u64) -> u64 {
+        let left_ns = self.settings.server.stall.map_or(0, |stall| {
+            stall.silence_ns.saturating_sub(at_ns % stall.period_ns)
+        });
+        at_ns + left_ns
+    }
+
+    /// Whether the limiter lets a request in.
+    fn admits(&mut self, at_ns: u64, limiter: Limiter) -> bool {
+        let every_ns = limiter.every_ns.get();
+        let burst_ns = every_ns.saturating_mul(u64::from(limiter.burst.get()) - 1);
+        let next_ns = self.admits_ns.max(at_ns);
+        let is_admitted = next_ns - at_ns <= burst_ns;
+        if is_admitted {
+            self.admits_ns = next_ns.saturating_add(every_ns);
+        }
+        is_admitted
     }
 
     fn served(&mut self, at_ns: u64, id: LinkId) {
@@ -301,9 +343,23 @@ impl World {
                 break;
             }
         }
+        let delay_ns = self.settings.server.delay_ns;
+        if delay_ns > 0 {
+            let answered_ns = self.after_silence(at_ns + delay_ns);
+            self.agenda.push(answered_ns, Happening::Answers(id));
+        } else {
+            self.answer_next(at_ns, id, None);
+        }
+    }
+
+    /// Answers the request whose turn it is, with a certain status or as its fate wills.
+    fn answer_next(&mut self, at_ns: u64, id: LinkId, status: Option<Status>) {
         let request = self.links.get_mut(id).and_then(|link| link.serving.take());
         if let Some(request) = request {
-            self.answer(at_ns, id, request);
+            match status {
+                Some(status) => self.reply(at_ns, id, request, status, false),
+                None => self.answer(at_ns, id, request),
+            }
             self.begin(at_ns, id);
         }
     }
@@ -326,7 +382,7 @@ impl World {
             Fate::Truncated => {
                 self.counts.truncated += 1;
                 let template = Template::Reply {
-                    is_error: false,
+                    status: Status::Ok,
                     is_head: request.is_head,
                     closes: false,
                 };
@@ -349,13 +405,14 @@ impl World {
                     AfterMalformed::FallSilent => self.fall_silent(id),
                 }
             }
-            Fate::ExtraBytes | Fate::ErrorStatus | Fate::Answered => {
-                self.reply(at_ns, id, request, fate);
-            }
+            Fate::ExtraBytes => self.reply(at_ns, id, request, Status::Ok, true),
+            Fate::ErrorStatus => self.reply(at_ns, id, request, Status::Unavailable, false),
+            Fate::Answered => self.reply(at_ns, id, request, Status::Ok, false),
         }
     }
 
-    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, fate: Fate) {
+    /// Replies, with or without unasked bytes behind it.
+    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: Status, extra: bool) {
         let server = &self.settings.server;
         let until_close = server.framing == Framing::UntilClose;
         let asked = request.closes && server.honours_close;
@@ -366,16 +423,17 @@ impl World {
         link.answered += 1;
         let is_last = limit.is_some_and(|limit| link.answered >= limit.get());
         let template = Template::Reply {
-            is_error: fate == Fate::ErrorStatus,
+            status,
             is_head: request.is_head,
             closes: asked || (is_last && announces),
         };
         let ended_by_close = until_close && !request.is_head;
         self.counts.replies += 1;
-        self.counts.replies_error += u64::from(fate == Fate::ErrorStatus);
+        self.counts.replies_error += u64::from(status == Status::Unavailable);
+        self.counts.replies_limited += u64::from(status == Status::TooManyRequests);
         let length = self.length(template);
         self.deliver(at_ns, id, template, length, !ended_by_close);
-        if fate == Fate::ExtraBytes {
+        if extra {
             self.counts.extra_bytes += 1;
             let length = self.length(Template::Extra);
             self.deliver(at_ns, id, Template::Extra, length, false);

@@ -1,0 +1,96 @@
+//! What a reader of the simulated machine and server would have found.
+
+use brunt_measure::{CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope};
+
+use super::ledger::{Ledger, Spent};
+use super::settings::{SimHost, SimSettings};
+
+/// The evidence of a run whose workers have these accounts.
+pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
+    let mut evidence = Evidence::default();
+    let mut miss = |field: &str, why: &str| {
+        let why = format!("simulation: {why}");
+        evidence.missing.insert(field.to_owned(), why);
+    };
+    miss("network", "there is no network interface");
+    let Some(host) = settings.host else {
+        for field in ["host", "server"] {
+            miss(field, "nothing of a machine was read");
+        }
+        return evidence;
+    };
+    miss("host.pressure_ns", "it is not simulated");
+    let server = server(settings, ledgers);
+    if server.is_none() {
+        miss("server", "it has no limit that it could reach");
+    }
+    let lengths_ns = ledgers.iter().map(|ledger| ledger.window().length_ns());
+    Evidence {
+        interval_ns: lengths_ns.max().unwrap_or(0),
+        host: HostEvidence {
+            cpus: (0..)
+                .zip(ledgers)
+                .map(|(cpu, ledger)| cpu_times(cpu, host, ledger))
+                .collect(),
+            client_cpus: (0..ledgers.len() as u32).collect(),
+            ..HostEvidence::default()
+        },
+        server,
+        ..evidence
+    }
+}
+
+fn cpu_times(cpu: u32, host: SimHost, ledger: &Ledger) -> CpuTimes {
+    let length_ns = ledger.window().length_ns();
+    let busy_ns = ledger.thread_use().cpu_user_ns + others_ns(host, ledger);
+    let steal_ns = ledger.stolen_ns();
+    CpuTimes {
+        cpu,
+        busy_ns,
+        softirq_ns: 0,
+        steal_ns,
+        idle_ns: length_ns.saturating_sub(busy_ns + steal_ns),
+    }
+}
+
+/// For how long another process ran.
+fn others_ns(host: SimHost, ledger: &Ledger) -> u64 {
+    let window = ledger.window();
+    let (mut at_ns, mut sum_ns) = (window.start_ns, 0);
+    while at_ns < window.end_ns {
+        at_ns = match host.taken(at_ns) {
+            Some((Spent::Queued, until_ns)) => {
+                sum_ns += until_ns.min(window.end_ns) - at_ns;
+                until_ns
+            }
+            Some((_, until_ns)) => until_ns,
+            None => host.next_ns(at_ns),
+        };
+    }
+    sum_ns
+}
+
+/// The servers of all workers as one. Absent where they have no limit.
+fn server(settings: &SimSettings, ledgers: &[Ledger]) -> Option<ServerEvidence> {
+    let places = settings.server.concurrency?;
+    let lengths_ns = ledgers.iter().map(|ledger| ledger.window().length_ns());
+    Some(ServerEvidence {
+        scope: ServerScope::Processes {
+            pids: Vec::new(),
+            found_by: "simulation".to_owned(),
+        },
+        name: "sim".to_owned(),
+        interval_ns: lengths_ns.max().unwrap_or(0),
+        cpu_user_ns: ledgers.iter().map(Ledger::served_ns).sum(),
+        cpu_system_ns: 0,
+        cpus: Some(f64::from(places.get()) * ledgers.len() as f64),
+        cpu_list: Vec::new(),
+        run_queue_wait_ns: None,
+        throttling: None,
+        threads: None,
+        idle_cpus_used: Some(0.0),
+        resident_bytes_max: None,
+        descriptors_max: None,
+        series: Vec::new(),
+    })
+}
