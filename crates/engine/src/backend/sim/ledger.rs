@@ -51,7 +51,7 @@ impl Ledger {
         self.window = window;
     }
 
-    /// The worker's thread ended at `at_ns`: a window without an end ends there.
+    /// The worker is gone since `at_ns`: a window without an end ended there.
     pub(super) fn end_by(&mut self, at_ns: u64) {
         let Window { start_ns, end_ns } = self.window;
         self.window.end_ns = end_ns.min(at_ns.max(start_ns));
@@ -76,7 +76,7 @@ impl Ledger {
         self.involuntary_switches += u64::from(is_within);
     }
 
-    /// A place of the server serves a request.
+    /// A place of the server served a request.
     pub(super) fn served(&mut self, from_ns: u64, to_ns: u64) {
         self.served_ns += self.within_ns(from_ns, to_ns);
     }

@@ -54,6 +54,7 @@ pub struct Sim {
     /// Several pieces of answers that were taken at once.
     buffer: Vec<u8>,
     counts: Rc<RefCell<SimCounts>>,
+    ledger: Rc<RefCell<Ledger>>,
 }
 
 /// Where the bytes of the latest `Received` are.
@@ -91,9 +92,7 @@ impl SimHandle {
 
     /// The accounts of the window, or of the part of it in which the `Sim` lived.
     pub(crate) fn ledger(&self) -> Ledger {
-        let mut ledger = *self.ledger.borrow();
-        ledger.end_by(self.now_ns());
-        ledger
+        *self.ledger.borrow()
     }
 }
 
@@ -120,6 +119,7 @@ impl Sim {
             hand_overs: HandOvers::default(),
             buffer: Vec::new(),
             counts: Rc::clone(&handle.counts),
+            ledger: Rc::clone(&handle.ledger),
         };
         (sim, handle)
     }
@@ -353,6 +353,7 @@ impl Drop for Sim {
     /// Brunt is gone, and its connections with it; what is under way comes to its end.
     fn drop(&mut self) {
         let now_ns = self.cpu.now_ns();
+        self.ledger.borrow_mut().end_by(now_ns);
         for id in self.slots.drain(..).flatten() {
             self.world.close(now_ns, id);
         }

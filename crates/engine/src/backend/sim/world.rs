@@ -36,8 +36,12 @@ enum Happening {
         taken_ns: u64,
         count: u64,
     },
-    /// The server has served a request: its place is free.
-    Served(LinkId),
+    /// The server, which served a request from `from_ns` to `to_ns`, is free for the next.
+    Served {
+        link: LinkId,
+        from_ns: u64,
+        to_ns: u64,
+    },
     /// The server answers it.
     Answers(LinkId),
     /// The server refuses the request whose turn it is.
@@ -199,7 +203,14 @@ impl World {
                 taken_ns,
                 count,
             } => self.take_requests(at_ns, link, taken_ns, count),
-            Happening::Served(id) => self.served(at_ns, id),
+            Happening::Served {
+                link,
+                from_ns,
+                to_ns,
+            } => {
+                self.ledger.borrow_mut().served(from_ns, to_ns);
+                self.served(at_ns, link);
+            }
             Happening::Answers(id) => self.answer_next(at_ns, id, None),
             Happening::Refuses(id) => self.answer_next(at_ns, id, Some(Status::TooManyRequests)),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
@@ -304,10 +315,13 @@ impl World {
             let factor = 1.0 + server.drift_per_s * at_ns as f64 / 1e9;
             service_ns = (service_ns as f64 * factor) as u64;
         }
-        let served_ns = at_ns + service_ns;
-        self.ledger.borrow_mut().served(at_ns, served_ns);
-        let done_ns = self.after_silence(served_ns);
-        self.agenda.push(done_ns, Happening::Served(id));
+        let to_ns = at_ns + service_ns;
+        let served = Happening::Served {
+            link: id,
+            from_ns: at_ns,
+            to_ns,
+        };
+        self.agenda.push(self.after_silence(to_ns), served);
     }
 
     /// When the server can answer what it could answer at `at_ns` but for its silences.

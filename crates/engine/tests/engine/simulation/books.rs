@@ -11,6 +11,7 @@ pub(super) fn wrong(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<String> {
     let mut books = of_the_server(run, counts);
     books.extend(of_the_window(run));
     books.extend(of_arrivals(plan, run, counts));
+    books.extend(of_the_machine(run));
     books
         .into_iter()
         .filter(|&(_, holds)| !holds)
@@ -144,6 +145,51 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Book> {
         books.push((
             "every arrival of the schedule was planned",
             all.planned == planned,
+        ));
+    }
+    books
+}
+
+/// Of a machine that was read.
+fn of_the_machine(run: &Run) -> Vec<Book> {
+    let evidence = &run.evidence;
+    let cpus = &evidence.host.cpus;
+    let read = run.workers.iter().filter(|worker| worker.thread.is_some());
+    let mut books = vec![(
+        "each worker has a CPU that is read, or none has",
+        cpus.len() == read.count(),
+    )];
+    for (cpu, worker) in cpus.iter().zip(&run.workers) {
+        let thread = worker.thread.unwrap_or_default();
+        let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
+        books.extend([
+            (
+                "each nanosecond of a CPU is spent once",
+                cpu.total_ns() == thread.interval_ns,
+            ),
+            (
+                "no worker is read for longer than the machine",
+                thread.interval_ns <= evidence.interval_ns,
+            ),
+            (
+                "a worker runs when its CPU is busy",
+                thread.cpu_user_ns <= cpu.busy_ns,
+            ),
+            (
+                "the window is a part of a life",
+                thread.cpu_user_ns <= worker.cpu_user_ns,
+            ),
+            (
+                "a worker runs, waits, or sleeps",
+                thread.cpu_user_ns + waited_ns + cpu.steal_ns <= thread.interval_ns,
+            ),
+        ]);
+    }
+    if let Some(server) = &evidence.server {
+        let cpus_ns = server.cpus.unwrap_or(0.0) * server.interval_ns as f64;
+        books.push((
+            "a server uses no more CPUs than it has",
+            server.cpu_ns() as f64 <= cpus_ns,
         ));
     }
     books

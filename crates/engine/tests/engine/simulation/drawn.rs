@@ -1,8 +1,8 @@
 //! Runs drawn at random: plans, servers, networks and what goes wrong.
 
 use brunt_engine::backend::sim::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults,
-    SimSettings, Stall,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimCounts,
+    SimFaults, SimHost, SimSettings, Stall, Taken,
 };
 use brunt_engine::{RunError, prepare, simulate};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop};
@@ -58,6 +58,7 @@ impl Case {
             let before_ns = 5 * case.settings.network_ns + 30 * MS + case.plan.warmup_ns;
             before_ns + draw.length(MS, 100 * MS)
         });
+        Self::limits(&mut draw, &mut case.settings);
         case
     }
 
@@ -212,6 +213,33 @@ impl Case {
             };
         }
         settings
+    }
+
+    /// What may limit client or server besides.
+    fn limits(draw: &mut Draw, settings: &mut SimSettings) {
+        let taken = |draw: &mut Draw| {
+            draw.sometimes().then(|| {
+                let period_ns = draw.length(100 * US, 50 * MS);
+                Taken {
+                    part_ns: period_ns / draw.within(2, 20),
+                    period_ns: many_long(period_ns),
+                }
+            })
+        };
+        settings.host = draw.sometimes().then(|| SimHost {
+            steal: taken(draw),
+            contention: taken(draw),
+        });
+        let server = &mut settings.server;
+        server.delay_ns = draw.within(0, 1) * draw.within(0, 1) * draw.length(10 * US, 10 * MS);
+        server.limiter = (draw.within(1, 6) == 1).then(|| Limiter {
+            every_ns: many_long(draw.length(100 * US, 10 * MS)),
+            burst: many(draw.length(1, 100) as u32),
+            refusal_ns: draw.length(100 * US, MS),
+        });
+        if draw.within(1, 6) == 1 {
+            server.drift_per_s = 0.3;
+        }
     }
 
     /// Service times of about this length.

@@ -4,6 +4,7 @@ mod accounting;
 mod books;
 mod closed_loop;
 mod drawn;
+mod machine;
 mod own_share;
 mod queueing;
 mod rates;
