@@ -2,6 +2,7 @@
 //! are those of the servers that it loads.
 
 mod bad_input;
+mod broken;
 mod counts_brunt;
 mod counts_nginx;
 mod latency_files;
