@@ -12,8 +12,15 @@ pub fn stored_run(data: &[u8]) {
     let mut json = Vec::new();
     for &format in Format::ALL {
         let mut out = Vec::new();
-        brunt_report::write(&run, format, &Style::default(), &mut out)
-            .expect("a run that could be read can be printed");
+        for verbose in [true, false] {
+            out.clear();
+            let style = Style {
+                verbose,
+                ..Style::default()
+            };
+            brunt_report::write(&run, format, &style, &mut out)
+                .expect("a run that could be read can be printed");
+        }
         if format == Format::Json {
             json = out;
         }

@@ -30,8 +30,9 @@ pub use certificate::{
     CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
 };
 pub use figures::{
-    AllPhases, Latency, LiveRange, OverloadFigures, QuantileInterval, Replies, Requests,
-    ResponseParts, StoredSummary,
+    AllPhases, ClientFigures, Latency, LiveRange, OverloadFigures, QuantileInterval,
+    RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, SteadinessFigures,
+    StoredSummary, VerdictFigures,
 };
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{PlannedRate, Progress, progress_line};

@@ -5,7 +5,8 @@ use std::io;
 
 use brunt_measure::{ArrivalCounts, Run, ScheduleDescription};
 
-use crate::{QuantileInterval, ReportError, StoredSummary};
+use crate::figures::data_name;
+use crate::{QuantileInterval, ReportError, ServerFigures, StoredSummary};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
 
@@ -321,6 +322,42 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("rest_max_ns", |_, figures| {
         cell(figures.rest.as_ref().and_then(|it| it.max_ns))
     }),
+    ("verdict", |_, figures| {
+        data_name(figures.verdict.name).to_owned()
+    }),
+    ("because", |_, figures| figures.verdict.because.clone()),
+    ("successes_low_per_s", |_, figures| {
+        cell(figures.successes_interval_95.map(|it| it.low_per_s))
+    }),
+    ("successes_high_per_s", |_, figures| {
+        cell(figures.successes_interval_95.map(|it| it.high_per_s))
+    }),
+    ("drifts", |_, figures| {
+        cell(figures.steadiness.map(|it| it.drifts))
+    }),
+    ("client_cpu_user_s", |_, figures| {
+        cell(figures.client.cpu_user_s)
+    }),
+    ("client_cpu_system_s", |_, figures| {
+        cell(figures.client.cpu_system_s)
+    }),
+    ("server", |_, figures| server(figures, |it| Some(&it.name))),
+    ("server_cpu_user_s", |_, figures| {
+        server(figures, |it| it.cpu_user_s)
+    }),
+    ("server_cpu_system_s", |_, figures| {
+        server(figures, |it| it.cpu_system_s)
+    }),
+    ("server_resident_bytes_max", |_, figures| {
+        server(figures, |it| it.resident_bytes_max)
+    }),
+    ("server_descriptors_max", |_, figures| {
+        server(figures, |it| it.descriptors_max)
+    }),
+    ("requests_per_server_cpu_s", |_, figures| {
+        server(figures, |it| it.requests_per_cpu_s)
+    }),
+    ("server_counted", |_, figures| cell(figures.server_counted)),
 ];
 
 /// Writes the header and the row of `run`.
@@ -342,6 +379,14 @@ fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
 
 fn arrivals(figures: &StoredSummary, content: fn(&ArrivalCounts) -> u64) -> String {
     cell(figures.arrivals.as_ref().map(content))
+}
+
+/// A cell that only a run with a watched server has.
+fn server<'a, T: ToString>(
+    figures: &'a StoredSummary,
+    content: fn(&'a ServerFigures) -> Option<T>,
+) -> String {
+    cell(figures.server.as_ref().and_then(content))
 }
 
 /// An end of the interval of a quantile of the response time.

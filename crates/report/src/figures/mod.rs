@@ -2,17 +2,25 @@
 
 mod absent;
 mod latency;
+mod resources;
+mod verdict;
 
 use std::collections::BTreeMap;
 
 use brunt_measure::{
     ArrivalCounts, FailureScope, Figure, Finding, ModelDescription, Overload, Run, Standing,
-    Summary, samples_needed,
+    Summary, Verdict, samples_needed,
 };
 use serde::Serialize;
 
 use self::absent::Absent;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
+pub use self::resources::{ClientFigures, ServerFigures};
+pub(crate) use self::resources::{
+    CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_counted, server_cpu,
+};
+pub use self::verdict::{RateIntervalFigures, SteadinessFigures, VerdictFigures};
+pub(crate) use self::verdict::{ceiling_share, data_name};
 
 /// Figures derived from the run, for readers that do not want to add up workers themselves. A
 /// figure that is undefined is null and `absent` says why. Ignored when a stored run is read.
@@ -25,10 +33,21 @@ pub struct StoredSummary {
     pub broken: Vec<String>,
     /// Names of the invariants that hold, but not well.
     pub flagged: Vec<String>,
+    /// What limited the run.
+    pub verdict: VerdictFigures,
     /// Length of the window, nanoseconds.
     pub window_ns: u64,
     /// Successful replies (status below 400) per second of the window: the headline.
     pub successes_per_s: Option<f64>,
+    /// Whether the server could have answered more: brunt was the limit.
+    pub successes_is_lower_bound: bool,
+    /// How well the headline is known, from the rates of sub-windows.
+    pub successes_interval_95: Option<RateIntervalFigures>,
+    /// Whether the headline's rate held still.
+    pub steadiness: Option<SteadinessFigures>,
+    /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
+    /// and number of workers.
+    pub ceiling_share: Option<f64>,
     /// Requests sent per second of the window, whatever became of them.
     pub attempts_per_s: Option<f64>,
     /// Bytes read from sockets per second of the window.
@@ -87,7 +106,13 @@ pub struct StoredSummary {
     /// Time that the workers polled without result, all phases, nanoseconds. It is part of the CPU
     /// time.
     pub spun_ns: u64,
-    /// CPU of the process (user and system) per complete reply of the window, nanoseconds.
+    /// CPU of brunt.
+    pub client: ClientFigures,
+    /// What the server used; null where it was not watched.
+    pub server: Option<ServerFigures>,
+    /// Requests over the run by the server's own count; null without one.
+    pub server_counted: Option<u64>,
+    /// CPU of brunt (user and system) per complete reply of the window, nanoseconds.
     pub cpu_ns_per_reply: Option<f64>,
     /// Most memory resident at any time, bytes.
     pub peak_resident_bytes: u64,
@@ -225,7 +250,18 @@ impl StoredSummary {
         let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
         let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
         let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
-        let schedule = ScheduleFigures::new(run, &summary, withheld.as_deref(), &mut absent);
+        let ceiling_share = rate("ceiling_share", &ceiling_share(run, &summary));
+        let withheld = withheld.as_deref();
+        let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
+        let steadiness = SteadinessFigures::new(run, withheld, &mut absent);
+        let server = ServerFigures::new(run, &summary, withheld, &mut absent);
+        let server_counted = match server_counted(run) {
+            Some(Ok(count)) => Some(count),
+            Some(Err(reason)) => absent.note("server_counted", &reason),
+            None => absent.note("server_counted", "the server's own count was not read"),
+        };
+        let judgement = run.judge();
+        let schedule = ScheduleFigures::new(run, &summary, withheld, &mut absent);
         let latencies = &run.latencies;
         let service = match run.load.model {
             ModelDescription::Open { .. } => {
@@ -264,8 +300,13 @@ impl StoredSummary {
             valid: broken.is_empty(),
             broken,
             flagged: ids(standing_at(run, Standing::Flagged)),
+            successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
+            verdict: judgement.into(),
             window_ns: run.window.length_ns(),
             successes_per_s,
+            successes_interval_95,
+            steadiness,
+            ceiling_share,
             attempts_per_s,
             bytes_received_per_s,
             model: model_name(&run.load.model),
@@ -306,7 +347,10 @@ impl StoredSummary {
             first_reply,
             stamps_clamped: summary.stamps_clamped,
             spun_ns: summary.spun_ns,
-            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &summary.cpu_ns_per_reply),
+            client: ClientFigures::new(run, &mut absent),
+            server,
+            server_counted,
+            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, &summary)),
             peak_resident_bytes: run.host.peak_resident_bytes,
             absent: absent.into_reasons(),
         }

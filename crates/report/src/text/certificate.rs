@@ -21,11 +21,15 @@ pub fn calibration_text(calibration: &Calibration, style: &Style) -> String {
     page.blank();
     clock(calibration, &mut page);
     limits(calibration, &mut page);
+    for note in &calibration.notes {
+        page.row("note", std::slice::from_ref(note), Tone::Warning);
+    }
     page.into_text()
 }
 
 fn machine(calibration: &Calibration, page: &mut Page) {
-    page.row("machine", &[calibration.machine.clone()], Tone::Plain);
+    let machine = std::slice::from_ref(&calibration.machine);
+    page.row("machine", machine, Tone::Plain);
     let items = [
         format!("brunt {}", calibration.brunt_version),
         counted(calibration.usable_cpus.into(), "usable CPU", "usable CPUs"),
@@ -68,7 +72,7 @@ fn accuracy(accuracy: &[Accuracy], page: &mut Page) {
     if accuracy.is_empty() {
         return page.row("accuracy", &["none was measured".to_owned()], Tone::Warning);
     }
-    let headings = ["delay", "p50", "p99", "p99.9", "stall p99"];
+    let headings = ["delay", "p50", "p99", "p99.9", "stall"];
     page.cells("accuracy", &headings.map(str::to_owned), "", Tone::Plain);
     for row in accuracy {
         let error = |ns: Option<i64>| ns.map_or_else(|| "too few".to_owned(), units::difference);
@@ -87,7 +91,7 @@ fn accuracy(accuracy: &[Accuracy], page: &mut Page) {
             Tone::Strong,
         );
     }
-    let what = "measured less true: answers after a known delay, and a stall of known length";
+    let what = "measured less true: answers after a known delay, and p99 of a known stall";
     page.row("", &[what.to_owned()], Tone::Plain);
 }
 

@@ -1,6 +1,6 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{FailureCounts, Figure, Once, Run, StatusCounts, Summary};
+use brunt_measure::{FailureCounts, Once, Run, StatusCounts, Steadiness, Summary};
 
 use crate::units;
 
@@ -39,7 +39,7 @@ pub(super) fn phases(run: &Run) -> Vec<String> {
 }
 
 /// What sets this run apart from what was asked for.
-pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
+pub(super) fn notes(run: &Run, summary: &Summary, is_withheld: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted {
         let measured = match (run.load.duration_ns, run.load.requests) {
@@ -73,7 +73,35 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     if run.load.own_server {
         notes.push("the target was brunt's reference server, in the same process".to_owned());
     }
+    if !is_withheld {
+        notes.extend(drift(&run.steadiness()));
+    }
     notes
+}
+
+/// How the rate drifts, where it does.
+fn drift(steadiness: &Steadiness) -> Option<String> {
+    if !steadiness.drifts {
+        return None;
+    }
+    let mut ways = Vec::new();
+    ways.extend(steadiness.halves_differ.map(|share| {
+        format!(
+            "the second half of the window is {} {} than the first",
+            units::percent(share.abs()),
+            if share < 0.0 { "slower" } else { "faster" }
+        )
+    }));
+    ways.extend(steadiness.trend.map(|share| {
+        format!(
+            "the trend is {} over the window",
+            units::percent_change(share)
+        )
+    }));
+    Some(match ways.as_slice() {
+        [] => "the rate drifts".to_owned(),
+        _ => format!("the rate drifts: {}", ways.join(", ")),
+    })
 }
 
 /// The replies of the window by class and code. A class with one code is told by the code.
@@ -137,48 +165,6 @@ pub(super) fn failures(counts: &FailureCounts) -> Vec<String> {
     items
 }
 
-/// What brunt itself cost.
-pub(super) fn client(run: &Run, summary: &Summary) -> Vec<String> {
-    let host = &run.host;
-    let mut items = vec![match &summary.cpu_ns_per_reply {
-        Figure::Known(ns) => {
-            let cpu = units::duration(ns.round() as u64);
-            let polling = if summary.spun_ns > 0 {
-                ", polling included"
-            } else {
-                ""
-            };
-            format!("{cpu} CPU per reply{polling}")
-        }
-        Figure::Absent(reason) => format!("CPU per reply not known: {reason}"),
-    }];
-    // The workers can use a CPU each; a server in the same process can use all that there are.
-    let cpus = if run.load.own_server {
-        host.usable_cpus
-    } else {
-        host.usable_cpus.min(run.load.workers)
-    };
-    let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns) as f64;
-    let share = Figure::ratio(used_ns, host.cpu_interval_ns as f64 * f64::from(cpus), "");
-    items.extend(share.known().map(|share| {
-        format!(
-            "{} of {}",
-            units::percent(share),
-            counted(cpus.into(), "CPU", "CPUs")
-        )
-    }));
-    if summary.spun_ns > 0 {
-        items.push(format!("polled for {}", units::duration(summary.spun_ns)));
-    }
-    if host.peak_resident_bytes > 0 {
-        items.push(format!(
-            "{} of memory",
-            units::bytes(host.peak_resident_bytes)
-        ));
-    }
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +202,42 @@ mod tests {
         ];
         for (codes, verbose, items) in cases {
             assert_eq!(statuses(&replies(codes), *verbose), *items, "{codes:?}");
+        }
+    }
+
+    #[test]
+    fn drift_is_told_by_halves_and_trend() {
+        // Halves, trend, whether it drifts, and the words.
+        type Case<'a> = (Option<f64>, Option<f64>, bool, Option<&'a str>);
+        let cases: &[Case<'_>] = &[
+            (Some(-0.2), Some(-0.3), false, None),
+            (
+                Some(-0.083),
+                Some(-0.12),
+                true,
+                Some(
+                    "the rate drifts: the second half of the window is 8.3 % slower than the \
+                     first, the trend is -12 % over the window",
+                ),
+            ),
+            (
+                Some(0.04),
+                None,
+                true,
+                Some(
+                    "the rate drifts: the second half of the window is 4.0 % faster than the \
+                     first",
+                ),
+            ),
+            (None, None, true, Some("the rate drifts")),
+        ];
+        for &(halves_differ, trend, drifts, words) in cases {
+            let steadiness = Steadiness {
+                halves_differ,
+                trend,
+                drifts,
+            };
+            assert_eq!(drift(&steadiness).as_deref(), words);
         }
     }
 }

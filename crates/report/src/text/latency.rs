@@ -14,8 +14,8 @@ const TAIL: (&str, f64) = ("above p99", 0.99);
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 
-/// Prints the table and what belongs to it.
-pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
+/// Prints the table and what belongs to it; `client_limited`: with which row to believe.
+pub(super) fn table(run: &Run, client_limited: bool, verbose: bool, page: &mut Page) {
     let latencies = &run.latencies;
     let words = Words::of(run);
     let headings = QUANTILES.iter().map(|(heading, _)| *heading).chain(["max"]);
@@ -60,6 +60,9 @@ pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
         table.row("1st reply", &latencies.first_reply, note, none);
     }
     table.tail(run);
+    if client_limited {
+        table.without_own_share(run);
+    }
     if verbose {
         table.stamps(run);
     }
@@ -192,6 +195,16 @@ impl Table<'_> {
             self.page
                 .row(&format!("  {label}"), &mean_parts(&parts), Tone::Plain);
         }
+    }
+
+    /// Which row is about the server where brunt was the limit.
+    fn without_own_share(&mut self, run: &Run) {
+        let words = if run.latencies.split.rest.count() > 0 {
+            "brunt was the limit: `the rest` is the latency without its share"
+        } else {
+            "brunt was the limit, and its share of these is not known"
+        };
+        self.page.row("  note", &[words.to_owned()], Tone::Warning);
     }
 
     fn note_too_few(&mut self, label: &str, samples: u64, needed: (&'static str, u64)) {

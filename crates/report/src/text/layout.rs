@@ -87,6 +87,24 @@ impl Page {
         }
     }
 
+    /// A label and as many of the first of its items as `lines_max` lines hold, but the first in
+    /// any case.
+    pub(crate) fn row_within(
+        &mut self,
+        label: &str,
+        items: &[String],
+        lines_max: usize,
+        tone: Tone,
+    ) {
+        let lines = |count: usize| {
+            let items: Vec<String> = items[..count].iter().map(|item| shown(item)).collect();
+            wrapped(&items, self.width - LABEL).len()
+        };
+        let fitting = (2..=items.len()).take_while(|&count| lines(count) <= lines_max);
+        let count = fitting.last().unwrap_or(items.len().min(1));
+        self.row(label, &items[..count], tone);
+    }
+
     /// A label, a row of right-aligned cells, and a note behind them where there is room.
     pub(crate) fn cells(&mut self, label: &str, cells: &[String], note: &str, tone: Tone) {
         let mut line = aligned(cells, CELL);

@@ -2,21 +2,29 @@
 
 mod certificate;
 mod describe;
+mod evidence;
 mod latency;
 mod layout;
 mod load;
+mod resources;
 mod spectrum;
+mod verdict;
 
-use brunt_measure::{Figure, Finding, ModelDescription, Run, Standing, Summary};
+use brunt_measure::{
+    Figure, Finding, ModelDescription, RateInterval, Run, Standing, Summary, Verdict,
+};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
-use crate::figures::{AllPhases, ids, standing_at};
+use crate::figures::{AllPhases, ids, server_counted, standing_at};
 use crate::{Style, units};
 
 /// The whole report.
 pub(crate) fn page(run: &Run, style: &Style) -> String {
     let summary = run.summary();
+    let judgement = run.judge();
+    let is_withheld = standing_at(run, Standing::Broken).next().is_some();
+    let client_limited = judgement.verdict == Verdict::ClientLimited;
     let mut page = Page::new(style);
     refusal(run, &mut page);
     page.row("target", &load::target(&run.load), Tone::Plain);
@@ -27,14 +35,16 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
         }
     }
     page.row("window", &describe::phases(run), Tone::Plain);
-    for note in describe::notes(run, &summary) {
+    for note in describe::notes(run, &summary, is_withheld) {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
-    throughput(run, &summary, &mut page);
-    arrivals(run, &summary, &mut page);
+    throughput(run, &summary, client_limited, &mut page);
+    arrivals(run, &summary, is_withheld, &mut page);
     requests(run, &summary, style.verbose, &mut page);
-    latency::table(run, style.verbose, &mut page);
+    latency::table(run, client_limited, style.verbose, &mut page);
+    page.blank();
+    verdict::rows(&judgement, style.verbose, &mut page);
     page.blank();
     if style.spectrum {
         spectrum::spectrum(run, &mut page);
@@ -42,7 +52,11 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     }
     connections(run, &summary, &mut page);
     all_phases(run, &summary, &mut page);
-    page.row("client", &describe::client(run, &summary), Tone::Plain);
+    resources::client(run, &summary, &mut page);
+    resources::server(run, &summary, is_withheld, style.verbose, &mut page);
+    if style.verbose {
+        evidence::rows(run, &summary, is_withheld, &mut page);
+    }
     page.blank();
     checks(run, style.verbose, &mut page);
     page.into_text()
@@ -63,7 +77,7 @@ fn refusal(run: &Run, page: &mut Page) {
     }
 }
 
-fn throughput(run: &Run, summary: &Summary, page: &mut Page) {
+fn throughput(run: &Run, summary: &Summary, client_limited: bool, page: &mut Page) {
     let broken = ids(standing_at(run, Standing::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
@@ -71,7 +85,16 @@ fn throughput(run: &Run, summary: &Summary, page: &mut Page) {
     }
     let mut items = Vec::new();
     match &summary.successes_per_s {
-        Figure::Known(rate) => items.push(format!("{} req/s", units::rate(*rate))),
+        Figure::Known(rate) => {
+            let per_s = format!("{} req/s", units::rate(*rate));
+            // The precision of a lower bound says nothing about the server.
+            let interval = run.successes_interval().filter(|_| !client_limited);
+            items.push(match interval {
+                _ if client_limited => format!("at least {per_s}"),
+                Some(interval) => format!("{per_s} ±{}", half_width(&interval, *rate)),
+                None => per_s,
+            });
+        }
         Figure::Absent(reason) => items.push(format!("not known: {reason}")),
     }
     // The attempts stand beside the headline where they tell something else than it does.
@@ -88,12 +111,16 @@ fn throughput(run: &Run, summary: &Summary, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
 }
 
+/// Half the width of the interval of `rate` as a share of it.
+fn half_width(interval: &RateInterval, rate: f64) -> String {
+    units::percent((interval.high_per_s - interval.low_per_s) / 2.0 / rate)
+}
+
 /// What became of the schedule, where there is one.
-fn arrivals(run: &Run, summary: &Summary, page: &mut Page) {
+fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     if run.load.model.schedule().is_none() {
         return;
     }
-    let is_withheld = standing_at(run, Standing::Broken).next().is_some();
     let lost = summary.arrivals.planned > summary.arrivals.sent;
     let tone = if lost { Tone::Warning } else { Tone::Plain };
     page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
@@ -173,12 +200,24 @@ fn connections(run: &Run, summary: &Summary, page: &mut Page) {
 
 fn all_phases(run: &Run, summary: &Summary, page: &mut Page) {
     let all = AllPhases::new(&run.load.model, summary);
-    let items = [
+    let mut items = vec![
         format!("{} sent", units::count(all.sent)),
         format!("{} answered", units::count(all.answered)),
         format!("{} failed", units::count(all.failed)),
         format!("{} under way", units::count(all.under_way)),
     ];
+    let own_reads = run.evidence.server_count.as_ref().map(|it| it.own_reads);
+    items.extend(
+        server_counted(run).map(|counted| match (counted, own_reads) {
+            (Err(reason), _) => reason,
+            (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
+            (Ok(count), Some(own)) => format!(
+                "server counted {}, up to {} by being asked",
+                units::count(count),
+                units::count(own)
+            ),
+        }),
+    );
     page.row("all phases", &items, Tone::Plain);
 }
 

@@ -1,6 +1,7 @@
 //! Runs with known contents, made with the real recorder.
 
 mod planned;
+mod watched;
 
 use brunt_measure::{
     Answer, Backend, Evidence, FailureKind, Finding, HostUse, Instants, Issue, KernelSample,
@@ -9,6 +10,7 @@ use brunt_measure::{
 };
 
 pub(crate) use planned::{growing, open, overloaded, sessions};
+pub(crate) use watched::{calibration, client_limited, diagnosed, shared_host, throttled, watched};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -32,6 +34,11 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("growing", growing()),
         ("overloaded", overloaded()),
         ("sessions", sessions()),
+        ("watched", watched()),
+        ("client_limited", client_limited()),
+        ("shared_host", shared_host()),
+        ("diagnosed", diagnosed()),
+        ("throttled", throttled()),
     ]
 }
 

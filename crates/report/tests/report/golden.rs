@@ -62,6 +62,8 @@ fn text_with_colour() {
     for (name, run) in [
         ("failures", fixtures::failures()),
         ("invalid", fixtures::invalid()),
+        ("watched", fixtures::watched()),
+        ("client_limited", fixtures::client_limited()),
     ] {
         let style = Style {
             colour: true,
@@ -80,10 +82,19 @@ fn text_in_full() {
         verbose: true,
         ..PIPED
     };
-    compare(
-        "failures.verbose.txt",
-        &report(&fixtures::failures(), Format::Text, &style),
-    );
+    for (name, run) in [
+        ("failures", fixtures::failures()),
+        ("watched", fixtures::watched()),
+        ("client_limited", fixtures::client_limited()),
+        ("shared_host", fixtures::shared_host()),
+        ("diagnosed", fixtures::diagnosed()),
+        ("throttled", fixtures::throttled()),
+    ] {
+        compare(
+            &format!("{name}.verbose.txt"),
+            &report(&run, Format::Text, &style),
+        );
+    }
 }
 
 #[test]

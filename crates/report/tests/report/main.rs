@@ -1,5 +1,6 @@
 //! The reports of known runs, seen from outside.
 
+mod calibration;
 mod fixtures;
 mod golden;
 mod hdr;

@@ -1,5 +1,6 @@
 //! Stored runs that are cut, changed or no runs at all are refused with the right error.
 
+use brunt_measure::Run;
 use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
 use serde_json::{Value, json};
 
@@ -150,15 +151,7 @@ fn values_that_no_run_can_have_are_refused() {
 
 #[test]
 fn absurd_counters_are_printed_and_break_nothing() {
-    let mut bytes = Vec::new();
-    let style = Style {
-        verbose: true,
-        spectrum: true,
-        ..Style::default()
-    };
-    write(&fixtures::overloaded(), Format::Json, &style, &mut bytes).unwrap();
-    let planned: Value = serde_json::from_slice(&bytes).unwrap();
-    for pointer in [
+    let planned = [
         COUNTER,
         "/host/cpu_user_ns",
         "/window/start_ns",
@@ -176,8 +169,56 @@ fn absurd_counters_are_printed_and_break_nothing() {
         "/workers/0/spun_ns",
         "/load/model/schedule/expected",
         "/wall/started_unix_ms",
-    ] {
-        let mut stored = planned.clone();
+    ];
+    let watched = [
+        "/evidence/interval_ns",
+        "/evidence/observer/cpu_ns",
+        "/evidence/observer/readings",
+        "/evidence/host/cpus/0/busy_ns",
+        "/evidence/host/cpus/0/idle_ns",
+        "/evidence/host/pressure_ns",
+        "/evidence/host/series/1/busy_ns",
+        "/evidence/network/tcp/segments_retransmitted",
+        "/evidence/server/interval_ns",
+        "/evidence/server/cpu_user_ns",
+        "/evidence/server/cpus",
+        "/evidence/server/run_queue_wait_ns",
+        "/evidence/server/threads/busiest_cpu_ns",
+        "/evidence/server/idle_cpus_used",
+        "/evidence/server/resident_bytes_max",
+        "/evidence/server/series/1/at_ns",
+        "/evidence/server/series/1/cpu_user_ns",
+        "/evidence/server_count/before",
+        "/evidence/server_count/after",
+        "/evidence/server_count/own_reads",
+        "/workers/0/thread/cpu_user_ns",
+        "/workers/0/thread/interval_ns",
+        "/workers/0/thread/run_queue_wait_ns",
+        "/calibration/made_unix_ms",
+        "/calibration/ceilings/1/requests_per_s",
+    ];
+    let diagnosed = [
+        "/diagnosis/parts/0/replies",
+        "/diagnosis/parts/0/length_ns",
+        "/diagnosis/parts/0/delay_ns",
+    ];
+    each_is_printed(&fixtures::overloaded(), &planned);
+    each_is_printed(&fixtures::watched(), &watched);
+    each_is_printed(&fixtures::diagnosed(), &diagnosed);
+}
+
+/// Stores `run` with the largest number at one of `pointers` at a time, and prints it in full.
+fn each_is_printed(run: &Run, pointers: &[&str]) {
+    let mut bytes = Vec::new();
+    let style = Style {
+        verbose: true,
+        spectrum: true,
+        ..Style::default()
+    };
+    write(run, Format::Json, &style, &mut bytes).unwrap();
+    let whole: Value = serde_json::from_slice(&bytes).unwrap();
+    for pointer in pointers {
+        let mut stored = whole.clone();
         *stored
             .pointer_mut(pointer)
             .unwrap_or_else(|| panic!("no {pointer}")) = json!(u64::MAX);

@@ -1,0 +1,116 @@
+//! What the full report adds about the evidence: what it cost, what is missing, the experiment and
+//! the calibration that it rests on.
+
+use std::collections::BTreeMap;
+
+use brunt_measure::{Calibration, Diagnosis, Figure, Run, Summary};
+
+use super::describe::counted;
+use super::layout::{Page, Tone};
+use crate::figures::ceiling_share;
+use crate::units;
+
+/// Prints all of it; `is_withheld`: without what the rates of the run come to.
+pub(super) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+    page.row("evidence", &observer(run), Tone::Plain);
+    for (name, reason) in &run.evidence.missing {
+        page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
+    }
+    if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
+        page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
+    }
+    match &run.calibration {
+        Some(calibration) => {
+            let share = ceiling_share(run, summary).known();
+            let share = share.filter(|_| !is_withheld);
+            page.row(
+                "calibration",
+                &certificate(run, calibration, share),
+                Tone::Plain,
+            );
+        }
+        None => page.row(
+            "calibration",
+            &["none: run brunt calibrate".to_owned()],
+            Tone::Plain,
+        ),
+    }
+}
+
+/// What reading cost.
+fn observer(run: &Run) -> Vec<String> {
+    let (evidence, observer) = (&run.evidence, &run.evidence.observer);
+    if observer.readings == 0 {
+        return vec!["none was read".to_owned()];
+    }
+    let mut items = vec![format!(
+        "{}, one per {}",
+        counted(observer.readings, "reading", "readings"),
+        units::duration(observer.pause_ns)
+    )];
+    if let Figure::Known(share) =
+        Figure::ratio(observer.cpu_ns as f64, evidence.interval_ns as f64, "")
+    {
+        items.push(format!("reading took {} of a CPU", units::percent(share)));
+    }
+    items
+}
+
+/// The rate at each setting, all parts at that setting together.
+fn experiment(diagnosis: &Diagnosis) -> Vec<String> {
+    let mut settings: BTreeMap<(u64, u32), (u64, u64)> = BTreeMap::new();
+    for part in &diagnosis.parts {
+        let sums = settings
+            .entry((part.delay_ns, part.connections))
+            .or_default();
+        sums.0 = sums.0.saturating_add(part.replies);
+        sums.1 = sums.1.saturating_add(part.length_ns);
+    }
+    let items = settings
+        .into_iter()
+        .filter_map(|((delay_ns, connections), (replies, length_ns))| {
+            let rate = Figure::ratio(replies as f64, length_ns as f64 / 1e9, "").known()?;
+            let connections = counted(connections.into(), "connection", "connections");
+            let work = match delay_ns {
+                0 => String::new(),
+                _ => format!(", {} more work per request", units::duration(delay_ns)),
+            };
+            Some(format!("{connections}{work}: {} req/s", units::rate(rate)))
+        })
+        .collect::<Vec<_>>();
+    if items.is_empty() {
+        return vec!["nothing was answered in it".to_owned()];
+    }
+    items
+}
+
+/// What `brunt calibrate` found that concerns this run.
+fn certificate(run: &Run, calibration: &Calibration, share: Option<f64>) -> Vec<String> {
+    let backend = run.load.backend;
+    let mut items = vec![format!(
+        "made {}",
+        units::date_time(calibration.made_unix_ms)
+    )];
+    match calibration.ceiling(backend, run.load.workers) {
+        Some(ceiling) => items.push(format!(
+            "ceiling {} req/s with {} ({})",
+            units::rate(ceiling.requests_per_s),
+            counted(ceiling.workers.into(), "worker", "workers"),
+            backend.name(),
+        )),
+        None => items.push(format!("no ceiling for {}", backend.name())),
+    }
+    items.extend(share.map(|share| format!("this run reached {} of it", units::percent(share))));
+    for accuracy in &calibration.accuracy {
+        if let (true, Some(p50_ns)) = (accuracy.backend == backend, accuracy.p50_error_ns) {
+            let p99 = accuracy.p99_error_ns.map_or_else(String::new, |ns| {
+                format!(", {} at p99", units::difference(ns))
+            });
+            items.push(format!(
+                "latency error {} at p50{p99}",
+                units::difference(p50_ns)
+            ));
+        }
+    }
+    items
+}

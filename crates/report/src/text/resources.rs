@@ -1,0 +1,302 @@
+//! What client and server used: their CPU, memory and descriptors, side by side.
+
+use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
+
+use super::describe::counted;
+use super::layout::{Page, Tone};
+use crate::figures::{CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_cpu};
+use crate::units;
+
+/// Rows of the table over time; more readings are joined.
+const ROWS_MAX: usize = 20;
+/// Process ids named.
+const PIDS_MAX: usize = 8;
+
+/// What brunt itself used.
+pub(super) fn client(run: &Run, summary: &Summary, page: &mut Page) {
+    let host = &run.host;
+    let mut items = Vec::new();
+    match client_cpu(run) {
+        // Each worker can use a CPU.
+        Ok(cpu) => items.push(cpu_of(
+            &cpu,
+            Some(host.usable_cpus.min(run.load.workers).into()),
+        )),
+        Err(reason) => items.push(format!("CPU not known: {reason}")),
+    }
+    if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
+        let cpu = units::duration(ns.round() as u64);
+        let polling = if summary.spun_ns > 0 {
+            ", polling included"
+        } else {
+            ""
+        };
+        items.push(format!("{cpu} CPU per reply{polling}"));
+    }
+    if summary.spun_ns > 0 {
+        items.push(format!("polled for {}", units::duration(summary.spun_ns)));
+    }
+    if host.peak_resident_bytes > 0 {
+        items.push(format!(
+            "{} resident",
+            units::bytes(host.peak_resident_bytes)
+        ));
+    }
+    page.row("client", &items, Tone::Plain);
+}
+
+/// What the server used, where it was watched; `verbose`: with how, and over time.
+pub(super) fn server(
+    run: &Run,
+    summary: &Summary,
+    is_withheld: bool,
+    verbose: bool,
+    page: &mut Page,
+) {
+    let Some(server) = &run.evidence.server else {
+        if verbose {
+            let reason = run.evidence.missing.get("server").map(String::as_str);
+            let reason = format!("not watched: {}", reason.unwrap_or("nothing was asked for"));
+            page.row("server", &[reason], Tone::Plain);
+        }
+        return;
+    };
+    let mut items = vec![who(server)];
+    match server_cpu(server) {
+        Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
+        None => items.push("CPU not known: it was not read twice".to_owned()),
+    }
+    if let Some(rate) = requests_per_cpu_s(run, summary, server)
+        .known()
+        .filter(|_| !is_withheld)
+    {
+        items.push(format!("{} req per CPU-second", units::rate(rate)));
+    }
+    items.extend(
+        server
+            .resident_bytes_max
+            .map(|bytes| format!("{} resident", units::bytes(bytes))),
+    );
+    items.extend(
+        server
+            .descriptors_max
+            .map(|count| counted(count, "descriptor", "descriptors")),
+    );
+    page.row("server", &items, Tone::Plain);
+    if verbose {
+        page.row("  watched", &how(server), Tone::Plain);
+        let threads = threads(server);
+        if !threads.is_empty() {
+            page.row("  threads", &threads, Tone::Plain);
+        }
+        over_time(server, page);
+    }
+}
+
+/// The CPUs used, of how many, and where: `CPU 1.93 of 2 (user 0.61, kernel 1.32)`.
+fn cpu_of(cpu: &CpuUse, limit: Option<f64>) -> String {
+    let of = limit.map_or_else(String::new, |limit| {
+        format!(" of {}", units::cpu_limit(limit))
+    });
+    format!(
+        "CPU {}{of} (user {}, kernel {})",
+        units::cpus(cpu.cpus()),
+        units::cpus(cpu.user_cpus),
+        units::cpus(cpu.system_cpus),
+    )
+}
+
+/// The server's name, and what of it was watched.
+fn who(server: &ServerEvidence) -> String {
+    let mut words = Vec::new();
+    match &server.scope {
+        ServerScope::Processes { pids, .. } => {
+            words.push(counted(pids.len() as u64, "process", "processes"));
+        }
+        ServerScope::OwnThreads => words.push("in this process".to_owned()),
+        ServerScope::ExporterProcess { .. } => words.push("by its exporter".to_owned()),
+        ServerScope::ExporterHost { .. } => words.push("the whole machine".to_owned()),
+    }
+    words.extend(
+        server
+            .threads
+            .map(|threads| counted(threads.count.into(), "thread", "threads")),
+    );
+    format!("{} ({})", server.name, words.join(", "))
+}
+
+/// How it was watched.
+fn how(server: &ServerEvidence) -> Vec<String> {
+    match &server.scope {
+        ServerScope::Processes { pids, found_by } => {
+            let named = pids.iter().take(PIDS_MAX);
+            let named: Vec<String> = named.map(u32::to_string).collect();
+            let more = if pids.len() > PIDS_MAX { " …" } else { "" };
+            let word = if pids.len() == 1 { "pid" } else { "pids" };
+            vec![
+                found_by.clone(),
+                format!("{word} {}{more}", named.join(", ")),
+            ]
+        }
+        ServerScope::OwnThreads => vec!["the reference server's own threads".to_owned()],
+        ServerScope::ExporterProcess { url } | ServerScope::ExporterHost { url } => {
+            vec![url.clone()]
+        }
+    }
+}
+
+/// What its threads did, and what kept them from a CPU.
+fn threads(server: &ServerEvidence) -> Vec<String> {
+    let share = |ns: u64| ns as f64 / server.interval_ns as f64;
+    let is_known = server.interval_ns > 0;
+    let mut items = Vec::new();
+    if let Some(threads) = server.threads.filter(|_| is_known) {
+        items.push(format!(
+            "{} busy, {} saturated",
+            units::count(threads.active.into()),
+            units::count(threads.saturated.into())
+        ));
+        items.push(format!(
+            "the busiest at {} of a CPU",
+            units::percent(share(threads.busiest_cpu_ns))
+        ));
+    }
+    if let Some(wait_ns) = server.run_queue_wait_ns {
+        items.push(format!("waited {} for a CPU", units::duration(wait_ns)));
+    }
+    if let Some(throttling) = server.throttling {
+        items.push(format!(
+            "throttled for {} in {} of {}",
+            units::duration(throttling.throttled_ns),
+            units::count(throttling.throttled_periods),
+            counted(throttling.periods, "period", "periods"),
+        ));
+    }
+    if let Some(cpus) = server.idle_cpus_used {
+        items.push(format!("CPU {} before the load", units::cpus(cpus)));
+    }
+    items
+}
+
+/// CPU, memory and descriptors over time; memory and descriptors where they are known.
+fn over_time(server: &ServerEvidence, page: &mut Page) {
+    let points: Vec<&ServerPoint> = server.series.iter().filter(|it| it.at_ns > 0).collect();
+    if points.is_empty() {
+        return;
+    }
+    let mut headings = vec!["user CPU".to_owned(), "kernel CPU".to_owned()];
+    let levels: Vec<&Level> = LEVELS
+        .iter()
+        .filter(|level| points.iter().any(|point| (level.of)(point).is_some()))
+        .collect();
+    headings.extend(levels.iter().map(|level| level.heading.to_owned()));
+    page.wide_cells("  up to", &headings, Tone::Plain);
+    let mut from = ServerPoint::default();
+    for joined in points.chunks(points.len().div_ceil(ROWS_MAX)) {
+        let Some(&&to) = joined.last() else { continue };
+        let length_ns = to.at_ns.saturating_sub(from.at_ns);
+        let cpus = |from_ns: u64, to_ns: u64| match length_ns {
+            0 => UNKNOWN.to_owned(),
+            _ => units::cpus(to_ns.saturating_sub(from_ns) as f64 / length_ns as f64),
+        };
+        let mut cells = vec![
+            cpus(from.cpu_user_ns, to.cpu_user_ns),
+            cpus(from.cpu_system_ns, to.cpu_system_ns),
+        ];
+        cells.extend(levels.iter().map(|level| {
+            let most = joined.iter().filter_map(|point| (level.of)(point)).max();
+            most.map_or_else(|| UNKNOWN.to_owned(), level.words)
+        }));
+        let label = format!("  {}", units::duration(to.at_ns));
+        page.wide_cells(&label, &cells, Tone::Plain);
+        from = to;
+    }
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// A column of the table that is no rate: the most of a stretch is told.
+struct Level {
+    heading: &'static str,
+    of: fn(&ServerPoint) -> Option<u64>,
+    words: fn(u64) -> String,
+}
+
+const LEVELS: &[Level] = &[
+    Level {
+        heading: "resident",
+        of: |point| point.resident_bytes,
+        words: units::bytes,
+    },
+    Level {
+        heading: "descriptors",
+        of: |point| point.descriptors,
+        words: units::count,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A server that uses half a CPU in user space and grows by 1 MB per second.
+    fn growing(seconds: u64) -> ServerEvidence {
+        ServerEvidence {
+            scope: ServerScope::OwnThreads,
+            name: "server".to_owned(),
+            interval_ns: seconds * S,
+            cpu_user_ns: seconds * S / 2,
+            cpu_system_ns: 0,
+            cpus: None,
+            cpu_list: Vec::new(),
+            run_queue_wait_ns: None,
+            throttling: None,
+            threads: None,
+            idle_cpus_used: None,
+            resident_bytes_max: None,
+            descriptors_max: None,
+            series: (0..=seconds)
+                .map(|second| ServerPoint {
+                    at_ns: second * S,
+                    cpu_user_ns: second * S / 2,
+                    resident_bytes: Some(second * 1_000_000),
+                    ..ServerPoint::default()
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_long_run_has_its_seconds_joined() {
+        // Seconds, rows without the heading, and the end of the first one.
+        for (seconds, rows, first) in [
+            (0, 0, ""),
+            (1, 1, "  1.00 s             0.50         0.00      1.00 MB"),
+            (
+                20,
+                20,
+                "  1.00 s             0.50         0.00      1.00 MB",
+            ),
+            (
+                21,
+                11,
+                "  2.00 s             0.50         0.00      2.00 MB",
+            ),
+            (
+                1_199,
+                20,
+                "  60.0 s             0.50         0.00      60.0 MB",
+            ),
+        ] {
+            let mut page = Page::new(&Style::default());
+            over_time(&growing(seconds), &mut page);
+            let text = page.into_text();
+            let lines: Vec<&str> = text.lines().skip(1).collect();
+            assert_eq!(lines.len(), rows, "{seconds} s: {text}");
+            assert_eq!(lines.first().copied().unwrap_or_default(), first);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What limited the run: the verdict, what decided it, and what to try next.
+
+use brunt_measure::{Grade, Judgement, Signal, Verdict};
+
+use super::layout::{Page, Tone};
+
+/// Lines of evidence, unless all of it is asked for.
+const EVIDENCE_LINES: usize = 2;
+
+/// The name of `verdict` for people.
+fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Invalid => "INVALID",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+        Verdict::ClientLimited => "CLIENT-LIMITED",
+        Verdict::NetworkLimited => "NETWORK-LIMITED",
+        Verdict::RateLimited => "RATE-LIMITED",
+        Verdict::ServerLimited => "SERVER-LIMITED",
+        Verdict::ConcurrencyLimited => "CONCURRENCY-LIMITED",
+        Verdict::SharedHost => "SHARED-HOST",
+    }
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Invalid => Tone::Refusal,
+        Verdict::ClientLimited
+        | Verdict::NetworkLimited
+        | Verdict::SharedHost
+        | Verdict::Inconclusive => Tone::Warning,
+        Verdict::ServerLimited => Tone::Strong,
+        Verdict::RateLimited | Verdict::ConcurrencyLimited => Tone::Plain,
+    }
+}
+
+/// Prints the verdict with the signals that decided and the first advice; `verbose`: with all
+/// signals and all advice.
+pub(super) fn rows(judgement: &Judgement, verbose: bool, page: &mut Page) {
+    let name = name(judgement.verdict);
+    let line = match judgement.because.as_str() {
+        "" => name.to_owned(),
+        because => format!("{name}: {because}"),
+    };
+    page.row("verdict", &[line], tone(judgement.verdict));
+    let decisive: Vec<String> = judgement
+        .decisive
+        .iter()
+        .filter_map(|id| judgement.signals.iter().find(|signal| signal.id == *id))
+        .map(|signal| signal.detail.clone())
+        .collect();
+    if !decisive.is_empty() {
+        let lines_max = if verbose { usize::MAX } else { EVIDENCE_LINES };
+        page.row_within("", &decisive, lines_max, Tone::Plain);
+    }
+    let advice_max = if verbose { usize::MAX } else { 1 };
+    for (index, advice) in judgement.advice.iter().take(advice_max).enumerate() {
+        let label = if index == 0 { "next" } else { "" };
+        page.row(label, std::slice::from_ref(advice), Tone::Plain);
+    }
+    if verbose {
+        for grade in [Grade::Fail, Grade::Warn, Grade::Healthy, Grade::Unknown] {
+            let signals = judgement.signals.iter();
+            for found in signals.filter(|signal| signal.grade == grade) {
+                signal(found, page);
+            }
+        }
+    }
+}
+
+/// The line of one signal.
+fn signal(signal: &Signal, page: &mut Page) {
+    let (word, tone) = match signal.grade {
+        Grade::Fail => ("FAIL", Tone::Bad),
+        Grade::Warn => ("warn", Tone::Warning),
+        Grade::Healthy => ("healthy", Tone::Plain),
+        Grade::Unknown => ("unknown", Tone::Plain),
+    };
+    let line = format!("{}: {}", signal.id, signal.detail);
+    page.row(&format!("  {word}"), &[line], tone);
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_measure::Side;
+
+    use super::*;
+    use crate::Style;
+
+    fn judged() -> Judgement {
+        let signal = |id, grade, detail: &str| Signal {
+            id,
+            grade,
+            side: Side::Client,
+            detail: detail.to_owned(),
+        };
+        Judgement {
+            verdict: Verdict::ServerLimited,
+            because: "the figures describe the server".to_owned(),
+            decisive: vec!["server_cpu", "worker_idle", "gone", "steal"],
+            advice: vec!["watch it".to_owned(), "repeat it".to_owned()],
+            signals: vec![
+                signal("worker_idle", Grade::Healthy, "workers idle 41 %"),
+                signal("steal", Grade::Unknown, &"long ".repeat(40)),
+                signal("server_cpu", Grade::Fail, "server at 99 % of its CPU"),
+            ],
+        }
+    }
+
+    fn lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
+        let mut page = Page::new(&Style::default());
+        rows(judgement, verbose, &mut page);
+        page.into_text().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn by_default_there_are_the_strongest_signals_and_one_advice() {
+        assert_eq!(
+            lines(&judged(), false),
+            [
+                "verdict     SERVER-LIMITED: the figures describe the server",
+                "            server at 99 % of its CPU · workers idle 41 %",
+                "next        watch it",
+            ]
+        );
+    }
+
+    #[test]
+    fn in_full_there_is_every_signal_by_grade_and_all_advice() {
+        let lines = lines(&judged(), true);
+        let at = |text: &str| {
+            let found = lines.iter().position(|line| line.starts_with(text));
+            found.unwrap_or_else(|| panic!("no {text:?} in {lines:#?}"))
+        };
+        assert_eq!(at("            repeat it"), at("next        watch it") + 1);
+        let order = [
+            at("  FAIL      server_cpu: server at 99 % of its CPU"),
+            at("  healthy   worker_idle: workers idle 41 %"),
+            at("  unknown   steal: long"),
+        ];
+        assert!(order.is_sorted(), "{lines:#?}");
+    }
+
+    #[test]
+    fn without_signals_there_is_the_name_alone() {
+        let judgement = Judgement {
+            verdict: Verdict::Inconclusive,
+            because: String::new(),
+            decisive: Vec::new(),
+            advice: Vec::new(),
+            signals: Vec::new(),
+        };
+        for verbose in [false, true] {
+            assert_eq!(lines(&judgement, verbose), ["verdict     INCONCLUSIVE"]);
+        }
+    }
+}
