@@ -29,8 +29,8 @@ mod worker;
 
 pub use control::{Control, Progress};
 pub use host::{Cpus, usable_cpus};
-pub use limits::{LimitError, raise_descriptor_limit};
-pub use prepare::{PrepareError, Prepared, prepare};
+pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
+pub use prepare::{PrepareError, Prepared, prepare, uring_refusal};
 pub use run::RunError;
 pub use simulate::simulate;
 pub use spin::Spinner;

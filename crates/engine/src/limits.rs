@@ -255,7 +255,7 @@ fn port_hold_s(target: IpAddr) -> u64 {
 }
 
 /// Ports of one local address that the kernel may choose from.
-fn ports_per_address() -> u64 {
+pub fn ports_per_address() -> u64 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     range
         .ok()

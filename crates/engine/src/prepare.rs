@@ -184,11 +184,16 @@ fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
     match choice {
         BackendChoice::Epoll => (Backend::Epoll, None),
         BackendChoice::Sim => (Backend::Sim, None),
-        BackendChoice::Auto | BackendChoice::Uring => match Uring::new(1) {
-            Ok(_) => (Backend::Uring, None),
-            Err(error) => (Backend::Epoll, Some(refusal(&error))),
+        BackendChoice::Auto | BackendChoice::Uring => match uring_refusal() {
+            None => (Backend::Uring, None),
+            refusal => (Backend::Epoll, refusal),
         },
     }
+}
+
+/// Why io_uring cannot be used here; absent when it can.
+pub fn uring_refusal() -> Option<String> {
+    Uring::new(1).err().map(|error| refusal(&error))
 }
 
 fn refusal(error: &io::Error) -> String {
