@@ -1,0 +1,292 @@
+//! The server, watched from outside while the run lasts: its processes on this machine, its threads
+//! in this process, or what a Prometheus exporter says of it.
+
+mod exporter;
+mod listener;
+mod own_threads;
+mod proc_files;
+mod processes;
+mod series;
+mod threads;
+
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+
+use brunt_load::Watch;
+use brunt_measure::ServerEvidence;
+use thiserror::Error;
+
+use self::exporter::ExporterWatch;
+use self::own_threads::OwnThreads;
+use self::processes::ProcessWatch;
+use crate::backend::Peer;
+use crate::fetch::FetchError;
+
+/// Why what was asked for cannot be watched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// There is no such process.
+    #[error(
+        "there is no process {pid} to watch (or /proc hides it); give --watch a process id or name \
+         that `ps -e` lists"
+    )]
+    NoProcess {
+        /// As typed.
+        pid: u32,
+    },
+    /// No process has this name.
+    #[error(
+        "no process is named `{name}` (or /proc hides it); give --watch a name as `ps -e` lists it, \
+         or a process id"
+    )]
+    NoProcessNamed {
+        /// As typed.
+        name: String,
+    },
+    /// The exporter cannot be read.
+    #[error("nothing can be watched by --watch-url")]
+    Exporter(#[from] FetchError),
+    /// The exporter says nothing of CPU.
+    #[error(
+        "{url} has neither process_cpu_seconds_total nor node_cpu_seconds_total; give --watch-url \
+         the metrics page of the server or of a node exporter, such as http://HOST:9100/metrics"
+    )]
+    NoMetrics {
+        /// What was read.
+        url: String,
+    },
+    /// No thread can be started to read the exporter.
+    #[error("cannot start a thread to read the exporter: {0}; raise `ulimit -u`")]
+    Thread(io::Error),
+}
+
+/// What was found to watch.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// How it is watched; absent: it is not.
+    pub(crate) watch: Option<ServerWatch>,
+    /// Why it is not, where it could have been.
+    pub(crate) missing: Option<String>,
+}
+
+impl Found {
+    fn watch(means: Means) -> Self {
+        Self {
+            watch: Some(ServerWatch { means }),
+            missing: None,
+        }
+    }
+}
+
+/// Watches the server.
+///
+/// The calls come in this order: `begin_idle` and `end_idle` before the load, `begin` and `end` at
+/// the window's edges, `sample` between them. All may be left out but the last one.
+#[derive(Debug)]
+pub(crate) struct ServerWatch {
+    means: Means,
+}
+
+#[derive(Debug)]
+enum Means {
+    Processes(ProcessWatch),
+    OwnThreads(OwnThreads),
+    Exporter(ExporterWatch),
+}
+
+impl ServerWatch {
+    /// Looks for the server. `own_server`: it is the reference server within this process.
+    ///
+    /// An exporter is read once. With [`Watch::Auto`], what cannot be watched is no error.
+    pub(crate) fn find(watch: &Watch, peer: &Peer, own_server: bool) -> Result<Found, WatchError> {
+        let means = match watch {
+            Watch::Off => {
+                return Ok(Found {
+                    watch: None,
+                    missing: None,
+                });
+            }
+            Watch::Auto => {
+                let found = if own_server {
+                    OwnThreads::find()
+                        .map(Means::OwnThreads)
+                        .ok_or_else(|| "its threads are not to be seen in /proc".to_owned())
+                } else {
+                    auto(peer).map(Means::Processes)
+                };
+                return Ok(match found {
+                    Ok(means) => Found::watch(means),
+                    Err(missing) => Found {
+                        watch: None,
+                        missing: Some(missing),
+                    },
+                });
+            }
+            Watch::Process(pid) => {
+                let found = ProcessWatch::new(&[*pid], format!("--watch {pid}"));
+                Means::Processes(found.ok_or(WatchError::NoProcess { pid: *pid })?)
+            }
+            Watch::Named(name) => {
+                let found =
+                    ProcessWatch::new(&proc_files::pids_named(name), format!("--watch {name}"));
+                Means::Processes(
+                    found.ok_or_else(|| WatchError::NoProcessNamed { name: name.clone() })?,
+                )
+            }
+            Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target)?),
+        };
+        Ok(Found::watch(means))
+    }
+
+    /// The connections are open, and there is no load: first reading of what the server uses then.
+    pub(crate) fn begin_idle(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.begin_idle(now_ns),
+            Means::OwnThreads(watch) => watch.begin_idle(now_ns),
+            // An exporter's figures are too coarse for it.
+            Means::Exporter(_) => {}
+        }
+    }
+
+    /// There is still no load, some milliseconds later: second reading of it.
+    pub(crate) fn end_idle(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.end_idle(now_ns),
+            Means::OwnThreads(watch) => watch.end_idle(now_ns),
+            Means::Exporter(_) => {}
+        }
+    }
+
+    /// The window begins. The reading of an exporter is begun, and not waited for.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.begin(now_ns),
+            Means::OwnThreads(watch) => watch.begin(now_ns),
+            Means::Exporter(watch) => watch.read(),
+        }
+    }
+
+    /// A reading within the window, to be called once per second.
+    pub(crate) fn sample(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.sample(now_ns),
+            Means::OwnThreads(watch) => watch.sample(now_ns),
+            Means::Exporter(watch) => watch.read(),
+        }
+    }
+
+    /// The window ends. Waits for an exporter: 2 s at most.
+    pub(crate) fn end(self, now_ns: u64) -> ServerEvidence {
+        match self.means {
+            Means::Processes(watch) => watch.end(now_ns),
+            Means::OwnThreads(watch) => watch.end(now_ns),
+            Means::Exporter(watch) => watch.end(),
+        }
+    }
+}
+
+/// The processes behind the listening socket, or why they cannot be watched.
+fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
+    if let Peer::Tcp(address) = peer
+        && !is_of_this_machine(address.ip())
+    {
+        return Err(format!(
+            "{} is not an address of this machine; --watch-url URL reads a Prometheus exporter on \
+             the server's, --watch PID names a process of a container on this one",
+            address.ip()
+        ));
+    }
+    let pids = listener::listening_pids(peer)?;
+    let name = match peer {
+        Peer::Tcp(address) => format!("listening on port {}", address.port()),
+        Peer::Unix(path) => format!("listening on {}", path.display()),
+    };
+    ProcessWatch::new(&pids, name)
+        .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
+}
+
+/// Whether packets to `ip` stay on this machine: the kernel would send them from `ip` itself, or
+/// it is a loopback address.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    let any: IpAddr = match ip {
+        IpAddr::V4(_) => [0_u8; 4].into(),
+        IpAddr::V6(_) => [0_u8; 16].into(),
+    };
+    // Connecting sends nothing; the port is of no matter.
+    let source = || -> io::Result<IpAddr> {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect((ip, 9))?;
+        Ok(socket.local_addr()?.ip())
+    };
+    ip.is_loopback() || source().is_ok_and(|source| source == ip)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn missing(watch: &Watch, peer: &Peer) -> String {
+        let found = ServerWatch::find(watch, peer, false).unwrap();
+        assert!(found.watch.is_none());
+        found.missing.unwrap()
+    }
+
+    #[test]
+    fn a_server_in_this_very_process_is_not_watched() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = Peer::Tcp(listener.local_addr().unwrap());
+        let words = missing(&Watch::Auto, &peer);
+        assert!(words.contains("brunt itself"), "{words}");
+    }
+
+    #[test]
+    fn what_is_elsewhere_is_told() {
+        // Of a network for documentation (RFC 5737), and of none.
+        let peer = Peer::Tcp("192.0.2.1:80".parse().unwrap());
+        let words = missing(&Watch::Auto, &peer);
+        assert!(
+            words.contains("192.0.2.1") && words.contains("--watch-url"),
+            "{words}"
+        );
+
+        let words = missing(&Watch::Auto, &Peer::Unix("/nonexistent/socket".into()));
+        assert!(words.contains("/nonexistent/socket"), "{words}");
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_wrong_is_an_error() {
+        let peer = Peer::Unix("/nonexistent/socket".into());
+        for (watch, words) in [
+            (Watch::Process(u32::MAX), "4294967295"),
+            (Watch::Process(0), "process 0"),
+            (Watch::Named("no such process name".to_owned()), "`ps -e`"),
+        ] {
+            let message = ServerWatch::find(&watch, &peer, false)
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn not_to_watch_needs_no_reason() {
+        let peer = Peer::Unix("/nonexistent/socket".into());
+        let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
+        assert!(found.watch.is_none() && found.missing.is_none());
+    }
+
+    #[test]
+    fn loopback_is_of_this_machine() {
+        for (ip, is_own) in [
+            ("127.0.0.1", true),
+            ("127.9.9.9", true),
+            ("::1", true),
+            ("192.0.2.1", false),
+        ] {
+            assert_eq!(is_of_this_machine(ip.parse().unwrap()), is_own, "{ip}");
+        }
+    }
+}

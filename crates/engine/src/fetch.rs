@@ -1,0 +1,486 @@
+//! One GET over plain HTTP/1.1, for metrics and counters beside the load: blocking, bounded in
+//! time and size.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::ToSocketAddrs;
+use std::time::Duration;
+
+use brunt_load::Target;
+use brunt_proto::http1::{Limits, Reply, ReplyError, ReplyParser, Request, RequestError};
+use socket2::Socket;
+use thiserror::Error;
+
+use crate::backend::Peer;
+use crate::clock;
+use crate::socket::{self, Blocking};
+
+/// Most that a body may have, bytes; with its chunk framing.
+const BODY_BYTES_MAX: usize = 4 << 20;
+/// Addresses of a name that are tried.
+const ADDRESSES_MAX: usize = 8;
+
+/// Why a page beside the load could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The host name has no address.
+    #[error("cannot read {url}: its host has no address ({reason}); check the name")]
+    Resolve {
+        /// What was to be read.
+        url: String,
+        /// The resolver's reason.
+        reason: io::Error,
+    },
+    /// The URL cannot be put into a request.
+    #[error("cannot read {url}: {reason}")]
+    Request {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: RequestError,
+    },
+    /// No connection.
+    #[error("cannot read {url}: {reason}; is it running, and the address and port right?")]
+    Connect {
+        /// What was to be read.
+        url: String,
+        /// The kernel's reason, for the last address tried.
+        reason: io::Error,
+    },
+    /// The connection was lost.
+    #[error("cannot read {url}: the connection was lost ({reason})")]
+    Lost {
+        /// What was to be read.
+        url: String,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+    /// It took too long.
+    #[error(
+        "cannot read {url}: no complete answer within {limit_ms} ms; give a page that is faster"
+    )]
+    Timeout {
+        /// What was to be read.
+        url: String,
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// The answer is not HTTP.
+    #[error("cannot read {url}: the answer is no HTTP/1.1 reply ({reason}); is this an http port?")]
+    Reply {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: ReplyError,
+    },
+    /// The answer is not 200. Redirections are not followed.
+    #[error("cannot read {url}: it answered with status {status}; give the URL that answers 200")]
+    Status {
+        /// What was to be read.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+    /// The body is too large.
+    #[error("cannot read {url}: its body is over 4 MiB; give a smaller page")]
+    TooLarge {
+        /// What was to be read.
+        url: String,
+    },
+}
+
+/// A page that can be read again and again. Its host is resolved once.
+#[derive(Debug)]
+pub(crate) struct Page {
+    url: String,
+    peers: Vec<Peer>,
+    request: Vec<u8>,
+}
+
+impl Page {
+    /// Resolves the host; connects to nothing.
+    pub(crate) fn new(target: &Target) -> Result<Self, FetchError> {
+        let url = target.url.clone();
+        let headers = [("Accept".to_owned(), "text/plain, */*".to_owned())];
+        let request = Request {
+            method: "GET",
+            path: &target.path,
+            host: &target.authority,
+            headers: &headers,
+            body: &[],
+            close: true,
+        }
+        .encode()
+        .map_err(|reason| FetchError::Request {
+            url: url.clone(),
+            reason,
+        })?;
+        let peers = match &target.unix_socket {
+            Some(path) => vec![Peer::Unix(path.clone())],
+            None => match (target.host.as_str(), target.port).to_socket_addrs() {
+                Ok(addresses) => addresses.take(ADDRESSES_MAX).map(Peer::Tcp).collect(),
+                Err(reason) => return Err(FetchError::Resolve { url, reason }),
+            },
+        };
+        Ok(Self {
+            url,
+            peers,
+            request,
+        })
+    }
+
+    /// What is read.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Reads it: the body, with what is not UTF-8 replaced. Takes at most `limit_ns`.
+    pub(crate) fn get(&self, limit_ns: u64) -> Result<String, FetchError> {
+        let deadline = Deadline {
+            at_ns: clock::now_ns().saturating_add(limit_ns),
+        };
+        self.exchange(deadline).map_err(|failure| {
+            let url = self.url.clone();
+            match failure {
+                Failure::Timeout => FetchError::Timeout {
+                    url,
+                    limit_ms: limit_ns / 1_000_000,
+                },
+                Failure::Connect(reason) => FetchError::Connect { url, reason },
+                Failure::Lost(reason) => FetchError::Lost { url, reason },
+                Failure::Reply(reason) => FetchError::Reply { url, reason },
+                Failure::Status(status) => FetchError::Status { url, status },
+                Failure::TooLarge => FetchError::TooLarge { url },
+            }
+        })
+    }
+
+    fn exchange(&self, deadline: Deadline) -> Result<String, Failure> {
+        let mut socket = self.connect(deadline)?;
+        socket
+            .set_write_timeout(Some(deadline.left()?))
+            .map_err(Failure::Lost)?;
+        socket.write_all(&self.request).map_err(lost)?;
+
+        let mut reader = ReplyReader::default();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            socket
+                .set_read_timeout(Some(deadline.left()?))
+                .map_err(Failure::Lost)?;
+            let bytes = match socket.read(&mut buffer) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(lost(error)),
+            };
+            if let Some(body) = reader.receive(&buffer[..bytes])? {
+                return Ok(String::from_utf8_lossy(&body).into_owned());
+            }
+        }
+    }
+
+    fn connect(&self, deadline: Deadline) -> Result<Socket, Failure> {
+        let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+        for peer in &self.peers {
+            let patience = deadline.left()?;
+            let attempt = socket::client(peer, None, Blocking::Yes).and_then(|socket| {
+                socket.connect_timeout(&socket::address(peer)?, patience)?;
+                Ok(socket)
+            });
+            match attempt {
+                Ok(socket) => return Ok(socket),
+                Err(error) => failure = error,
+            }
+        }
+        Err(match failure.kind() {
+            ErrorKind::TimedOut => Failure::Timeout,
+            _ => Failure::Connect(failure),
+        })
+    }
+}
+
+/// [`FetchError`] without the URL.
+#[derive(Debug)]
+enum Failure {
+    Timeout,
+    Connect(io::Error),
+    Lost(io::Error),
+    Reply(ReplyError),
+    Status(u16),
+    TooLarge,
+}
+
+/// A failed read or write.
+fn lost(error: io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::Timeout,
+        _ => Failure::Lost(error),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    at_ns: u64,
+}
+
+impl Deadline {
+    fn left(self) -> Result<Duration, Failure> {
+        match self.at_ns.saturating_sub(clock::now_ns()) {
+            0 => Err(Failure::Timeout),
+            ns => Ok(Duration::from_nanos(ns)),
+        }
+    }
+}
+
+/// A reply that is being received.
+#[derive(Debug, Default)]
+struct ReplyReader {
+    parser: ReplyParser,
+    bytes: Vec<u8>,
+}
+
+impl ReplyReader {
+    /// Takes bytes, none at the end of the connection. The body, when it is complete.
+    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.bytes.extend_from_slice(bytes);
+        let limits = Limits::default();
+        if self.bytes.len() > BODY_BYTES_MAX + limits.head_bytes as usize {
+            return Err(Failure::TooLarge);
+        }
+        let reply = if bytes.is_empty() {
+            match self.parser.end() {
+                Ok(Some(reply)) => Some(reply),
+                Ok(None) | Err(ReplyError::TruncatedHead | ReplyError::TruncatedBody) => {
+                    return Err(Failure::Lost(ErrorKind::UnexpectedEof.into()));
+                }
+                Err(reason) => return Err(Failure::Reply(reason)),
+            }
+        } else {
+            self.parser
+                .receive(bytes, &limits, false)
+                .map_err(Failure::Reply)?
+                .reply
+        };
+        let Some(reply) = reply else {
+            return Ok(None);
+        };
+        if reply.status != 200 {
+            return Err(Failure::Status(reply.status));
+        }
+        body(&self.bytes, &reply)
+            .map(Some)
+            .ok_or(Failure::Reply(ReplyError::BadChunk))
+    }
+}
+
+/// The body of a reply that `bytes` start with, without its framing.
+fn body(bytes: &[u8], reply: &Reply) -> Option<Vec<u8>> {
+    let (head, rest) = bytes.split_at_checked(usize::try_from(reply.head_bytes).ok()?)?;
+    let framed = rest.get(..usize::try_from(reply.body_bytes).ok()?)?;
+    if is_chunked(head) {
+        without_chunks(framed)
+    } else {
+        Some(framed.to_vec())
+    }
+}
+
+/// Whether the last of the heads in `heads` (interim ones come first) says that chunks follow. The
+/// parser has refused what is ambiguous.
+fn is_chunked(heads: &[u8]) -> bool {
+    let lines = heads.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines
+        .rev()
+        .skip_while(|line| line.is_empty())
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            line[..colon]
+                .eq_ignore_ascii_case(b"transfer-encoding")
+                .then(|| line[colon + 1..].to_ascii_lowercase())
+        })
+        .any(|value| value.ends_with(b"chunked"))
+}
+
+/// The data of all chunks (RFC 9112 section 7.1).
+fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
+    let mut data = Vec::with_capacity(framed.len());
+    let mut rest = framed;
+    loop {
+        let line_end = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        let line = std::str::from_utf8(&rest[..line_end]).ok()?;
+        let digits = line.split([';', ' ', '\t']).next()?;
+        let size = usize::from_str_radix(digits, 16).ok()?;
+        if size == 0 {
+            return Some(data);
+        }
+        let (chunk, after) = rest[line_end + 2..].split_at_checked(size)?;
+        data.extend_from_slice(chunk);
+        rest = after.strip_prefix(b"\r\n")?;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::{SocketAddr, TcpListener};
+
+    use super::*;
+    use crate::threads;
+
+    const LIMIT_NS: u64 = 10_000_000_000;
+
+    /// A server that gives these answers, one per connection, and then ends. It reads a request
+    /// first, and closes after its answer.
+    pub(crate) fn serve(answers: Vec<Vec<u8>>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        threads::spawn("answers", move || {
+            for answer in answers {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    if socket.read(&mut byte).unwrap() == 0 {
+                        break;
+                    }
+                    request.push(byte[0]);
+                }
+                // The client may have seen enough.
+                let _ = socket.write_all(&answer);
+            }
+        })
+        .unwrap();
+        address
+    }
+
+    /// A reply with this body.
+    pub(crate) fn ok(body: &str) -> Vec<u8> {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    pub(crate) fn target(address: SocketAddr) -> Target {
+        Target::parse(&format!("http://{address}/page"), None).unwrap()
+    }
+
+    #[test]
+    fn bodies_come_without_their_framing_however_they_are_cut() {
+        for (wire, body) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", ""),
+            ("HTTP/1.0 200 OK\r\n\r\nuntil the end", "until the end"),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nA: b\r\n\r\n",
+                "hello world",
+            ),
+            (
+                "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTRANSFER-ENCODING:  \
+                 Chunked\r\nServer: y\r\n\r\n0B\r\nhello\r\nline\r\n0\r\n\r\n",
+                "hello\r\nline",
+            ),
+        ] {
+            for cut in 1..wire.len() {
+                let (first, second) = wire.as_bytes().split_at(cut);
+                let received = receive(&[first, second]).unwrap();
+                assert_eq!(
+                    String::from_utf8(received).unwrap(),
+                    body,
+                    "{wire:?} at {cut}"
+                );
+            }
+        }
+    }
+
+    /// What comes of a connection on which these pieces arrive.
+    fn receive(pieces: &[&[u8]]) -> Result<Vec<u8>, Failure> {
+        let mut reader = ReplyReader::default();
+        for piece in pieces {
+            if let Some(body) = reader.receive(piece)? {
+                return Ok(body);
+            }
+        }
+        reader.receive(&[]).map(Option::unwrap)
+    }
+
+    #[test]
+    fn answers_that_are_of_no_use_are_told_apart() {
+        let over = format!(
+            "HTTP/1.1 200 OK\r\n\r\n{}",
+            "x".repeat(BODY_BYTES_MAX + 64 * 1024)
+        );
+        let cases: [(&str, fn(&Failure) -> bool); 6] = [
+            ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", |failure| {
+                matches!(failure, Failure::Status(404))
+            }),
+            ("SSH-2.0-OpenSSH\r\n", |failure| {
+                matches!(failure, Failure::Reply(_))
+            }),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", |failure| {
+                matches!(failure, Failure::Lost(_))
+            }),
+            ("HTTP/1.1 200", |failure| {
+                matches!(failure, Failure::Lost(_))
+            }),
+            ("", |failure| matches!(failure, Failure::Lost(_))),
+            (&over, |failure| matches!(failure, Failure::TooLarge)),
+        ];
+        for (wire, is_expected) in cases {
+            let pieces = if wire.is_empty() {
+                vec![]
+            } else {
+                vec![wire.as_bytes()]
+            };
+            let failure = receive(&pieces).unwrap_err();
+            assert!(is_expected(&failure), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn chunks_that_are_none_are_refused() {
+        for framed in [
+            "",
+            "5\r\nhel",
+            "x\r\n",
+            "5\r\nhello",
+            "5\r\nhelloXX0\r\n\r\n",
+            "-1\r\n",
+        ] {
+            assert_eq!(without_chunks(framed.as_bytes()), None, "{framed:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_over_a_socket() {
+        let address = serve(vec![
+            ok("one"),
+            ok("two"),
+            b"HTTP/1.1 503 No\r\n\r\n".to_vec(),
+        ]);
+        let page = Page::new(&target(address)).unwrap();
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "one");
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "two");
+        let message = page.get(LIMIT_NS).unwrap_err().to_string();
+        assert!(
+            message.contains("503") && message.contains("/page"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn nobody_and_silence_end_in_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent = Page::new(&target(listener.local_addr().unwrap())).unwrap();
+        assert!(matches!(
+            silent.get(20_000_000),
+            Err(FetchError::Timeout { limit_ms: 20, .. })
+        ));
+        drop(listener);
+        assert!(matches!(
+            silent.get(LIMIT_NS),
+            Err(FetchError::Connect { .. })
+        ));
+    }
+}
