@@ -4,8 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_load::{ArrivalProcess, Stage, units};
+use brunt_load::{ArrivalProcess, ServerCounter, Target, Watch, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::values::{
+    Fault, Stages, exporter, fault, header, positive_duration, server_counter, stages, step, watch,
+    whole_u32, whole_u64,
+};
 
 /// A load generator for HTTP servers whose numbers can be trusted.
 ///
@@ -31,6 +36,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the reference server, whose answers are known exactly
     Serve(ServeArguments),
+    /// Measure what brunt itself reaches on this machine, and how exact it is there
+    Calibrate(CalibrateArguments),
     /// Print a report from a stored run
     Report(ReportArguments),
 }
@@ -237,6 +244,30 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Connections")]
     pub(crate) oversubscribe: bool,
 
+    /// Server processes to watch: auto (those that listen, on this machine), off, a process id, or
+    /// a name
+    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = watch,
+          help_heading = "Evidence")]
+    pub(crate) watch: Watch,
+    /// Watch the server by a Prometheus node or process exporter
+    #[arg(long, value_name = "URL", value_parser = exporter, conflicts_with = "watch",
+          help_heading = "Evidence")]
+    pub(crate) watch_url: Option<Target>,
+    /// Compare with the server's own count of requests, read before and after the run; #PATH names
+    /// it in JSON (requests.total) or a Prometheus metric [default PATH: found by itself]
+    #[arg(long, value_name = "URL[#PATH]", value_parser = server_counter,
+          help_heading = "Evidence")]
+    pub(crate) verify_url: Option<ServerCounter>,
+    /// Speed of the link to the server in bits per second, as in 2.5gbit [default: what its driver
+    /// says]
+    #[arg(long, value_name = "SPEED", value_parser = units::link_bits_per_s,
+          help_heading = "Evidence")]
+    pub(crate) link_speed: Option<u64>,
+    /// After the run, find out by experiment what limited it: more and fewer connections, and work
+    /// added to each request, in turns. Takes 7 s more
+    #[arg(long, conflicts_with = "stages", help_heading = "Evidence")]
+    pub(crate) diagnose: bool,
+
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 
@@ -245,8 +276,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, hide = true)]
     pub(crate) no_evidence: bool,
 
-    /// Disturb brunt itself, to test its checks: start-delay=WORKER:TIME or
-    /// window-shift=WORKER:TIME
+    /// Disturb brunt itself, to test its checks: KIND=WORKER:TIME with start-delay, window-shift,
+    /// window-cut, clock-step or busy, or lost-replies=WORKER:COUNT
     #[arg(long, value_name = "FAULT", value_parser = fault, hide = true)]
     pub(crate) fault: Vec<Fault>,
 }
@@ -315,23 +346,56 @@ pub(crate) struct ServeArguments {
     pub(crate) quiet: bool,
 }
 
+/// The backends to calibrate, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CalibrateBackendName {
+    /// Each that the kernel allows
+    All,
+    /// io_uring or nothing
+    Uring,
+    /// epoll
+    Epoll,
+}
+
+/// The form of a certificate, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CertificateFormatName {
+    /// Aligned lines for people
+    Text,
+    /// All figures
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The certificate is stored in $XDG_STATE_HOME/brunt (else ~/.local/state/brunt), \
+        one per machine and version of brunt; runs here refer to it. Nothing else should run \
+        meanwhile."
+)]
+pub(crate) struct CalibrateArguments {
+    /// Kernel interfaces to measure; the certificate holds no others
+    #[arg(long, value_name = "NAME", default_value = "all")]
+    pub(crate) backend: CalibrateBackendName,
+    /// Length of a step; 1s makes some 25 s in all. Shorter ones leave out what needs more samples
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = step)]
+    pub(crate) step: u64,
+    /// Form of the certificate
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: CertificateFormatName,
+    /// Print the certificate only
+    #[arg(long)]
+    pub(crate) no_store: bool,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// A run stored by --output FILE.json
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-}
-
-/// The stages of a schedule: a value of one option.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stages(pub(crate) Vec<Stage>);
-
-/// A disturbance of brunt itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    StartDelay(u32, u64),
-    WindowShift(u32, u64),
 }
 
 impl ArrivalsName {
@@ -342,57 +406,6 @@ impl ArrivalsName {
             Self::Poisson => ArrivalProcess::Poisson,
             Self::Uniform => ArrivalProcess::Uniform,
         }
-    }
-}
-
-fn whole_u64(typed: &str) -> Result<NonZeroU64, String> {
-    let count = units::count(typed).map_err(|error| error.to_string())?;
-    NonZeroU64::new(count).ok_or_else(|| "it must be at least 1".to_owned())
-}
-
-fn whole_u32(typed: &str) -> Result<NonZeroU32, String> {
-    NonZeroU32::try_from(whole_u64(typed)?).map_err(|_| "it is too large".to_owned())
-}
-
-fn positive_duration(typed: &str) -> Result<u64, String> {
-    match units::duration_ns(typed) {
-        Ok(0) => Err("it must be longer than 0".to_owned()),
-        Ok(ns) => Ok(ns),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn stages(typed: &str) -> Result<Stages, units::UnitError> {
-    units::stages(typed).map(Stages)
-}
-
-fn header(typed: &str) -> Result<(String, String), String> {
-    match typed.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("a header field is written as `Name: value`".to_owned()),
-    }
-}
-
-fn fault(typed: &str) -> Result<Fault, String> {
-    let parts = typed.split_once('=').and_then(|(kind, rest)| {
-        rest.split_once(':')
-            .map(|(worker, time)| (kind, worker, time))
-    });
-    let Some((kind, worker, time)) = parts else {
-        return Err("a fault is written as KIND=WORKER:TIME".to_owned());
-    };
-    let worker = worker
-        .parse()
-        .map_err(|_| format!("`{worker}` is no worker number"))?;
-    let ns = units::duration_ns(time).map_err(|error| error.to_string())?;
-    match kind {
-        "start-delay" => Ok(Fault::StartDelay(worker, ns)),
-        "window-shift" => Ok(Fault::WindowShift(worker, ns)),
-        _ => Err(format!(
-            "`{kind}` is no fault; there are start-delay and window-shift"
-        )),
     }
 }
 
@@ -417,39 +430,5 @@ mod tests {
     fn the_definition_of_the_arguments_is_sound() {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn headers_keep_their_name_and_lose_blanks_around_the_value() {
-        assert_eq!(
-            header("X-A: b: c "),
-            Ok(("X-A".to_owned(), "b: c".to_owned()))
-        );
-        assert_eq!(
-            header("X-Empty:"),
-            Ok(("X-Empty".to_owned(), String::new()))
-        );
-        assert!(header("no colon").is_err());
-        assert!(header(": value").is_err());
-    }
-
-    #[test]
-    fn faults() {
-        assert_eq!(
-            fault("start-delay=1:5s"),
-            Ok(Fault::StartDelay(1, 5_000_000_000))
-        );
-        assert_eq!(
-            fault("window-shift=0:1ms"),
-            Ok(Fault::WindowShift(0, 1_000_000))
-        );
-        for typed in [
-            "start-delay",
-            "start-delay=5s",
-            "other=0:1s",
-            "start-delay=x:1s",
-        ] {
-            assert!(fault(typed).is_err(), "{typed}");
-        }
     }
 }

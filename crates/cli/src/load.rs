@@ -2,19 +2,19 @@
 
 use std::num::NonZeroU32;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use brunt_engine::{RunError, usable_cpus};
-use brunt_load::{BackendChoice, Target};
-use brunt_measure::Run;
-use brunt_server::Running;
+use brunt_load::{BackendChoice, Plan, Target};
+use brunt_measure::{Backend, Run};
 
 use crate::args::LoadArguments;
+use crate::diagnose::diagnose;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice};
 use crate::progress::Line;
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, serve, signals};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, calibration_store, serve, signals};
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
@@ -25,10 +25,13 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
         None => None,
     };
     let destination = Destination::open(&arguments.output)?;
-    match measure(arguments, target, load) {
-        Ok(run) => {
+    let interrupted = signals::interrupt_flag()?;
+    match measure(arguments, target, load, &interrupted) {
+        Ok((mut run, was_interrupted)) => {
+            add_calibration(&mut run);
+            run.findings = brunt_measure::check(&run);
             destination.write(&run)?;
-            Ok(exit_code(&run))
+            Ok(exit_code(&run, was_interrupted))
         }
         Err(error) => {
             destination.abandon();
@@ -41,8 +44,13 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     }
 }
 
-fn measure(arguments: &LoadArguments, target: Option<Target>, load: Load) -> Result<Run> {
-    let interrupted = signals::interrupt_flag()?;
+/// The run, and whether a signal cut it or its diagnosis short.
+fn measure(
+    arguments: &LoadArguments,
+    target: Option<Target>,
+    load: Load,
+    interrupted: &AtomicBool,
+) -> Result<(Run, bool)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
     let (target, own_server, workers) = match target {
@@ -53,7 +61,7 @@ fn measure(arguments: &LoadArguments, target: Option<Target>, load: Load) -> Res
         None => {
             // Half of the CPUs serve, half load.
             let serving = (cpus / 2).max(1);
-            let server = own_server(serving, backend)?;
+            let server = serve::own_server(serving, serve::backend_of(backend), false)?;
             let target = Target::parse(&format!("http://{}/", server.address()), None)?;
             (target, Some(server), (cpus - cpus / 2).max(1))
         }
@@ -65,34 +73,56 @@ fn measure(arguments: &LoadArguments, target: Option<Target>, load: Load) -> Res
     };
     let workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
     let plan = load.plan(arguments, target, workers);
-    let mut line = Line::new(arguments.output.quiet, &plan);
-    let prepared = brunt_engine::prepare(plan)?;
-    let control = prepared.control();
-    let outcome = prepared.run(&control, own_server.is_some(), &mut |phase, progress| {
-        if interrupted.load(Ordering::Relaxed) {
-            control.interrupt();
-        }
-        line.draw(phase, progress);
-    });
-    line.clear();
+    let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupted);
     if let Some(server) = own_server {
         server
             .stop()
             .context("the reference server did not end well")?;
     }
-    Ok(outcome?)
+    outcome
 }
 
-fn own_server(workers: u32, backend: BackendChoice) -> Result<Running> {
-    let address = brunt_server::ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-    let mut options = brunt_server::Options::new(address);
-    options.workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
-    options.backend = serve::backend_of(backend);
-    brunt_server::start(&options).context("cannot start the reference server")
+fn run_and_diagnose(
+    arguments: &LoadArguments,
+    plan: Plan,
+    own_server: bool,
+    interrupted: &AtomicBool,
+) -> Result<(Run, bool)> {
+    let quiet = arguments.output.quiet;
+    let plan_again = arguments.diagnose.then(|| plan.clone());
+    let mut line = Line::new(quiet, &plan);
+    let prepared = brunt_engine::prepare(plan)?;
+    let outcome = signals::run_until_interrupted(
+        prepared,
+        own_server,
+        interrupted,
+        &mut |phase, progress| {
+            line.draw(phase, progress);
+        },
+    );
+    line.clear();
+    let mut run = outcome?;
+    let mut was_interrupted = run.interrupted;
+    if let Some(plan) = plan_again {
+        was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupted);
+    }
+    Ok((run, was_interrupted))
 }
 
-fn exit_code(run: &Run) -> ExitCode {
-    if run.interrupted {
+/// What `brunt calibrate` found on this machine. Simulations do not run on it.
+fn add_calibration(run: &mut Run) {
+    if run.load.backend == Backend::Sim {
+        return;
+    }
+    match calibration_store::load() {
+        Ok(calibration) => run.calibration = calibration,
+        // The run is as good without it.
+        Err(error) => eprintln!("brunt: the calibration is not used: {error:#}"),
+    }
+}
+
+fn exit_code(run: &Run, was_interrupted: bool) -> ExitCode {
+    if was_interrupted {
         ExitCode::from(EXIT_INTERRUPTED)
     } else if brunt_measure::is_valid(&run.findings) {
         ExitCode::SUCCESS

@@ -1,6 +1,9 @@
 //! The `brunt` binary: arguments in, exit code out.
 
 mod args;
+mod calibrate;
+mod calibration_store;
+mod diagnose;
 mod load;
 mod output;
 mod plan;
@@ -8,6 +11,7 @@ mod progress;
 mod report;
 mod serve;
 mod signals;
+mod values;
 
 use std::process::ExitCode;
 
@@ -28,6 +32,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
+        Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Report(report)) => report::run(&report),
         None => load::run(&arguments.load),
     };

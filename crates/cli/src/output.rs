@@ -108,23 +108,12 @@ impl Destination {
 
     fn print(&self, run: &Run) -> Result<()> {
         if let Some(format) = self.terminal {
-            let stdout = io::stdout();
-            let style = if stdout.is_terminal() {
-                Style {
-                    colour: std::env::var_os("NO_COLOR").is_none(),
-                    width: terminal_width(),
-                    verbose: self.verbose,
-                    spectrum: self.spectrum,
-                }
-            } else {
-                Style {
-                    colour: false,
-                    width: PLAIN_WIDTH,
-                    verbose: self.verbose,
-                    spectrum: self.spectrum,
-                }
+            let style = Style {
+                verbose: self.verbose,
+                spectrum: self.spectrum,
+                ..terminal_style()
             };
-            match brunt_report::write(run, format, &style, &mut stdout.lock()) {
+            match brunt_report::write(run, format, &style, &mut io::stdout().lock()) {
                 Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 outcome => outcome?,
             }
@@ -220,6 +209,21 @@ fn format_of(name: FormatName) -> Format {
         FormatName::Text => Format::Text,
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv,
+    }
+}
+
+/// How text on standard output looks.
+pub(crate) fn terminal_style() -> Style {
+    let is_terminal = io::stdout().is_terminal();
+    Style {
+        colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        width: if is_terminal {
+            terminal_width()
+        } else {
+            PLAIN_WIDTH
+        },
+        verbose: false,
+        spectrum: false,
     }
 }
 

@@ -9,7 +9,8 @@ use brunt_load::{
     Stamps, Stop, Target, Watch,
 };
 
-use crate::args::{ArrivalsName, BackendName, Fault, LoadArguments, SpinName, StampsName};
+use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
+use crate::values::Fault;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DURATION_NS_DEFAULT: u64 = 10 * SECOND_NS;
@@ -101,9 +102,12 @@ impl Load {
             },
             oversubscribe: arguments.oversubscribe,
             observe: !arguments.no_evidence,
-            watch: Watch::Auto,
-            server_counter: None,
-            link_bits_per_s: None,
+            watch: match &arguments.watch_url {
+                Some(target) => Watch::Exporter(target.clone()),
+                None => arguments.watch.clone(),
+            },
+            server_counter: arguments.verify_url.clone(),
+            link_bits_per_s: arguments.link_speed,
             experiment: None,
             faults: faults(&arguments.fault),
         }
@@ -196,6 +200,10 @@ fn faults(typed: &[Fault]) -> Faults {
         match fault {
             Fault::StartDelay(worker, ns) => faults.start_delay = Some((worker, ns)),
             Fault::WindowShift(worker, ns) => faults.window_shift = Some((worker, ns)),
+            Fault::Busy(worker, ns) => faults.busy = Some((worker, ns)),
+            Fault::WindowCut(worker, ns) => faults.window_cut = Some((worker, ns)),
+            Fault::ClockStep(worker, ns) => faults.clock_step = Some((worker, ns)),
+            Fault::LostReplies(worker, count) => faults.lost_replies = Some((worker, count)),
         }
     }
     faults
@@ -325,6 +333,8 @@ mod tests {
             ("--stages 1s:5 -d 1s", "--duration"),
             ("-r 5 --think-time 1s", "--think-time"),
             ("--stages 1s:5 --think-time 1s", "--think-time"),
+            ("--stages 1s:5 --diagnose", "--diagnose"),
+            ("--watch off --watch-url http://host/", "--watch-url"),
         ] {
             let error = load(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

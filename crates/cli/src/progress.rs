@@ -73,6 +73,8 @@ impl Line {
                 planned_ns: match phase {
                     "warm-up" => Some(self.warmup_ns),
                     "measure" => self.measure_ns,
+                    // The whole of a further run.
+                    "diagnose" => self.measure_ns.map(|ns| ns.saturating_add(self.warmup_ns)),
                     _ => None,
                 },
                 live: progress.live as u32,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, Result};
 use brunt_engine::{raise_descriptor_limit, threads, usable_cpus};
 use brunt_load::BackendChoice;
-use brunt_server::{ListenAddress, Options};
+use brunt_server::{ListenAddress, Options, Running};
 
 use crate::args::{ServeArguments, ServeBackendName};
 use crate::signals;
@@ -53,6 +53,19 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&counters)?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts a server in this process, on loopback and a free port. With `spin` it polls.
+pub(crate) fn own_server(
+    workers: u32,
+    backend: brunt_server::BackendChoice,
+    spin: bool,
+) -> Result<Running> {
+    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    options.workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
+    options.backend = backend;
+    options.spin = spin;
+    brunt_server::start(&options).context("cannot start the reference server")
 }
 
 /// The server's choice that goes with the client's.

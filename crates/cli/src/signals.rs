@@ -1,9 +1,11 @@
 //! SIGINT and SIGTERM: the first ends the run in good order, the second quits at once.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use brunt_engine::{Prepared, Progress, RunError};
+use brunt_measure::Run;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -23,4 +25,21 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>> {
         .context("cannot listen for signals")?;
     }
     Ok(interrupted)
+}
+
+/// Runs, and ends the measure phase when `interrupted` is set. `show` is called now and then with
+/// the phase and how far the run has come.
+pub(crate) fn run_until_interrupted(
+    prepared: Prepared,
+    own_server: bool,
+    interrupted: &AtomicBool,
+    show: &mut dyn FnMut(&str, Progress),
+) -> Result<Run, RunError> {
+    let control = prepared.control();
+    prepared.run(&control, own_server, &mut |phase, progress| {
+        if interrupted.load(Ordering::Relaxed) {
+            control.interrupt();
+        }
+        show(phase, progress);
+    })
 }

@@ -1,0 +1,240 @@
+//! Single values of options: what was typed, read and checked.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use brunt_load::{ServerCounter, Stage, Target, TargetError, Watch, units};
+
+/// Shorter steps measure the start of a run, and longer ones nothing new.
+const STEP_NS_MIN: u64 = 100_000_000;
+const STEP_NS_MAX: u64 = 60_000_000_000;
+
+/// The stages of a schedule: a value of one option.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stages(pub(crate) Vec<Stage>);
+
+/// A disturbance of brunt itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A worker that starts so many nanoseconds late.
+    StartDelay(u32, u64),
+    /// A worker whose window is moved by so many nanoseconds.
+    WindowShift(u32, u64),
+    /// A worker that is given so many nanoseconds of work per request.
+    Busy(u32, u64),
+    /// A worker that says that it left its window so many nanoseconds early.
+    WindowCut(u32, u64),
+    /// A worker whose clock jumps ahead by so many nanoseconds within the window.
+    ClockStep(u32, u64),
+    /// A worker whose counters miss so many replies.
+    LostReplies(u32, u64),
+}
+
+/// A count of at least 1.
+pub(crate) fn whole_u64(typed: &str) -> Result<NonZeroU64, String> {
+    let count = units::count(typed).map_err(|error| error.to_string())?;
+    NonZeroU64::new(count).ok_or_else(|| "it must be at least 1".to_owned())
+}
+
+/// The same, of 32 bits.
+pub(crate) fn whole_u32(typed: &str) -> Result<NonZeroU32, String> {
+    NonZeroU32::try_from(whole_u64(typed)?).map_err(|_| "it is too large".to_owned())
+}
+
+/// A duration longer than 0, nanoseconds.
+pub(crate) fn positive_duration(typed: &str) -> Result<u64, String> {
+    match units::duration_ns(typed) {
+        Ok(0) => Err("it must be longer than 0".to_owned()),
+        Ok(ns) => Ok(ns),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The length of a step of calibration, nanoseconds.
+pub(crate) fn step(typed: &str) -> Result<u64, String> {
+    match units::duration_ns(typed) {
+        Ok(ns) if (STEP_NS_MIN..=STEP_NS_MAX).contains(&ns) => Ok(ns),
+        Ok(_) => Err("a step lasts from 100ms to 60s".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The stages of a schedule.
+pub(crate) fn stages(typed: &str) -> Result<Stages, units::UnitError> {
+    units::stages(typed).map(Stages)
+}
+
+/// Name and value of a header field.
+pub(crate) fn header(typed: &str) -> Result<(String, String), String> {
+    match typed.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("a header field is written as `Name: value`".to_owned()),
+    }
+}
+
+/// What of the server is to be watched: `auto`, `off`, digits for a process id, or a name.
+pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
+    let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
+    match typed {
+        "auto" => Ok(Watch::Auto),
+        "off" => Ok(Watch::Off),
+        "" => Err("give auto, off, a process id or the name of a process".to_owned()),
+        _ if is_number => match typed.parse::<i32>() {
+            Ok(pid @ 1..) => Ok(Watch::Process(pid.unsigned_abs())),
+            _ => Err(format!("`{typed}` is no process id")),
+        },
+        _ => Ok(Watch::Named(typed.to_owned())),
+    }
+}
+
+/// Where a Prometheus exporter is read.
+pub(crate) fn exporter(typed: &str) -> Result<Target, TargetError> {
+    Target::parse(typed, None)
+}
+
+/// Where the server's own count is read. What stands behind `#` names the value in the answer, and
+/// is not sent.
+pub(crate) fn server_counter(typed: &str) -> Result<ServerCounter, TargetError> {
+    let (url, path) = match typed.split_once('#') {
+        Some((url, path)) => (url, Some(path.to_owned())),
+        None => (typed, None),
+    };
+    Ok(ServerCounter {
+        target: Target::parse(url, None)?,
+        path: path.filter(|path| !path.is_empty()),
+    })
+}
+
+/// A disturbance, as KIND=WORKER:TIME or KIND=WORKER:COUNT.
+pub(crate) fn fault(typed: &str) -> Result<Fault, String> {
+    let parts = typed.split_once('=').and_then(|(kind, rest)| {
+        rest.split_once(':')
+            .map(|(worker, much)| (kind, worker, much))
+    });
+    let Some((kind, worker, much)) = parts else {
+        return Err("a fault is written as KIND=WORKER:TIME".to_owned());
+    };
+    let worker = worker
+        .parse()
+        .map_err(|_| format!("`{worker}` is no worker number"))?;
+    let make = match kind {
+        "start-delay" => Fault::StartDelay,
+        "window-shift" => Fault::WindowShift,
+        "busy" => Fault::Busy,
+        "window-cut" => Fault::WindowCut,
+        "clock-step" => Fault::ClockStep,
+        "lost-replies" => Fault::LostReplies,
+        _ => {
+            return Err(format!(
+                "`{kind}` is no fault; there are start-delay, window-shift, busy, window-cut, \
+                 clock-step and lost-replies"
+            ));
+        }
+    };
+    let read = match kind {
+        "lost-replies" => units::count(much),
+        _ => units::duration_ns(much),
+    };
+    read.map(|much| make(worker, much))
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_keep_their_name_and_lose_blanks_around_the_value() {
+        assert_eq!(
+            header("X-A: b: c "),
+            Ok(("X-A".to_owned(), "b: c".to_owned()))
+        );
+        assert_eq!(
+            header("X-Empty:"),
+            Ok(("X-Empty".to_owned(), String::new()))
+        );
+        assert!(header("no colon").is_err());
+        assert!(header(": value").is_err());
+    }
+
+    #[test]
+    fn steps() {
+        assert_eq!(step("100ms"), Ok(STEP_NS_MIN));
+        assert_eq!(step("1m"), Ok(STEP_NS_MAX));
+        for typed in ["99ms", "61s", "x", ""] {
+            assert!(step(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_is_watched() {
+        let named = |name: &str| Ok(Watch::Named(name.to_owned()));
+        for (typed, expected) in [
+            ("auto", Ok(Watch::Auto)),
+            ("off", Ok(Watch::Off)),
+            ("1", Ok(Watch::Process(1))),
+            ("4194304", Ok(Watch::Process(4_194_304))),
+            ("nginx", named("nginx")),
+            ("7zip", named("7zip")),
+            ("-1", named("-1")),
+        ] {
+            assert_eq!(watch(typed), expected, "{typed}");
+        }
+        for typed in ["", "0", "2147483648", "99999999999999999999"] {
+            assert!(watch(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_counters_place_is_not_part_of_its_url() {
+        for (typed, url, path) in [
+            ("host/status", "http://host/status", None),
+            ("host/status#", "http://host/status", None),
+            (
+                "http://host:1/c?x=1#requests.total",
+                "http://host:1/c?x=1",
+                Some("requests.total"),
+            ),
+            (
+                "host#http_requests_total{code=\"200\"}",
+                "http://host/",
+                Some("http_requests_total{code=\"200\"}"),
+            ),
+            ("host#a#b", "http://host/", Some("a#b")),
+        ] {
+            let counter = server_counter(typed).expect(typed);
+            assert_eq!(counter.target.url, url, "{typed}");
+            assert_eq!(counter.path.as_deref(), path, "{typed}");
+        }
+        for typed in ["", "#requests", "ftp://host/#x"] {
+            assert!(server_counter(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn faults() {
+        assert_eq!(
+            fault("start-delay=1:5s"),
+            Ok(Fault::StartDelay(1, 5_000_000_000))
+        );
+        assert_eq!(
+            fault("window-shift=0:1ms"),
+            Ok(Fault::WindowShift(0, 1_000_000))
+        );
+        assert_eq!(fault("busy=2:7us"), Ok(Fault::Busy(2, 7_000)));
+        assert_eq!(fault("window-cut=0:2us"), Ok(Fault::WindowCut(0, 2_000)));
+        assert_eq!(fault("clock-step=0:3ns"), Ok(Fault::ClockStep(0, 3)));
+        assert_eq!(fault("lost-replies=3:1k"), Ok(Fault::LostReplies(3, 1_000)));
+        for typed in [
+            "start-delay",
+            "start-delay=5s",
+            "other=0:1s",
+            "start-delay=x:1s",
+            "window-cut=0:x",
+            "lost-replies=0:5s",
+        ] {
+            assert!(fault(typed).is_err(), "{typed}");
+        }
+    }
+}
