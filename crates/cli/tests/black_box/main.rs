@@ -3,8 +3,10 @@
 
 mod bad_input;
 mod broken;
+mod calibrate;
 mod counts_brunt;
 mod counts_nginx;
+mod diagnose;
 mod latency_files;
 mod loads;
 mod open_loop;
