@@ -90,25 +90,35 @@ impl ContentionProbe {
 
     /// Reads; to be called by the thread that it was made for.
     pub(crate) fn read(&self) -> Contention {
-        let mut text = [0; 80];
-        let length = self
+        let mut buffer = [0; 80];
+        let schedstat = self
             .schedstat
             .as_ref()
-            .and_then(|file| file.read_at(&mut text, 0).ok())
-            .unwrap_or(0);
+            .and_then(|file| reread(file, &mut buffer).ok());
         Contention {
             // The call cannot fail for the calling thread.
             involuntary_switches: usage(libc::RUSAGE_THREAD)
                 .map_or(0, |usage| usage.ru_nivcsw as u64),
-            run_queue_wait_ns: run_queue_wait_ns(&text[..length]),
+            run_queue_wait_ns: schedstat.and_then(run_queue_wait_ns),
         }
     }
 }
 
 /// The second number of `schedstat`: time on a CPU, time in the run queue, turns on a CPU.
-fn run_queue_wait_ns(schedstat: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(schedstat).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+fn run_queue_wait_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// What a file of /proc or /sys says now, as much of it as there is room for: one system call, and
+/// the file stays open.
+///
+/// # Errors
+///
+/// The file cannot be read (any more), or is no text.
+pub(crate) fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> io::Result<&'a str> {
+    let length = file.read_at(buffer, 0)?;
+    str::from_utf8(&buffer[..length])
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// CPUs that this process may use: affinity and cgroup quota, at least 1.
@@ -215,7 +225,7 @@ mod tests {
             ("", None),
             ("a b c", None),
         ] {
-            assert_eq!(run_queue_wait_ns(text.as_bytes()), ns, "{text:?}");
+            assert_eq!(run_queue_wait_ns(text), ns, "{text:?}");
         }
     }
 

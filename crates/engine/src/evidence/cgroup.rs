@@ -1,0 +1,394 @@
+//! The CPU quota of a process's cgroup, and how often it held the process back (versions 1 and 2).
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use brunt_measure::Throttling;
+use procfs::process::{MountInfo, Process};
+use procfs::{ProcResult, ProcessCGroup};
+
+use crate::host::reread;
+
+/// Folders that are looked at from a cgroup upwards.
+const DEPTH_MAX: usize = 64;
+/// Room for a `cpu.stat`, which has about ten lines.
+const STAT_BYTES: usize = 1_024;
+
+/// The CPU quotas that a process is under: its cgroup's own, and those of the cgroups above it.
+#[derive(Debug)]
+pub(crate) struct CpuQuota {
+    groups: Vec<Group>,
+}
+
+/// One cgroup with a quota.
+#[derive(Debug)]
+struct Group {
+    stat: File,
+    /// The quota, CPUs.
+    cpus: f64,
+    /// Its counters at the mark.
+    marked: Throttling,
+}
+
+impl CpuQuota {
+    /// Of the process with that id, or of this one. None where no quota is set, or where it cannot
+    /// be seen from here.
+    pub(crate) fn of(pid: Option<u32>) -> Option<Self> {
+        let mut quota = Self {
+            groups: groups(&lineages(pid).ok()?),
+        };
+        quota.mark();
+        (!quota.groups.is_empty()).then_some(quota)
+    }
+
+    /// From now on, [`Self::read`] counts from here.
+    pub(crate) fn mark(&mut self) {
+        for group in &mut self.groups {
+            group.marked = group.read();
+        }
+    }
+
+    /// The throttling since the mark (at first, since the quota was found) of the cgroup that was
+    /// held back longest: where quotas are nested, one second may be counted in several of them.
+    pub(crate) fn read(&self) -> Throttling {
+        longest_held_back(
+            self.groups
+                .iter()
+                .map(|group| since(group.read(), group.marked)),
+        )
+    }
+
+    /// CPUs that the tightest quota allows.
+    pub(crate) fn cpus(&self) -> Option<f64> {
+        self.groups.iter().map(|group| group.cpus).reduce(f64::min)
+    }
+}
+
+impl Group {
+    fn read(&self) -> Throttling {
+        let mut buffer = [0; STAT_BYTES];
+        reread(&self.stat, &mut buffer).map_or_else(|_| Throttling::default(), parse_stat)
+    }
+}
+
+fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
+    groups
+        .max_by_key(|group| (group.throttled_ns, group.throttled_periods))
+        .unwrap_or_default()
+}
+
+/// What was added since `earlier`.
+fn since(now: Throttling, earlier: Throttling) -> Throttling {
+    Throttling {
+        periods: now.periods.saturating_sub(earlier.periods),
+        throttled_periods: now
+            .throttled_periods
+            .saturating_sub(earlier.throttled_periods),
+        throttled_ns: now.throttled_ns.saturating_sub(earlier.throttled_ns),
+    }
+}
+
+/// The folder of this process's cgroup in the hierarchy of version 2, where it is mounted.
+pub(crate) fn own_unified_folder() -> Option<PathBuf> {
+    lineages(None)
+        .ok()?
+        .into_iter()
+        .find(|lineage| lineage.version == Version::Two)
+        .map(|lineage| lineage.folder)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Where the cgroup of a process is, and up to where the cgroups above it can be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Lineage {
+    version: Version,
+    folder: PathBuf,
+    top: PathBuf,
+}
+
+impl Lineage {
+    /// The folder of the cgroup, and those of the ones above it.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&self.top))
+            .take(DEPTH_MAX)
+    }
+}
+
+fn lineages(pid: Option<u32>) -> ProcResult<Vec<Lineage>> {
+    let own = Process::myself()?;
+    let member = match pid {
+        Some(pid) => Process::new(i32::try_from(pid).unwrap_or(i32::MAX))?,
+        None => Process::myself()?,
+    };
+    // Mounts as this process sees them: it is the one that opens the files.
+    Ok(resolve(&member.cgroups()?.0, &own.mountinfo()?.0))
+}
+
+/// The cgroups that may have a CPU quota, as folders.
+fn resolve(memberships: &[ProcessCGroup], mounts: &[MountInfo]) -> Vec<Lineage> {
+    let lineage_of = |membership: &ProcessCGroup| {
+        let version = match &membership.controllers[..] {
+            [] if membership.hierarchy == 0 => Version::Two,
+            controllers if controllers.iter().any(|name| name == "cpu") => Version::One,
+            _ => return None,
+        };
+        mounts.iter().find_map(|mount| {
+            let is_it = match version {
+                Version::One => {
+                    mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu")
+                }
+                Version::Two => mount.fs_type == "cgroup2",
+            };
+            let below = is_it.then(|| below(&membership.pathname, &mount.root))??;
+            let mut folder = mount.mount_point.clone();
+            if !below.is_empty() {
+                folder.push(below);
+            }
+            Some(Lineage {
+                version,
+                folder,
+                top: mount.mount_point.clone(),
+            })
+        })
+    };
+    memberships.iter().filter_map(lineage_of).collect()
+}
+
+/// The path of a cgroup below a mount whose top is the cgroup `root`; none when it is not there.
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    // A cgroup outside of this process's cgroup namespace is shown as `/../other`.
+    if path.split('/').any(|name| name == "..") {
+        return None;
+    }
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+}
+
+fn groups(lineages: &[Lineage]) -> Vec<Group> {
+    let folders = lineages
+        .iter()
+        .flat_map(|lineage| lineage.folders().map(|folder| (lineage.version, folder)));
+    let group_of = |(version, folder): (Version, &Path)| {
+        let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        let cpus = match version {
+            Version::One => quota_cpus(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?),
+            Version::Two => {
+                let limit = read("cpu.max")?;
+                let (quota_us, period_us) = limit.split_once(' ')?;
+                quota_cpus(quota_us, period_us)
+            }
+        }?;
+        Some(Group {
+            stat: File::open(folder.join("cpu.stat")).ok()?,
+            cpus,
+            marked: Throttling::default(),
+        })
+    };
+    folders.filter_map(group_of).collect()
+}
+
+/// The quota in CPUs. None without one, which is written as `-1` (version 1) or `max` (version 2).
+fn quota_cpus(quota_us: &str, period_us: &str) -> Option<f64> {
+    let quota_us: u64 = quota_us.trim().parse().ok()?;
+    let period_us: u64 = period_us.trim().parse().ok()?;
+    (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
+/// The counters in a `cpu.stat` of either version; 0 for those that are not there.
+fn parse_stat(text: &str) -> Throttling {
+    let mut throttling = Throttling::default();
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(' ') else {
+            continue;
+        };
+        let Ok(value) = value.trim().parse::<u64>() else {
+            continue;
+        };
+        match name {
+            "nr_periods" => throttling.periods = value,
+            "nr_throttled" => throttling.throttled_periods = value,
+            "throttled_usec" => throttling.throttled_ns = value.saturating_mul(1_000),
+            "throttled_time" => throttling.throttled_ns = value,
+            _ => {}
+        }
+    }
+    throttling
+}
+
+#[cfg(test)]
+mod tests {
+    use procfs::process::MountInfos;
+    use procfs::{FromBufRead, ProcessCGroups};
+
+    use super::*;
+
+    const HYBRID: &str = "\
+32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
+33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+    const UNIFIED: &str =
+        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const DOCKER: &str = "\
+700 690 0:29 /docker/ab12 /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:17 - cgroup cgroup rw,cpu,cpuacct
+";
+
+    fn found(memberships: &str, mounts: &str) -> Vec<(Version, String, String)> {
+        let memberships =
+            ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
+        let mounts = MountInfos::from_buf_read(mounts.as_bytes()).expect("mounts");
+        let shown = |path: &Path| path.display().to_string();
+        resolve(&memberships.0, &mounts.0)
+            .iter()
+            .map(|lineage| (lineage.version, shown(&lineage.folder), shown(&lineage.top)))
+            .collect()
+    }
+
+    #[test]
+    fn the_cgroup_of_a_process_is_found_below_a_mount() {
+        let (one, two) = (Version::One, Version::Two);
+        let cases: [(&str, &str, &[(Version, &str, &str)]); 9] = [
+            (
+                "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
+                HYBRID,
+                &[
+                    (one, "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu"),
+                    (two, "/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified"),
+                ],
+            ),
+            (
+                "0::/user.slice/run-1.scope\n",
+                UNIFIED,
+                &[(
+                    two,
+                    "/sys/fs/cgroup/user.slice/run-1.scope",
+                    "/sys/fs/cgroup",
+                )],
+            ),
+            // In a container without a cgroup namespace, paths are the host's.
+            (
+                "4:cpu,cpuacct:/docker/ab12\n",
+                DOCKER,
+                &[(
+                    one,
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                )],
+            ),
+            (
+                "4:cpu,cpuacct:/docker/ab12/x\n",
+                DOCKER,
+                &[(
+                    one,
+                    "/sys/fs/cgroup/cpu,cpuacct/x",
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                )],
+            ),
+            // Other cgroups cannot be seen from inside.
+            ("4:cpu,cpuacct:/docker/ab123\n", DOCKER, &[]),
+            ("4:cpu,cpuacct:/\n", DOCKER, &[]),
+            ("0::/../other\n", UNIFIED, &[]),
+            ("0::/\n", "", &[]),
+            ("4:memory:/a\n", HYBRID, &[]),
+        ];
+        for (memberships, mounts, expected) in cases {
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|&(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
+                .collect();
+            assert_eq!(found(memberships, mounts), expected, "{memberships:?}");
+        }
+    }
+
+    #[test]
+    fn cgroups_above_are_looked_at_up_to_the_mount() {
+        let lineage = Lineage {
+            version: Version::One,
+            folder: PathBuf::from("/sys/fs/cgroup/cpu/a/b"),
+            top: PathBuf::from("/sys/fs/cgroup/cpu"),
+        };
+        let folders: Vec<_> = lineage.folders().collect();
+        let expected = [
+            "/sys/fs/cgroup/cpu/a/b",
+            "/sys/fs/cgroup/cpu/a",
+            "/sys/fs/cgroup/cpu",
+        ];
+        assert_eq!(folders, expected.map(Path::new));
+    }
+
+    #[test]
+    fn quotas_are_in_cpus() {
+        for (quota_us, period_us, cpus) in [
+            ("50000\n", "100000\n", Some(0.5)),
+            ("400000", "100000\n", Some(4.0)),
+            ("-1\n", "100000\n", None),
+            ("max", "100000\n", None),
+            ("0", "100000", None),
+            ("50000", "0", None),
+            ("", "", None),
+        ] {
+            assert_eq!(quota_cpus(quota_us, period_us), cpus, "{quota_us:?}");
+        }
+    }
+
+    #[test]
+    fn throttling_is_read_in_both_versions() {
+        for (text, periods, throttled_periods, throttled_ns) in [
+            (
+                "nr_periods 30\nnr_throttled 4\nthrottled_time 81234567\nnr_bursts 0\nburst_time 0\n",
+                30,
+                4,
+                81_234_567,
+            ),
+            (
+                "usage_usec 9\nuser_usec 5\nnr_periods 7\nnr_throttled 2\nthrottled_usec 1500\n",
+                7,
+                2,
+                1_500_000,
+            ),
+            ("usage_usec 9\nuser_usec 5\n", 0, 0, 0),
+            (
+                "nr_periods x\nnr_throttled\nthrottled_usec 18446744073709551615",
+                0,
+                0,
+                u64::MAX,
+            ),
+            ("", 0, 0, 0),
+        ] {
+            let expected = Throttling {
+                periods,
+                throttled_periods,
+                throttled_ns,
+            };
+            assert_eq!(parse_stat(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_cgroup_that_was_held_back_longest_counts() {
+        let throttling = |periods, throttled_periods, throttled_ns| Throttling {
+            periods,
+            throttled_periods,
+            throttled_ns,
+        };
+        let own = since(throttling(14, 4, 705), throttling(10, 1, 5));
+        assert_eq!(own, throttling(4, 3, 700));
+        let above = since(throttling(9, 0, 0), throttling(10, 40, 9_000));
+        assert_eq!(above, throttling(0, 0, 0));
+        for (groups, expected) in [
+            (vec![own, above], own),
+            (vec![above, own], own),
+            (vec![own, throttling(50, 4, 700)], throttling(50, 4, 700)),
+            (vec![], Throttling::default()),
+        ] {
+            assert_eq!(longest_held_back(groups.into_iter()), expected);
+        }
+    }
+}
