@@ -1,0 +1,202 @@
+"""What the scripts here have in common: programs, processes, cores, facts of the machine.
+
+Needs Linux, Python 3.9 or later, and taskset.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS_MAX = 10
+CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
+# The body of the file that nginx serves.
+BODY_BYTES = 100
+LISTENING = "0A"
+
+
+# --- Processes ------------------------------------------------------------------------------------
+
+
+def pinned(core, command):
+    return ["taskset", "--cpu-list", str(core), *map(str, command)]
+
+
+def stop(process):
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def cpu_seconds(pid):
+    """CPU time that a process and its children have used so far, all threads, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user_ticks, system_ticks = int(fields[11]), int(fields[12])
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    own = (user_ticks + system_ticks) / CLOCK_TICKS_PER_SECOND
+    return own + sum(cpu_seconds(int(child)) for child in children)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until_listening(name, process, port, output=None):
+    """Waits until somebody listens on an IPv4 port, in the network namespace of the process. It
+    connects to nobody, so that no server spends anything on it. `output` is the file that tells
+    why, should the process end instead."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while not listens(process.pid, port):
+        if process.poll() is not None:
+            told = output.read_text(errors="replace") if output else ""
+            sys.exit(f"{name} ended at once, exit code {process.returncode}\n{told}".rstrip())
+        if time.monotonic() > deadline:
+            sys.exit(f"{name} does not listen after {START_SECONDS_MAX} s")
+        time.sleep(0.02)
+
+
+def listens(pid, port):
+    try:
+        rows = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    except OSError:
+        return False
+    sockets = (row.split() for row in rows)
+    return any(row[1].endswith(f":{port:04X}") and row[3] == LISTENING for row in sockets)
+
+
+def sleep_until(instant):
+    time.sleep(max(0.0, instant - time.monotonic()))
+
+
+# --- Programs -------------------------------------------------------------------------------------
+
+
+def program_path(program):
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
+
+
+def build_brunt():
+    command = ["cargo", "build", "--release", "--package", "brunt", "--message-format=json"]
+    print("$ " + " ".join(command), file=sys.stderr)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit("brunt does not build")
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "brunt":
+            return message["executable"]
+    sys.exit("cargo built no program `brunt`")
+
+
+def version(program, *arguments):
+    """The first line that a program prints about its version."""
+    done = subprocess.run(
+        [program, *(arguments or ("--version",))], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True,
+    )
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return lines[0] if lines else "?"
+
+
+NGINX_CONFIGURATION = """\
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile {descriptors};
+pid {directory}/nginx.pid;
+error_log {directory}/error.log;
+events {{ worker_connections {descriptors}; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    tcp_nodelay on;
+    open_file_cache max=16;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    server {{
+        listen 127.0.0.1:{port} backlog={backlog};
+        root {directory}/files;
+        location = /stub_status {{ stub_status; }}
+    }}
+}}
+"""
+
+
+def nginx_command(directory, port, descriptors):
+    """Writes what nginx needs into a new directory; the command that serves `/100.html` there."""
+    files = directory / "files"
+    files.mkdir(parents=True)
+    (files / "100.html").write_bytes(b"x" * BODY_BYTES)
+    # As root the worker runs as another user, which must reach the file.
+    for public in (directory.parent, directory, files):
+        public.chmod(0o755)
+    configuration = directory / "nginx.conf"
+    configuration.write_text(
+        NGINX_CONFIGURATION.format(
+            directory=directory, port=port, backlog=SOMAXCONN.read_text().strip(),
+            descriptors=descriptors,
+        )
+    )
+    return [program_path("nginx"), "-p", directory, "-c", configuration]
+
+
+# --- The machine, and rounds on it ----------------------------------------------------------------
+
+
+def machine():
+    model = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    return {
+        "time": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "kernel": platform.release(),
+        "cpu": model[1] if model else platform.machine(),
+        "cpus": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def add_core_arguments(parser):
+    parser.add_argument("--server-core", type=int, default=0, help="[0]")
+    parser.add_argument("--client-core", type=int, default=1, help="[1]")
+    parser.add_argument("--brunt", help="a built brunt, instead of building it")
+
+
+def check_cores(parser, arguments):
+    cores = os.sched_getaffinity(0)
+    for core in (arguments.server_core, arguments.client_core):
+        if core not in cores:
+            parser.error(f"core {core} is not usable here; usable: {sorted(cores)}")
+
+
+def rotated(cases, round_number):
+    """Each round starts with another case, so that none always follows the same one."""
+    turn = (round_number - 1) % len(cases)
+    return cases[turn:] + cases[:turn]
+
+
+def spread(values, digits, scale=1):
+    """The median of the values that there are, with minimum and maximum, in units of `scale`."""
+    values = [value / scale for value in values if value is not None]
+    if not values:
+        return "-"
+    middle = f"{statistics.median(values):,.{digits}f}"
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
