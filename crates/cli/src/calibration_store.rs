@@ -1,5 +1,5 @@
-//! Where certificates of `brunt calibrate` lie: one file per machine and version, in the user's state
-//! directory (XDG Base Directory Specification).
+//! Where certificates of `brunt calibrate` lie: one file per machine and version, in the user's
+//! state directory (XDG Base Directory Specification).
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};

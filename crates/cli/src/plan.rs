@@ -318,6 +318,52 @@ mod tests {
         assert!(seeds.iter().any(|&seed| seed != seeds[0]), "{seeds:?}");
     }
 
+    fn plan(typed: &str) -> Plan {
+        let words = ["brunt"].into_iter().chain(typed.split_whitespace());
+        let arguments = Arguments::try_parse_from(words).expect(typed).load;
+        let target = Target::parse("http://host/", None).expect("it is one");
+        let load = Load::new(&arguments).expect(typed);
+        load.plan(&arguments, target, NonZeroU32::MIN)
+    }
+
+    #[test]
+    fn evidence_is_what_was_typed() {
+        let default = plan("");
+        assert_eq!(default.watch, Watch::Auto);
+        assert_eq!(
+            (default.server_counter, default.link_bits_per_s),
+            (None, None)
+        );
+        assert_eq!(plan("--watch off").watch, Watch::Off);
+        assert_eq!(plan("--watch 17").watch, Watch::Process(17));
+        let Watch::Exporter(exporter) = plan("--watch-url host:9100/metrics").watch else {
+            panic!("an exporter was named");
+        };
+        assert_eq!(exporter.url, "http://host:9100/metrics");
+        let counter = plan("--verify-url host/status#requests").server_counter;
+        assert_eq!(
+            counter.and_then(|counter| counter.path).as_deref(),
+            Some("requests")
+        );
+        let link = plan("--link-speed 2.5gbit").link_bits_per_s;
+        assert_eq!(link, Some(2_500_000_000));
+        assert_eq!(plan("--fault busy=0:3us").faults.busy, Some((0, 3_000)));
+    }
+
+    #[test]
+    fn evidence_that_cannot_be_had() {
+        for (typed, words) in [
+            ("--watch 0", "no process id"),
+            ("--watch-url ftp://host/", "http only"),
+            ("--verify-url http://#requests", "not a URL"),
+            ("--link-speed fast", "no link speed"),
+            ("--fault idle=0:1s", "no fault"),
+        ] {
+            let error = load(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
     #[test]
     fn contradictions() {
         for (typed, words) in [

@@ -1,5 +1,5 @@
-//! `brunt calibrate`: what the certificate holds, where it is stored, and that runs refer to it. How
-//! good its figures are depends on the machine and is not tested.
+//! `brunt calibrate`: what the certificate holds, where it is stored, and that runs refer to it.
+//! How good its figures are depends on the machine and is not tested.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
