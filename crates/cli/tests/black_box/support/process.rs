@@ -31,7 +31,8 @@ pub(crate) struct Process {
     stderr: Option<JoinHandle<String>>,
 }
 
-/// A command for the binary under test. What was calibrated on this machine is none of its business.
+/// A command for the binary under test, which is to know nothing of what was calibrated on this
+/// machine.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
     command.env("XDG_STATE_HOME", "/nonexistent");
