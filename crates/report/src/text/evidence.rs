@@ -13,7 +13,9 @@ use crate::units;
 /// Prints all of it; `is_withheld`: without what the rates of the run come to.
 pub(super) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     page.row("evidence", &observer(run), Tone::Plain);
-    for (name, reason) in &run.evidence.missing {
+    // Why there is no server is told by its own row.
+    let missing = run.evidence.missing.iter();
+    for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
     }
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {

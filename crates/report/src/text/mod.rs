@@ -88,11 +88,10 @@ fn throughput(run: &Run, summary: &Summary, client_limited: bool, page: &mut Pag
         Figure::Known(rate) => {
             let per_s = format!("{} req/s", units::rate(*rate));
             // The precision of a lower bound says nothing about the server.
-            let interval = run.successes_interval().filter(|_| !client_limited);
-            items.push(match interval {
-                _ if client_limited => format!("at least {per_s}"),
-                Some(interval) => format!("{per_s} ±{}", half_width(&interval, *rate)),
-                None => per_s,
+            items.push(if client_limited {
+                format!("at least {per_s}")
+            } else {
+                per_s + &precision(run.successes_interval().as_ref(), *rate)
             });
         }
         Figure::Absent(reason) => items.push(format!("not known: {reason}")),
@@ -111,9 +110,16 @@ fn throughput(run: &Run, summary: &Summary, client_limited: bool, page: &mut Pag
     page.row("throughput", &items, Tone::Strong);
 }
 
-/// Half the width of the interval of `rate` as a share of it.
-fn half_width(interval: &RateInterval, rate: f64) -> String {
-    units::percent((interval.high_per_s - interval.low_per_s) / 2.0 / rate)
+/// How far `rate` may be off, as a share of it; empty where that is not known.
+fn precision(interval: Option<&RateInterval>, rate: f64) -> String {
+    let Some(interval) = interval else {
+        return String::new();
+    };
+    let off = (interval.high_per_s - rate).max(rate - interval.low_per_s);
+    match Figure::ratio(off, rate, "") {
+        Figure::Known(share) => format!(" ±{}", units::percent(share)),
+        Figure::Absent(_) => String::new(),
+    }
 }
 
 /// What became of the schedule, where there is one.
@@ -273,4 +279,25 @@ fn check(finding: &Finding, page: &mut Page) {
         detail => format!("{word}: {detail}"),
     };
     page.row(&format!("  {}", finding.id), &[line], tone);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precision_is_a_share_of_the_rate() {
+        for (ends, rate, words) in [
+            (None, 100.0, ""),
+            (Some((99.2, 100.8)), 100.0, " ±0.8 %"),
+            (Some((0.0, 30.0)), 10.0, " ±200 %"),
+            (Some((0.0, 0.0)), 0.0, ""),
+        ] {
+            let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
+                low_per_s,
+                high_per_s,
+            });
+            assert_eq!(precision(interval.as_ref(), rate), words);
+        }
+    }
 }

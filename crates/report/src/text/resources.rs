@@ -55,9 +55,11 @@ pub(super) fn server(
 ) {
     let Some(server) = &run.evidence.server else {
         if verbose {
-            let reason = run.evidence.missing.get("server").map(String::as_str);
-            let reason = format!("not watched: {}", reason.unwrap_or("nothing was asked for"));
-            page.row("server", &[reason], Tone::Plain);
+            let words = match run.evidence.missing.get("server") {
+                Some(reason) => format!("not watched: {reason}"),
+                None => "not watched".to_owned(),
+            };
+            page.row("server", &[words], Tone::Plain);
         }
         return;
     };
