@@ -1,5 +1,5 @@
-//! The certificate of `brunt calibrate`: what brunt itself reaches on a machine, and how exact it is
-//! there.
+//! The certificate of `brunt calibrate`: what brunt itself reaches on a machine, and how exact it
+//! is there.
 
 use serde::{Deserialize, Serialize};
 
