@@ -22,13 +22,8 @@ impl Sample<'_> {
     }
 }
 
-/// All samples; lines that are none are passed over.
-pub(crate) fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
-    text.lines().filter_map(sample)
-}
-
 /// The samples of metrics whose names `is_wanted`. Labels of others are not looked at: a page can
-/// have thousands of them.
+/// have thousands of them. Lines that are no samples are passed over.
 pub(crate) fn samples_of(
     text: &str,
     is_wanted: impl Fn(&str) -> bool,
@@ -198,7 +193,7 @@ gone NaN
 
     #[test]
     fn samples_with_their_labels() {
-        let all: Vec<_> = samples(PAGE).collect();
+        let all: Vec<_> = samples_of(PAGE, |_| true).collect();
         assert_eq!(all.len(), 7);
         let quoted = all.iter().find(|sample| sample.name == "quoted").unwrap();
         assert_eq!(quoted.label("path"), Some("C:\\dir \"x\" }\n"));

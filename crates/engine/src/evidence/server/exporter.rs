@@ -9,8 +9,8 @@ use brunt_load::Target;
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::WatchError;
-use super::series::Readings;
 use crate::clock;
+use crate::evidence::series::Readings;
 use crate::fetch::Page;
 use crate::prometheus;
 use crate::threads;

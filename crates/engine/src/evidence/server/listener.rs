@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Cursor};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use procfs::net::{TcpNetEntries, TcpNetEntry};
@@ -108,7 +108,13 @@ fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
 
 /// The inodes of the sockets that get connections to `address`: bound to the very address, else to
 /// all of its family, else to all of both families.
-fn best_matches(listeners: &[TcpNetEntry], address: SocketAddr) -> BTreeSet<u64> {
+fn best_matches(listeners: &[TcpNetEntry], mut address: SocketAddr) -> BTreeSet<u64> {
+    // To connect to no address in particular is to connect to this machine.
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
     let rank = |entry: &&TcpNetEntry| {
         let bound = entry.local_address;
         if bound.port() != address.port() {
@@ -239,6 +245,7 @@ mod tests {
         for (address, inodes) in [
             ("127.0.0.1:8080", vec![102]),
             ("10.0.0.1:8080", vec![101]),
+            ("0.0.0.0:8080", vec![102]),
             ("[::1]:8080", vec![]),
             ("127.0.0.2:8081", vec![103]),
             ("127.0.0.1:8081", vec![201]),

@@ -2,15 +2,14 @@
 //! in this process, or what a Prometheus exporter says of it.
 
 mod exporter;
+mod idle;
 mod listener;
 mod own_threads;
 mod proc_files;
 mod processes;
-mod series;
 mod threads;
 
 use std::io;
-use std::net::{IpAddr, UdpSocket};
 
 use brunt_load::Watch;
 use brunt_measure::ServerEvidence;
@@ -20,6 +19,7 @@ use self::exporter::ExporterWatch;
 use self::own_threads::OwnThreads;
 use self::processes::ProcessWatch;
 use crate::backend::Peer;
+use crate::evidence::route::is_own;
 use crate::fetch::FetchError;
 
 /// Why what was asked for cannot be watched.
@@ -189,7 +189,7 @@ impl ServerWatch {
 /// The processes behind the listening socket, or why they cannot be watched.
 fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
     if let Peer::Tcp(address) = peer
-        && !is_of_this_machine(address.ip())
+        && !is_own(address.ip())
     {
         return Err(format!(
             "{} is not an address of this machine; --watch-url URL reads a Prometheus exporter on \
@@ -204,22 +204,6 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
     };
     ProcessWatch::new(&pids, name)
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
-}
-
-/// Whether packets to `ip` stay on this machine: the kernel would send them from `ip` itself, or
-/// it is a loopback address.
-fn is_of_this_machine(ip: IpAddr) -> bool {
-    let any: IpAddr = match ip {
-        IpAddr::V4(_) => [0_u8; 4].into(),
-        IpAddr::V6(_) => [0_u8; 16].into(),
-    };
-    // Connecting sends nothing; the port is of no matter.
-    let source = || -> io::Result<IpAddr> {
-        let socket = UdpSocket::bind((any, 0))?;
-        socket.connect((ip, 9))?;
-        Ok(socket.local_addr()?.ip())
-    };
-    ip.is_loopback() || source().is_ok_and(|source| source == ip)
 }
 
 #[cfg(test)]
@@ -276,17 +260,5 @@ mod tests {
         let peer = Peer::Unix("/nonexistent/socket".into());
         let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
         assert!(found.watch.is_none() && found.missing.is_none());
-    }
-
-    #[test]
-    fn loopback_is_of_this_machine() {
-        for (ip, is_own) in [
-            ("127.0.0.1", true),
-            ("127.9.9.9", true),
-            ("::1", true),
-            ("192.0.2.1", false),
-        ] {
-            assert_eq!(is_of_this_machine(ip.parse().unwrap()), is_own, "{ip}");
-        }
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 use procfs::process::Process;
 
+use super::idle::IdleUse;
 use super::proc_files::{self, TickedCpu};
-use super::series::{IdleUse, Readings};
 use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
 use crate::evidence::cgroup::CpuQuota;
+use crate::evidence::series::Readings;
 
 /// Names of its threads begin so.
 const NAME_START: &str = "serve-";

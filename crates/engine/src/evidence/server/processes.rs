@@ -5,15 +5,14 @@ use std::collections::BTreeSet;
 
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 
+use super::idle::IdleUse;
 use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::series::{IdleUse, Readings};
 use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
 use crate::evidence::cgroup::CpuQuota;
+use crate::evidence::series::Readings;
 
 /// Processes that are watched.
 const PROCESSES_MAX: usize = 1_024;
-/// With more processes than this, only one in several samples is taken: each costs some 30 µs.
-const PROCESSES_PER_SAMPLE: usize = 100;
 /// Descriptors that are counted one by one for every sample; with more, only at the edges.
 const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
 
@@ -29,8 +28,6 @@ pub(super) struct ProcessWatch {
     /// When the window began.
     began_ns: Option<u64>,
     points: Readings<ServerPoint>,
-    /// Samples asked for.
-    samples: usize,
     cpus: BTreeSet<u32>,
     quota: Option<CpuQuota>,
     resident_bytes_max: Option<u64>,
@@ -75,7 +72,6 @@ impl ProcessWatch {
             idle: IdleUse::default(),
             began_ns: None,
             points: Readings::default(),
-            samples: 0,
             cpus: BTreeSet::new(),
             quota: CpuQuota::of(Some(first_pid)),
             resident_bytes_max: None,
@@ -111,13 +107,6 @@ impl ProcessWatch {
     }
 
     pub(super) fn sample(&mut self, now_ns: u64) {
-        self.samples += 1;
-        if !self
-            .samples
-            .is_multiple_of(1 + self.processes.len() / PROCESSES_PER_SAMPLE)
-        {
-            return;
-        }
         self.discover();
         self.processes.iter_mut().for_each(Watched::update);
         let point = self.point(now_ns, Place::Within);
