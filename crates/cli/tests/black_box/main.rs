@@ -20,3 +20,4 @@ mod signals;
 mod stored;
 mod support;
 mod time;
+mod watch;

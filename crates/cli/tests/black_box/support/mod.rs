@@ -1,6 +1,7 @@
 //! The harness: the binary, the servers that it loads, and a small HTTP client, all bounded in
 //! time.
 
+pub(crate) mod exporter;
 pub(crate) mod http;
 pub(crate) mod json_schema;
 pub(crate) mod listener;

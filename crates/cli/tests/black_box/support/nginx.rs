@@ -22,7 +22,7 @@ pub(crate) struct Nginx {
     address: SocketAddr,
     /// Requests for the status, which nginx counts like all others.
     status_requests: u64,
-    _process: Process,
+    process: Process,
     _directory: TempDir,
 }
 
@@ -55,7 +55,7 @@ impl Nginx {
         Self {
             address,
             status_requests: 0,
-            _process: process.expect("it is running"),
+            process: process.expect("it is running"),
             _directory: directory,
         }
     }
@@ -63,6 +63,16 @@ impl Nginx {
     /// The URL of a 100-byte file.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/100.html", self.address)
+    }
+
+    /// The URL of its status, which is itself among the requests that it counts.
+    pub(crate) fn url_status(&self) -> String {
+        format!("http://{}/status", self.address)
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The URL of the same file, where connections are closed after `KEEPALIVE_REQUESTS`.

@@ -93,6 +93,11 @@ impl Process {
         }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends `signal`.
     pub(crate) fn signal(&self, signal: Signal) {
         // It may have ended by itself in the meantime: the outcome will tell.

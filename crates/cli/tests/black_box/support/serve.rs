@@ -12,7 +12,7 @@ use super::{http, wait_for};
 #[derive(Debug)]
 pub(crate) struct Serve {
     address: SocketAddr,
-    _process: Process,
+    process: Process,
 }
 
 /// A reference server on a Unix socket.
@@ -31,10 +31,7 @@ impl Serve {
     /// The same with further `options`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
         let (process, address) = Self::start_process(options);
-        Self {
-            address,
-            _process: process,
-        }
+        Self { address, process }
     }
 
     /// Starts one and gives the process and its address, for a test of the process itself.
@@ -58,6 +55,11 @@ impl Serve {
     /// The URL of `path`.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The body of the reply to a GET of `path`.

@@ -1,0 +1,195 @@
+//! What a run tells of the server that it watched, and of the server's own count of requests.
+
+use serde_json::{Value, json};
+
+use crate::support::exporter::Exporter;
+use crate::support::nginx::Nginx;
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+
+/// Long enough for the server's CPU time to be more than the kernel's clock tick.
+const LOAD: &str = "-c 8 -t 1 -d 1s --warmup 100ms";
+
+/// The only row of a CSV report, by column.
+fn csv_row(text: &str) -> Vec<(String, String)> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let columns = reader.headers().expect("a header").clone();
+    let rows: Vec<_> = reader
+        .records()
+        .map(|row| row.expect("a whole row"))
+        .collect();
+    assert_eq!(rows.len(), 1, "{text}");
+    let cells = columns.iter().zip(&rows[0]);
+    cells
+        .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
+        .collect()
+}
+
+/// Checks the evidence of a watched server that did all of the work.
+fn watched(report: &RunReport, name: &str, pid: u32) {
+    let server = report.at("/evidence/server");
+    assert_eq!(server["name"], name, "{server}");
+    assert_eq!(server["scope"]["kind"], "processes", "{server}");
+    assert_eq!(server["scope"]["pids"], json!([pid]), "{server}");
+    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
+        + report.number("/evidence/server/cpu_system_ns");
+    assert!(cpu_ns > 0, "{server}");
+    assert!(report.number("/evidence/server/interval_ns") > 500_000_000);
+    assert!(report.number("/evidence/server/resident_bytes_max") > 1 << 16);
+    assert!(report.number("/evidence/server/threads/count") >= 1);
+    let points = server["series"].as_array().expect("a list");
+    assert!(points.len() >= 2, "{server}");
+}
+
+#[test]
+fn the_server_behind_the_port_is_found_and_watched() {
+    let (serve, nginx) = (Serve::start(), Nginx::start());
+    for (url, name, pid) in [
+        (serve.url("/"), "brunt", serve.id()),
+        (nginx.url(), "nginx", nginx.id()),
+    ] {
+        watched(&run(&format!("{LOAD} {url}")), name, pid);
+    }
+}
+
+#[test]
+fn a_server_is_watched_by_process_id_and_by_name() {
+    let nginx = Nginx::start();
+    let url = nginx.url();
+    let by_id = run(&format!("{LOAD} --watch {} {url}", nginx.id()));
+    watched(&by_id, "nginx", nginx.id());
+    // Other tests may have servers of that name.
+    let by_name = run(&format!("{LOAD} --watch nginx {url}"));
+    let pids = by_name.at("/evidence/server/scope/pids");
+    let pids = pids.as_array().expect("a list");
+    assert!(pids.contains(&nginx.id().into()), "{pids:?}");
+}
+
+#[test]
+fn a_server_that_is_not_to_be_watched_is_not() {
+    let server = Serve::start();
+    let report = run(&format!("{LOAD} --watch off {}", server.url("/")));
+    assert_eq!(report.at("/evidence/server"), &Value::Null);
+}
+
+#[test]
+fn requests_per_cpu_second_are_in_the_table() {
+    let server = Nginx::start();
+    let outcome = brunt(&format!("--format csv {LOAD} {}", server.url()));
+    let row = csv_row(&outcome.stdout);
+    let cell = |column: &str| {
+        let found = row.iter().find(|(name, _)| name == column);
+        found.map_or_else(|| panic!("no column {column}"), |(_, cell)| cell.as_str())
+    };
+    assert_eq!(cell("server"), "nginx");
+    let number = |column| -> f64 {
+        let text = cell(column);
+        text.parse()
+            .unwrap_or_else(|error| panic!("{column} is {text:?}: {error}"))
+    };
+    let cpu_s = number("server_cpu_user_s") + number("server_cpu_system_s");
+    assert!(cpu_s > 0.0 && cpu_s < 2.0, "{cpu_s}");
+    assert!(number("server_resident_bytes_max") > 0.0);
+    // A run that the machine spoilt has no rates.
+    if outcome.code == Some(0) {
+        assert!(number("requests_per_server_cpu_s") > 0.0);
+    }
+}
+
+#[test]
+fn an_exporter_is_read() {
+    let server = Serve::start();
+    let exporter = Exporter::start();
+    let report = run(&format!(
+        "-c 4 -d 2500ms --warmup 0s --watch-url {} {}",
+        exporter.url("/metrics"),
+        server.url("/delay/10ms")
+    ));
+    let watched = report.at("/evidence/server");
+    assert_eq!(watched["scope"]["kind"], "exporter_process", "{watched}");
+    assert_eq!(watched["scope"]["url"], exporter.url("/metrics"));
+    // Its counter goes on by 250 ms with each reading.
+    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
+        + report.number("/evidence/server/cpu_system_ns");
+    assert!(cpu_ns >= 250_000_000, "{watched}");
+    assert_eq!(cpu_ns % 250_000_000, 0, "{watched}");
+    let resident = report.number("/evidence/server/resident_bytes_max");
+    assert_eq!(resident, Exporter::RESIDENT_BYTES);
+}
+
+#[test]
+fn an_exporter_that_is_none_is_refused_before_any_load() {
+    let server = Serve::start();
+    let outcome = brunt(&format!(
+        "{LOAD} --watch-url {} {}",
+        server.url("/counters"),
+        server.url("/")
+    ));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("/counters"), "{outcome:?}");
+    assert_eq!(server.counters().requests, 0);
+}
+
+#[test]
+fn the_servers_own_count_agrees() {
+    let (serve, nginx) = (Serve::start(), Nginx::start());
+    for (url, counter) in [
+        (serve.url("/"), serve.url("/counters")),
+        (serve.url("/"), serve.url("/counters#requests")),
+        (serve.url("/random-close/20"), serve.url("/counters")),
+        (nginx.url(), nginx.url_status()),
+    ] {
+        for load in ["-c 8", "-c 8 --pipeline 4", "-c 8 -r 2000", "-c 4 -n 500"] {
+            let report = run(&format!(
+                "-d 300ms --warmup 50ms {load} --verify-url {counter} {url}"
+            ));
+            let finding = report.finding("I8");
+            assert_eq!(finding["standing"], "held", "{counter} {load}: {finding}");
+            let count = report.at("/evidence/server_count");
+            let counted = report.number("/evidence/server_count/after")
+                - report.number("/evidence/server_count/before");
+            let requests = report.requests();
+            assert!(counted >= requests.answered, "{count} {requests:?}");
+            assert!(counted <= requests.sent + 1, "{count} {requests:?}");
+        }
+    }
+}
+
+#[test]
+fn a_count_that_is_not_the_servers_makes_the_run_invalid() {
+    let (server, other) = (Serve::start(), Serve::start());
+    let outcome = brunt(&format!(
+        "-c 4 -n 500 --verify-url {} {}",
+        other.url("/counters"),
+        server.url("/")
+    ));
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    let first = outcome.stdout.lines().next().expect("a line");
+    assert!(
+        first.starts_with("INVALID") && first.contains("I8"),
+        "{first}"
+    );
+    assert!(outcome.stdout.contains("withheld"), "{outcome:?}");
+}
+
+#[test]
+fn a_counter_that_is_not_there_is_refused_before_any_load() {
+    let server = Serve::start();
+    for (counter, words) in [
+        ("/counters#requests.total", "requests.total"),
+        ("/", "say which"),
+        ("/status/404", "404"),
+        ("/never", "/never"),
+    ] {
+        let outcome = brunt(&format!(
+            "-c 4 -n 500 --verify-url {} {}",
+            server.url(counter),
+            server.url("/")
+        ));
+        assert_eq!(outcome.code, Some(2), "{counter}: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{counter}");
+        assert!(outcome.stderr.contains(words), "{counter}: {outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+    }
+}
