@@ -18,14 +18,17 @@ use crate::backend::uring::Uring;
 use crate::budget::Budget;
 use crate::clock;
 use crate::control::{Control, Progress};
+use crate::evidence::server::WatchError;
 use crate::faults;
 use crate::gate::{Gate, Start};
 use crate::host::{self, CpuUse, Cpus};
 use crate::prepare::Prepared;
+use crate::server_count::ServerCountError;
 use crate::simulate;
 use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
 use crate::threads;
+use crate::witness::Witnesses;
 use crate::worker::{Finished, NOTICE_NS, Task, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
@@ -53,6 +56,15 @@ pub enum RunError {
         /// The system's reason.
         reason: io::Error,
     },
+    /// The server cannot be watched as asked.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The server's own count cannot be read.
+    #[error(transparent)]
+    ServerCount(#[from] ServerCountError),
+    /// The thread that reads the evidence could not be started.
+    #[error("cannot start the thread that watches machine and server: {0}")]
+    Observer(io::Error),
     /// A worker's backend failed.
     #[error("worker {worker} failed: {reason}")]
     Worker {
@@ -118,6 +130,7 @@ impl Prepared {
         let mut edges = RunEdges::default();
         edges.setup_start.set(clock::now_ns());
         let workers = self.plan.workers.get();
+        let witnesses = Witnesses::call(&self, own_server, control)?;
         let budget = self.budget();
         let gate = Arc::new(Gate::default());
         let finished = Arc::new(AtomicU32::new(0));
@@ -159,6 +172,7 @@ impl Prepared {
         let load_ns = clock::now_ns() + START_MARGIN_NS;
         let window = self.window_from(load_ns);
         edges.warmup_start.set(load_ns);
+        witnesses.begin(load_ns, window);
         gate.open((!control.is_aborted()).then_some(Start { load_ns, window }));
         let watched = watch(
             control,
@@ -180,7 +194,7 @@ impl Prepared {
             ended,
             unsent,
             watched,
-            evidence: Evidence::default(),
+            evidence: witnesses.testify(),
         }))
     }
 
