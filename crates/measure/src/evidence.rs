@@ -150,7 +150,7 @@ pub struct TcpCounters {
     pub segments_received: u64,
     /// Segments sent, without those sent again.
     pub segments_sent: u64,
-    /// Segments sent again.
+    /// Segments sent again, without connection requests (RetransSegs less TCPSynRetrans).
     pub segments_retransmitted: u64,
     /// Segments that came out of order and were queued (TCPOFOQueue).
     pub segments_out_of_order: u64,

@@ -253,8 +253,9 @@ mod tests {
 
     #[test]
     fn the_cgroup_of_a_process_is_found_below_a_mount() {
+        type Expected<'a> = &'a [(Version, &'a str, &'a str)];
         let (one, two) = (Version::One, Version::Two);
-        let cases: [(&str, &str, &[(Version, &str, &str)]); 9] = [
+        let cases: [(&str, &str, Expected<'_>); 9] = [
             (
                 "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
                 HYBRID,
