@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::evidence::cgroup;
+
 /// CPU used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuUse {
@@ -174,13 +176,9 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
 
 /// What the cgroup (version 2) of this process may still use.
 fn cgroup_headroom_bytes() -> Option<u64> {
-    let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = membership
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))?;
-    let folder = format!("/sys/fs/cgroup{}", path.trim_end_matches('/'));
+    let folder = cgroup::own_unified_folder()?;
     let read = |name: &str| -> Option<u64> {
-        std::fs::read_to_string(format!("{folder}/{name}"))
+        std::fs::read_to_string(folder.join(name))
             .ok()?
             .trim()
             .parse()
