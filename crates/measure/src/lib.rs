@@ -24,13 +24,14 @@ mod series;
 mod split;
 mod status;
 mod steadiness;
+mod student_t;
 mod summary;
 mod tally;
 mod trend;
 mod verdict;
 
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
-pub use diagnosis::{Diagnosis, DiagnosisPart};
+pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
     ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,
@@ -57,4 +58,6 @@ pub use status::StatusCounts;
 pub use steadiness::{RateInterval, Steadiness};
 pub use summary::{Figure, Summary};
 pub use tally::{Phase, PhaseTallies, Tally};
-pub use verdict::{Grade, Judgement, Side, Signal, Verdict};
+pub use verdict::{
+    Grade, Judgement, SIGNALS, Side, Signal, SignalRule, VERDICT_RULES, Verdict, VerdictRule,
+};

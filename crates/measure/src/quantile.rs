@@ -1,5 +1,6 @@
 //! Quantiles with their intervals, that say when they are not known (invariants A2 and L5).
 
+use crate::student_t::Mean;
 use crate::{Histogram, Run};
 
 /// Half the width of a two-sided 95 % interval, in standard deviations.
@@ -10,10 +11,6 @@ const UNFINISHED_DIFFER: f64 = 0.01;
 /// Sub-windows that an interval is taken from.
 const PARTS_MIN: usize = 20;
 const PARTS_MAX: usize = 30;
-/// The 0.975-quantiles of Student's t with `PARTS_MIN - 1` to `PARTS_MAX - 1` degrees of freedom.
-const STUDENT_T: [f64; PARTS_MAX - PARTS_MIN + 1] = [
-    2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045,
-];
 
 /// A two-sided 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,17 +126,15 @@ impl Run {
             .filter(|part| part.len() >= needed)
             .map(|part| part.value_at_quantile(q) as f64)
             .collect();
-        let t = STUDENT_T.get(quantiles.len().checked_sub(PARTS_MIN)?)?;
-        let n = quantiles.len() as f64;
-        let mean = quantiles.iter().sum::<f64>() / n;
-        let squares = quantiles.iter().map(|value| (value - mean).powi(2));
-        let variance = squares.sum::<f64>() / (n - 1.0);
-        Some((t * (variance / n).sqrt()) as u64)
+        if quantiles.len() < PARTS_MIN {
+            return None;
+        }
+        Some(Mean::of(&quantiles)?.half_width as u64)
     }
 }
 
 /// Into how many sub-windows so many intervals are best dealt out: such that the fewest are over.
-fn parts_of(intervals: usize) -> Option<usize> {
+pub(crate) fn parts_of(intervals: usize) -> Option<usize> {
     (PARTS_MIN..=PARTS_MAX.min(intervals))
         .min_by_key(|&parts| (intervals % parts, PARTS_MAX - parts))
 }

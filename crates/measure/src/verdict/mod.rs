@@ -1,8 +1,24 @@
 //! The verdict: what limited a run, with the evidence and what to try next.
+//!
+//! The signals are a table in `signals`, the rules an ordered table in `rules`, and every number
+//! that either turns on stands in `thresholds`.
+
+mod advice;
+mod case;
+mod rules;
+mod signals;
+#[cfg(test)]
+mod tests;
+mod thresholds;
+mod words;
 
 use serde::Serialize;
 
 use crate::Run;
+use case::Case;
+use rules::{Decision, Weighed};
+pub use rules::{VERDICT_RULES, VerdictRule};
+pub use signals::{SIGNALS, SignalRule};
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -25,6 +41,22 @@ pub enum Verdict {
     ConcurrencyLimited,
     /// Client and server competed for the same CPUs: the figures describe the pair.
     SharedHost,
+}
+
+impl Verdict {
+    /// Its name as printed, such as `SERVER-LIMITED`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "INVALID",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::ClientLimited => "CLIENT-LIMITED",
+            Self::NetworkLimited => "NETWORK-LIMITED",
+            Self::RateLimited => "RATE-LIMITED",
+            Self::ServerLimited => "SERVER-LIMITED",
+            Self::ConcurrencyLimited => "CONCURRENCY-LIMITED",
+            Self::SharedHost => "SHARED-HOST",
+        }
+    }
 }
 
 /// How a signal stands.
@@ -92,14 +124,27 @@ pub struct Judgement {
 }
 
 impl Run {
-    /// What limited this run. Pure: the same run gives the same verdict.
+    /// What limited this run. Pure: the same run gives the same verdict. The invariants are
+    /// checked anew; what is stored of them is not relied on.
     pub fn judge(&self) -> Judgement {
+        let case = Case::of(self);
+        let signals = signals::read_all(&case);
+        let weighed = Weighed {
+            case: &case,
+            signals: &signals,
+        };
+        let (verdict, decision) = rules::decide(&weighed);
+        let Decision {
+            because,
+            decisive,
+            advice,
+        } = decision;
         Judgement {
-            verdict: Verdict::Inconclusive,
-            because: String::new(),
-            decisive: Vec::new(),
-            advice: Vec::new(),
-            signals: Vec::new(),
+            verdict,
+            because,
+            decisive,
+            advice,
+            signals,
         }
     }
 }

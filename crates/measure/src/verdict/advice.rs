@@ -1,0 +1,164 @@
+//! What to change or to try next, as options to type where there are such.
+
+use super::Grade;
+use super::case::Case;
+use super::rules::Weighed;
+use crate::{LoadDescription, ModelDescription};
+
+/// Connections and rates are raised by this factor.
+const MORE: u64 = 2;
+/// The client's advice names causes, not each of their signs.
+const ADVICE_MAX: usize = 3;
+
+pub(super) fn of_doubts(doubts: &[&str], load: &LoadDescription) -> Vec<String> {
+    let mut advice = Vec::new();
+    for doubt in doubts {
+        advice.push(match *doubt {
+            "steal" => "run on a machine whose CPUs are its own, and repeat".to_owned(),
+            "throttling" => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
+            "drift" => "let it settle first: --warmup 10s, and a longer run: -d 60s".to_owned(),
+            _ if load.duration_ns.is_none() => "more requests: a higher -n, or -d 10s".to_owned(),
+            _ => "a longer run: -d 10s".to_owned(),
+        });
+    }
+    advice
+}
+
+pub(super) fn of_shared_host() -> Vec<String> {
+    vec![
+        "run brunt on another machine".to_owned(),
+        "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
+    ]
+}
+
+pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
+    let case = weighed.case;
+    let (load, usable) = (&case.run.load, case.run.host.usable_cpus);
+    let shows = |ids: &[&str], grade| ids.iter().any(|id| weighed.grade(id) == grade);
+    let mut advice = Vec::new();
+    for grade in [Grade::Fail, Grade::Warn] {
+        if shows(&["throttling"], grade) {
+            advice.push("raise the CPU quota of brunt's cgroup (cpu.max)".to_owned());
+        }
+        if shows(&["client_limits"], grade) {
+            advice.push(
+                "keep connections alive, add --source-address, or raise net.ipv4.ip_local_port_range \
+                 and ulimit -n"
+                    .to_owned(),
+            );
+        }
+        if shows(
+            &["run_queue_wait", "involuntary_switches", "cpu_pressure"],
+            grade,
+        ) {
+            advice.push("give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned());
+        }
+        let is_slow = [
+            "worker_idle",
+            "own_share",
+            "schedule_lag",
+            "plan_sent",
+            "ceiling",
+            "added_delay",
+            "zero_windows",
+            "receive_prunes",
+        ];
+        if shows(&is_slow, grade) {
+            advice.push(
+                if load.workers < usable && load.workers < load.connections {
+                    format!("more workers: -t {}", usable.min(load.connections))
+                } else {
+                    "load from more CPUs or more machines".to_owned()
+                },
+            );
+        }
+        if shows(&["send_buffer"], grade) {
+            advice.push("raise net.ipv4.tcp_wmem".to_owned());
+        }
+        if shows(&["worker_imbalance"], grade) {
+            advice.push("a number of connections that the workers divide evenly: -c".to_owned());
+        }
+    }
+    advice.dedup();
+    advice.truncate(ADVICE_MAX);
+    advice
+}
+
+pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
+    vec![if weighed.fails("link_use") {
+        "a faster link, or smaller replies".to_owned()
+    } else {
+        "load from nearer to the server, or find where segments are lost".to_owned()
+    }]
+}
+
+pub(super) fn of_refusals() -> Vec<String> {
+    vec!["raise the server's limit, or stay below it: -r RATE".to_owned()]
+}
+
+pub(super) fn of_planned_rate(load: &LoadDescription) -> Vec<String> {
+    vec![
+        match load.model {
+            ModelDescription::Sessions { .. } => "for the capacity: a higher --connection-rate",
+            _ => "for the capacity: a higher -r, or none",
+        }
+        .to_owned(),
+    ]
+}
+
+/// `id`: the signal that decided.
+pub(super) fn of_server(id: &str) -> Vec<String> {
+    match id {
+        "server_throttling" => vec!["for more: raise the server's CPU quota".to_owned()],
+        "accept_queue" => {
+            vec!["for more: a longer accept queue (listen backlog, net.core.somaxconn)".to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
+    let load = &case.run.load;
+    let (option, now) = match load.model {
+        ModelDescription::Open {
+            connections_max, ..
+        } => ("--max-connections", connections_max.max(load.connections)),
+        _ => ("-c", load.connections),
+    };
+    vec![format!("{option} {}", u64::from(now).saturating_mul(MORE))]
+}
+
+/// The experiments that would decide, the most telling first.
+pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
+    let case = weighed.case;
+    let has_stages = case
+        .run
+        .load
+        .model
+        .schedule()
+        .is_some_and(|schedule| !schedule.stages.is_empty());
+    let mut advice = Vec::new();
+    if case.run.diagnosis.is_none() && !has_stages {
+        advice.push("--diagnose: try more and fewer connections, and added work".to_owned());
+    }
+    if weighed.grade("server_cpu") == Grade::Unknown {
+        advice.push(if case.is_local() {
+            "--watch PID or NAME: watch the server's processes".to_owned()
+        } else {
+            "--watch-url URL: watch the server by a Prometheus exporter".to_owned()
+        });
+    }
+    if weighed.grade("link_use") == Grade::Unknown && !case.is_local() {
+        advice.push("--link-speed SPEED: the speed of the link".to_owned());
+    }
+    if case.is_closed() {
+        let more = u64::from(case.run.load.connections).saturating_mul(MORE);
+        advice.push(format!("more connections: -c {more}"));
+    } else if weighed.fails("backlog") || weighed.grade("backlog") == Grade::Warn {
+        advice.push("more connections: --max-connections".to_owned());
+    }
+    if advice.is_empty() {
+        advice.push("a longer run: -d 60s".to_owned());
+    }
+    advice
+}

@@ -1,0 +1,363 @@
+//! What several signals and rules need of a run, worked out once.
+
+use std::net::SocketAddr;
+
+use super::thresholds::{
+    DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, POLLING_CPUS, QUEUED_SAMPLES_LEAST,
+    STARVED_BELOW,
+};
+use crate::invariants::{Finding, Standing, check};
+use crate::overload::overload_of;
+use crate::steadiness::steadiness_of;
+use crate::{
+    CpuTimes, Effect, Evidence, KernelSample, ModelDescription, NetworkEvidence, Overload, Route,
+    Run, ServerEvidence, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse,
+    samples_needed,
+};
+
+/// A run with what is derived from it.
+pub(super) struct Case<'a> {
+    pub(super) run: &'a Run,
+    pub(super) summary: Summary,
+    pub(super) overload: Option<Overload>,
+    pub(super) steadiness: Steadiness,
+    /// Invariants that are broken.
+    pub(super) broken: Vec<Finding>,
+    /// The threads of the workers; absent when none was read.
+    pub(super) threads: Option<Threads>,
+    /// The kernel's samples of all workers.
+    pub(super) kernel: KernelSample,
+    pub(super) elasticity: Option<Effect>,
+    pub(super) delay_effect: Option<Effect>,
+}
+
+/// The workers' threads over the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Threads {
+    /// Workers whose thread was not read.
+    pub(super) unread: usize,
+    /// Share of the time for which the least idle worker had nothing to do.
+    pub(super) idle_least: f64,
+    /// The same of the most idle one.
+    pub(super) idle_most: f64,
+    /// Share of its run and wait for which a worker waited for a CPU, the highest of all.
+    pub(super) run_wait: Option<f64>,
+    /// Times per second that a worker lost its CPU, the most of all.
+    pub(super) switches_per_s: f64,
+    /// CPUs that all workers used together.
+    pub(super) cpus_used: f64,
+}
+
+/// What limits a server's threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saturation {
+    /// Some thread has time left, or too little is asked of them.
+    None,
+    /// All that do its work are busy.
+    Busy,
+    /// They are ready, but others use their CPUs.
+    Starved,
+}
+
+/// A quotient that is a number.
+pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    let value = numerator / denominator;
+    (denominator > 0.0 && value.is_finite()).then_some(value)
+}
+
+impl Threads {
+    fn of(run: &Run) -> Option<Self> {
+        let read: Vec<&ThreadUse> = run
+            .workers
+            .iter()
+            .filter_map(|worker| worker.thread.as_ref())
+            .filter(|thread| thread.interval_ns > 0)
+            .collect();
+        let idle = |thread: &&ThreadUse| {
+            let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
+            let busy_ns = thread.worked_ns().saturating_add(waited_ns) as f64;
+            (1.0 - busy_ns / thread.interval_ns as f64).clamp(0.0, 1.0)
+        };
+        let waits = read.iter().filter_map(|thread| {
+            let waited_ns = thread.run_queue_wait_ns?;
+            let all_ns = thread_cpu_ns(thread).saturating_add(waited_ns);
+            Some(ratio(waited_ns as f64, all_ns as f64).unwrap_or(0.0))
+        });
+        let per_s = |thread: &&ThreadUse, count: f64| count * 1e9 / thread.interval_ns as f64;
+        Some(Self {
+            unread: run.workers.len() - read.len(),
+            idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
+            idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
+            run_wait: waits.max_by(f64::total_cmp),
+            switches_per_s: read
+                .iter()
+                .map(|thread| per_s(thread, thread.involuntary_switches as f64))
+                .max_by(f64::total_cmp)?,
+            cpus_used: read
+                .iter()
+                .map(|thread| thread_cpu_ns(thread) as f64 / thread.interval_ns as f64)
+                .sum(),
+        })
+    }
+}
+
+fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
+    thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn of(run: &'a Run) -> Self {
+        let summary = run.summary();
+        let mut kernel = KernelSample::default();
+        run.workers
+            .iter()
+            .for_each(|worker| kernel.merge(&worker.kernel));
+        let diagnosis = run.diagnosis.as_ref();
+        Self {
+            overload: overload_of(run, &summary),
+            steadiness: steadiness_of(run, &summary),
+            summary,
+            broken: check(run)
+                .into_iter()
+                .filter(|finding| finding.standing == Standing::Broken)
+                .collect(),
+            threads: Threads::of(run),
+            kernel,
+            elasticity: diagnosis.and_then(|made| made.connections_elasticity()),
+            delay_effect: diagnosis.and_then(|made| made.delay_effect()),
+            run,
+        }
+    }
+
+    pub(super) fn evidence(&self) -> &'a Evidence {
+        &self.run.evidence
+    }
+
+    /// Length of the readings, nanoseconds. Absent when there were none.
+    pub(super) fn interval_ns(&self) -> Option<f64> {
+        let interval_ns = self.evidence().interval_ns;
+        (interval_ns > 0).then_some(interval_ns as f64)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.run.load.model, ModelDescription::Closed { .. })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.run.load.model, ModelDescription::Open { .. })
+    }
+
+    /// Complete replies in the window, whatever their status.
+    pub(super) fn replies(&self) -> u64 {
+        self.summary.window.replies.total()
+    }
+
+    /// Complete replies per second.
+    pub(super) fn replies_per_s(&self) -> Option<f64> {
+        ratio(
+            self.replies() as f64 * 1e9,
+            self.run.window.length_ns() as f64,
+        )
+    }
+
+    /// Whether every worker is known to have time to spare, so that what it does late is a matter
+    /// of waking up: it lengthens response times and lowers no throughput.
+    pub(super) fn workers_have_time(&self) -> bool {
+        self.threads
+            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_HEALTHY)
+    }
+
+    pub(super) fn network(&self) -> Option<&'a NetworkEvidence> {
+        self.evidence().network.as_ref()
+    }
+
+    pub(super) fn tcp(&self) -> Option<&'a TcpCounters> {
+        self.network()?.tcp.as_ref()
+    }
+
+    /// Whether client and server share a machine and nothing lies between them.
+    pub(super) fn is_local(&self) -> bool {
+        match self.network().map(|network| &network.route) {
+            Some(Route::UnixSocket | Route::Loopback) => true,
+            Some(Route::Interface { .. }) => false,
+            Some(Route::Unknown) | None => {
+                let load = &self.run.load;
+                load.unix_socket.is_some()
+                    || load
+                        .address
+                        .parse()
+                        .is_ok_and(|address: SocketAddr| address.ip().is_loopback())
+            }
+        }
+    }
+
+    /// Use of the link in its busier direction. Absent without a link, or its speed.
+    pub(super) fn link_use(&self) -> Option<f64> {
+        let Route::Interface {
+            link_bits_per_s: Some(bits_per_s),
+            received_bytes,
+            sent_bytes,
+            ..
+        } = self.network()?.route
+        else {
+            return None;
+        };
+        let bits = received_bytes.max(sent_bytes) as f64 * 8.0;
+        ratio(bits, self.interval_ns()? / 1e9 * bits_per_s as f64)
+    }
+
+    /// Whether the way to the server cannot be what limits: there is none, or its link is known to
+    /// have room.
+    pub(super) fn network_has_room(&self) -> bool {
+        self.is_local() || self.link_use().is_some_and(|used| used < LINK_WARN)
+    }
+
+    pub(super) fn server(&self) -> Option<&'a ServerEvidence> {
+        self.evidence()
+            .server
+            .as_ref()
+            .filter(|server| server.interval_ns > 0)
+    }
+
+    /// Whether the server uses CPUs with nothing to do, so that their use says nothing.
+    pub(super) fn server_polls(&self) -> bool {
+        self.server()
+            .and_then(|server| server.idle_cpus_used)
+            .is_some_and(|used| used >= POLLING_CPUS)
+    }
+
+    /// Share of its CPUs that the server used. Absent where either is unknown.
+    pub(super) fn server_use(&self) -> Option<f64> {
+        let server = self.server().filter(|_| !self.server_polls())?;
+        ratio(server.cpus_used()?, server.cpus?)
+    }
+
+    /// Whether the threads that do the server's work are all at their end. Threads count only as
+    /// long as each has a request to work on: one that spends all of its time on one is held up by
+    /// nobody but itself.
+    pub(super) fn server_saturation(&self) -> Saturation {
+        let Some((server, threads)) = self.server_threads() else {
+            return Saturation::None;
+        };
+        let saturated = f64::from(threads.saturated);
+        let (Some(used), Some(under_way)) =
+            (server.cpus_used(), self.summary.under_way_mean.known())
+        else {
+            return Saturation::None;
+        };
+        if threads.saturated == 0 || under_way < DEMAND_PER_THREAD * saturated {
+            return Saturation::None;
+        }
+        let all = threads.saturated >= threads.active;
+        if !all && used - saturated > HELPER_CPUS * saturated {
+            return Saturation::None;
+        }
+        let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
+        if used < STARVED_BELOW * could_use {
+            Saturation::Starved
+        } else if all || used >= STARVED_BELOW * saturated {
+            Saturation::Busy
+        } else {
+            Saturation::None
+        }
+    }
+
+    fn server_threads(&self) -> Option<(&'a ServerEvidence, ServerThreads)> {
+        let server = self.server().filter(|_| !self.server_polls())?;
+        Some((server, server.threads?))
+    }
+
+    /// Share of its CPUs that the server has left; of one CPU, where its busiest thread has less.
+    /// Absent where its use is unknown.
+    pub(super) fn server_headroom(&self) -> Option<f64> {
+        let of_cpus = 1.0 - self.server_use()?;
+        let of_busiest = self.server_threads().and_then(|(server, threads)| {
+            ratio(threads.busiest_cpu_ns as f64, server.interval_ns as f64).map(|used| 1.0 - used)
+        });
+        let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
+        let is_free = self.server_saturation() == Saturation::None;
+        Some(if is_free {
+            headroom.clamp(0.0, 1.0)
+        } else {
+            0.0
+        })
+    }
+
+    /// Share of its run and wait for which the server waited for a CPU.
+    pub(super) fn server_run_wait(&self) -> Option<f64> {
+        let server = self.server()?;
+        let waited_ns = server.run_queue_wait_ns? as f64;
+        ratio(waited_ns, server.cpu_ns() as f64 + waited_ns)
+    }
+
+    /// CPUs that brunt itself used: without a server in the same process.
+    pub(super) fn client_cpus_used(&self) -> Option<f64> {
+        if let Some(threads) = self.threads.filter(|threads| threads.unread == 0) {
+            return Some(threads.cpus_used);
+        }
+        let host = &self.run.host;
+        let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
+        let process = ratio(cpu_ns, host.cpu_interval_ns as f64)?;
+        if !self.run.load.own_server {
+            return Some(process);
+        }
+        let server = self
+            .server()
+            .filter(|server| server.scope == ServerScope::OwnThreads)?;
+        Some((process - server.cpus_used()?).max(0.0))
+    }
+
+    /// The readings of those CPUs for which `wanted` holds.
+    pub(super) fn cpus(&self, wanted: impl Fn(u32) -> bool) -> Vec<&'a CpuTimes> {
+        let cpus = self.evidence().host.cpus.iter();
+        cpus.filter(|times| wanted(times.cpu)).collect()
+    }
+
+    /// Mean service time over that of the fastest hundredth (or the fastest, where they are few):
+    /// near 1 where requests do not wait for each other, but also where all wait alike. Absent with
+    /// too few.
+    pub(super) fn queueing(&self) -> Option<f64> {
+        let latencies = &self.run.latencies;
+        let service = if latencies.service.count() > 0 {
+            &latencies.service
+        } else {
+            &latencies.response
+        };
+        let fastest_ns = if service.count() >= samples_needed(0.01) {
+            service.quantile_ns(0.01)?
+        } else if service.count() >= QUEUED_SAMPLES_LEAST {
+            service.min_ns()?
+        } else {
+            return None;
+        };
+        ratio(service.mean_ns()?, fastest_ns as f64)
+    }
+
+    /// Requests that there could be at once: places on the connections.
+    pub(super) fn places(&self) -> u64 {
+        let load = &self.run.load;
+        let connections = match load.model {
+            ModelDescription::Open {
+                connections_max, ..
+            } => connections_max.max(load.connections),
+            _ => load.connections,
+        };
+        u64::from(connections).saturating_mul(u64::from(load.pipeline.max(1)))
+    }
+
+    /// Share of the open connections (with a schedule of connections: of those allowed) in use on
+    /// average, which bounds the share of the time in which all were.
+    pub(super) fn connections_busy(&self) -> Option<f64> {
+        let summary = &self.summary;
+        let live = summary.live_mean.known()?;
+        let busy = match self.run.load.model {
+            ModelDescription::Closed { .. } => return Some(1.0),
+            ModelDescription::Open { .. } => {
+                let pipeline = f64::from(self.run.load.pipeline.max(1));
+                ratio(summary.under_way_mean.known()?, live * pipeline)?
+            }
+            ModelDescription::Sessions { .. } => ratio(live, f64::from(summary.live.most))?,
+        };
+        Some(busy.clamp(0.0, 1.0))
+    }
+}

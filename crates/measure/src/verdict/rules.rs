@@ -1,0 +1,404 @@
+//! The rules of the verdict: an ordered table, of which the first match wins.
+//!
+//! The order is what keeps the one error out that must not happen: no rule that speaks of the
+//! server, of the rate or of the connections is reached while a signal of the client fails.
+
+use super::advice;
+use super::case::Case;
+use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST};
+use super::{Grade, Side, Signal, Verdict};
+
+/// Names of signals told in a short report.
+const DECISIVE_MAX: usize = 3;
+
+/// One rule.
+pub struct VerdictRule {
+    /// What follows from it.
+    pub verdict: Verdict,
+    /// When it matches, one line.
+    pub rule: &'static str,
+    decide: fn(&Weighed<'_>) -> Option<Decision>,
+}
+
+/// What a rule says when it matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) because: String,
+    pub(super) decisive: Vec<&'static str>,
+    pub(super) advice: Vec<String>,
+}
+
+/// All rules, the last of which always matches.
+pub const VERDICT_RULES: &[VerdictRule] = &[
+    VerdictRule {
+        verdict: Verdict::Invalid,
+        rule: "an invariant is broken",
+        decide: invalid,
+    },
+    VerdictRule {
+        verdict: Verdict::Inconclusive,
+        rule: "steal, drift, a throttled client that has time, or too few samples",
+        decide: doubtful,
+    },
+    VerdictRule {
+        verdict: Verdict::SharedHost,
+        rule: "client and server compete for the same CPUs",
+        decide: shared_host,
+    },
+    VerdictRule {
+        verdict: Verdict::Inconclusive,
+        rule: "signals of two sides fail",
+        decide: contradictory,
+    },
+    VerdictRule {
+        verdict: Verdict::ClientLimited,
+        rule: "a signal of the client fails, or two of different kinds warn while it is short of time",
+        decide: client_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::NetworkLimited,
+        rule: "a signal of the network fails",
+        decide: network_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::RateLimited,
+        rule: "the server turns requests away, or the planned rate was met",
+        decide: rate_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::ServerLimited,
+        rule: "the client is known to have time, and the server is at its end: by its CPU, quota or \
+               accept queue; or, where the network has room, by a backlog or an experiment",
+        decide: server_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::ConcurrencyLimited,
+        rule: "more connections gave more; or all are busy, none waits for another, and both sides \
+               have room",
+        decide: concurrency_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::Inconclusive,
+        rule: "nothing of this: the experiment that would decide is named",
+        decide: undecided,
+    },
+];
+
+/// Signals of the client by what they mean: several of one kind are one warning.
+pub(super) const KINDS: &[&[&str]] = &[
+    &["worker_idle", "ceiling", "added_delay"],
+    &["run_queue_wait", "involuntary_switches", "cpu_pressure"],
+    &["own_share", "schedule_lag", "plan_sent"],
+    &["throttling"],
+    &["zero_windows", "receive_prunes"],
+    &["send_buffer"],
+    &["client_limits"],
+    &["worker_imbalance"],
+];
+
+/// What a server at its end shows by itself, the strongest first.
+const SERVER_SIGNALS: [&str; 3] = ["server_throttling", "accept_queue", "server_cpu"];
+/// Hard facts that explain a rate which drifts, or a lack of replies.
+const EXPLAIN_DRIFT: [&str; 2] = ["client_limits", "accept_queue"];
+/// Conclusions from other signals: they contradict none.
+const CONCLUSIONS: [&str; 1] = ["backlog"];
+
+/// The signals of a run, as rules ask for them.
+pub(super) struct Weighed<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) signals: &'a [Signal],
+}
+
+impl Weighed<'_> {
+    fn signal(&self, id: &str) -> Option<&Signal> {
+        self.signals.iter().find(|signal| signal.id == id)
+    }
+
+    pub(super) fn grade(&self, id: &str) -> Grade {
+        self.signal(id)
+            .map_or(Grade::Unknown, |signal| signal.grade)
+    }
+
+    pub(super) fn fails(&self, id: &str) -> bool {
+        self.grade(id) == Grade::Fail
+    }
+
+    pub(super) fn detail(&self, id: &str) -> &str {
+        self.signal(id).map_or("", |signal| signal.detail.as_str())
+    }
+
+    /// Names of those of `side` that stand at `grade`, in the order of the table.
+    fn of(&self, side: Side, grade: Grade) -> Vec<&'static str> {
+        self.signals
+            .iter()
+            .filter(|signal| signal.side == side && signal.grade == grade)
+            .map(|signal| signal.id)
+            .collect()
+    }
+
+    /// The first of these that are known, without repetition.
+    fn strongest(&self, ids: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
+        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
+        for id in ids {
+            let is_known = self.grade(id) != Grade::Unknown;
+            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
+                strongest.push(id);
+            }
+        }
+        strongest
+    }
+
+    fn decision(
+        &self,
+        because: impl Into<String>,
+        decisive: impl IntoIterator<Item = &'static str>,
+        advice: Vec<String>,
+    ) -> Decision {
+        Decision {
+            because: because.into(),
+            decisive: self.strongest(decisive),
+            advice,
+        }
+    }
+
+    /// Whether it is known that brunt is not at its end: by its workers' time or, where that was
+    /// not read, by replies that do not wait for them.
+    pub(super) fn client_has_time(&self) -> bool {
+        match self.grade("worker_idle") {
+            Grade::Healthy | Grade::Warn => true,
+            Grade::Fail => false,
+            Grade::Unknown => self.grade("own_share") == Grade::Healthy,
+        }
+    }
+
+    /// Kinds of warnings by the client. None count while its workers have time: nothing that is
+    /// only worth a look then lowers the throughput.
+    fn client_warnings(&self) -> Vec<&'static str> {
+        if self.case.workers_have_time() {
+            return Vec::new();
+        }
+        let warns = self.of(Side::Client, Grade::Warn);
+        KINDS
+            .iter()
+            .filter_map(|kind| kind.iter().copied().find(|id| warns.contains(id)))
+            .collect()
+    }
+
+    /// Whether the network is known not to be what limits, and shows no sign of it.
+    fn network_is_out(&self) -> bool {
+        self.case.network_has_room() && self.of(Side::Network, Grade::Warn).is_empty()
+    }
+}
+
+/// The first match.
+pub(super) fn decide(weighed: &Weighed<'_>) -> (Verdict, Decision) {
+    VERDICT_RULES
+        .iter()
+        .find_map(|rule| Some((rule.verdict, (rule.decide)(weighed)?)))
+        .unwrap_or((Verdict::Inconclusive, Decision::default()))
+}
+
+fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
+    let broken = &weighed.case.broken;
+    let first = broken.first()?;
+    let names: Vec<&str> = broken.iter().map(|finding| finding.id.as_str()).collect();
+    let told = names.len().min(DECISIVE_MAX);
+    let mut because = names[..told].join(", ");
+    if names.len() > told {
+        because.push_str(&format!(" and {} more", names.len() - told));
+    }
+    because.push_str(if names.len() == 1 { " is" } else { " are" });
+    because.push_str(&format!(" broken: {}", first.detail));
+    Some(weighed.decision(because, [], Vec::new()))
+}
+
+fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
+    let is_explained = EXPLAIN_DRIFT.iter().any(|id| weighed.fails(id));
+    let doubts: Vec<&'static str> = weighed
+        .of(Side::Doubt, Grade::Fail)
+        .into_iter()
+        .filter(|id| *id != "shared_host")
+        .filter(|id| !(is_explained && matches!(*id, "drift" | "samples")))
+        .collect();
+    let because = match *doubts.first()? {
+        "steal" => "the hypervisor took CPUs away: the figures are not of one machine",
+        "throttling" => "brunt's CPU quota stopped it now and then: the figures are not steady",
+        "drift" => "the rate did not hold still: no single figure describes the run",
+        _ => "there is too little to judge by",
+    };
+    let advice = advice::of_doubts(&doubts, &weighed.case.run.load);
+    Some(weighed.decision(because, doubts, advice))
+}
+
+fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
+    weighed.fails("shared_host").then(|| {
+        weighed.decision(
+            format!(
+                "{}: the figures describe the pair",
+                weighed.detail("shared_host")
+            ),
+            ["shared_host", "run_queue_wait", "server_cpu", "worker_idle"],
+            advice::of_shared_host(),
+        )
+    })
+}
+
+fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
+    let mut sides = Vec::new();
+    let mut firsts = Vec::new();
+    for (side, words) in [
+        (Side::Client, "the client"),
+        (Side::Network, "the network"),
+        (Side::Server, "the server"),
+    ] {
+        let fails = weighed.of(side, Grade::Fail);
+        if let Some(first) = fails.into_iter().find(|id| !CONCLUSIONS.contains(id)) {
+            sides.push(words);
+            firsts.push(first);
+        }
+    }
+    if sides.len() < 2 {
+        return None;
+    }
+    let because = format!("{} are at their end at once", sides.join(" and "));
+    let advice = if sides.contains(&"the client") {
+        advice::of_client(weighed)
+    } else {
+        advice::to_decide(weighed)
+    };
+    Some(weighed.decision(because, firsts, advice))
+}
+
+fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    let fails = weighed.of(Side::Client, Grade::Fail);
+    let warnings = weighed.client_warnings();
+    if fails.is_empty() && warnings.len() < 2 {
+        return None;
+    }
+    let server_has_room = weighed
+        .case
+        .server_headroom()
+        .is_some_and(|headroom| headroom >= HEADROOM_LEAST);
+    let server = if server_has_room { "can" } else { "may" };
+    let because = format!("the throughput is at least this; the server {server} do more");
+    let decisive = fails
+        .into_iter()
+        .chain(warnings)
+        .chain(["worker_idle", "server_cpu"]);
+    Some(weighed.decision(because, decisive, advice::of_client(weighed)))
+}
+
+fn network_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    let fails = weighed.of(Side::Network, Grade::Fail);
+    if fails.is_empty() {
+        return None;
+    }
+    let because = if weighed.fails("link_use") {
+        "the link is full: the figures describe it, not the server"
+    } else {
+        "the network loses or delays segments: the figures describe it, not the server"
+    };
+    let advice = advice::of_network(weighed);
+    let decisive = fails.into_iter().chain(["worker_idle", "server_cpu"]);
+    Some(weighed.decision(because, decisive, advice))
+}
+
+fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    if weighed.fails("refusals") {
+        let decisive = ["refusals", "server_cpu", "worker_idle"];
+        return Some(weighed.decision(weighed.detail("refusals"), decisive, advice::of_refusals()));
+    }
+    weighed.fails("planned_rate").then(|| {
+        weighed.decision(
+            "the rate asked for was met; the capacity was not measured",
+            ["planned_rate", "worker_idle", "server_cpu", "schedule_lag"],
+            advice::of_planned_rate(&weighed.case.run.load),
+        )
+    })
+}
+
+fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    let because = |words: &str| format!("the figures describe the server{words}");
+    let decide = |words: &str, id: &'static str| {
+        let decisive = [id, "worker_idle", "own_share", "server_cpu"];
+        weighed.decision(because(words), decisive, advice::of_server(id))
+    };
+    if weighed.client_has_time()
+        && let Some(id) = SERVER_SIGNALS.into_iter().find(|id| weighed.fails(id))
+    {
+        return Some(match id {
+            "server_throttling" => decide(", under its CPU quota", id),
+            "accept_queue" => decide(", whose accept queue is full", id),
+            _ => decide("", id),
+        });
+    }
+    // What follows tells of something behind the client, which may be the network.
+    if !weighed.network_is_out() {
+        return None;
+    }
+    let case = weighed.case;
+    let gives_no_more = case
+        .elasticity
+        .is_some_and(|effect| effect.high < EFFECT_WEAK);
+    let work_is_hidden = match case.delay_effect {
+        Some(effect) => effect.high < EFFECT_WEAK,
+        None => case.workers_have_time(),
+    };
+    if gives_no_more && work_is_hidden {
+        let decisive = ["elasticity", "added_delay", "worker_idle", "server_cpu"];
+        return Some(weighed.decision(because(""), decisive, Vec::new()));
+    }
+    // Weaker signs need a client that is beyond doubt.
+    if !weighed.client_has_time() || weighed.grade("worker_idle") == Grade::Warn {
+        return None;
+    }
+    let backlog = weighed.signal("backlog")?;
+    if backlog.grade == Grade::Fail && backlog.side == Side::Server {
+        return Some(decide("", "backlog"));
+    }
+    weighed
+        .fails("receive_window")
+        .then(|| decide(", which does not read", "receive_window"))
+}
+
+fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    let elasticity = weighed.case.elasticity;
+    let gave_more = elasticity.is_some_and(|effect| effect.low > EFFECT_STRONG);
+    let gave_less = elasticity.is_some_and(|effect| effect.low <= EFFECT_STRONG);
+    let would_give = weighed.fails("connections_busy") && weighed.client_has_time() && !gave_less;
+    if !gave_more && !would_give {
+        return None;
+    }
+    let first = if gave_more {
+        "elasticity"
+    } else {
+        "connections_busy"
+    };
+    Some(weighed.decision(
+        "more connections would give more",
+        [first, "connections_busy", "server_cpu", "worker_idle"],
+        advice::of_concurrency(weighed.case),
+    ))
+}
+
+fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
+    let client = if weighed.client_has_time() {
+        "brunt has time"
+    } else {
+        "it is not known whether brunt has time"
+    };
+    let server = match weighed.grade("server_cpu") {
+        Grade::Unknown => "the server's use of its CPUs is not known",
+        Grade::Warn => "the server is near its end",
+        Grade::Healthy | Grade::Fail => "the server has CPU to spare",
+    };
+    let because = format!("{client}, and {server}");
+    let decisive = [
+        "server_cpu",
+        "worker_idle",
+        "elasticity",
+        "own_share",
+        "backlog",
+    ];
+    Some(weighed.decision(because, decisive, advice::to_decide(weighed)))
+}

@@ -1,0 +1,236 @@
+//! Signals about the load that was asked for, and those that make any figure doubtful.
+
+use super::super::case::{Case, Saturation, ratio};
+use super::super::thresholds::{
+    CONNECTIONS_BUSY, EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS,
+    QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN,
+    WINDOW_LEAST_NS,
+};
+use super::super::words::{counted, duration, number, percent, rate};
+use super::super::{Grade, Side};
+use super::{Reading, grade_above, missing};
+
+pub(super) fn refusals(case: &Case<'_>) -> Reading {
+    let window = &case.summary.window;
+    let mut statuses: Vec<(u16, u64)> = window
+        .replies
+        .iter()
+        .filter(|(status, _)| matches!(status, 429 | 503))
+        .collect();
+    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    let by_status = statuses
+        .iter()
+        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    // A reply that says when to come again is mostly one of those two.
+    let refused = by_status.max(window.retry_afters);
+    let Some(share) = ratio(refused as f64, case.replies() as f64) else {
+        return Reading::unknown("no reply in the window");
+    };
+    if refused == 0 {
+        return Reading::healthy("no request turned away");
+    }
+    let mut names: Vec<String> = statuses
+        .iter()
+        .map(|(status, _)| status.to_string())
+        .collect();
+    if window.retry_afters > 0 {
+        names.push("Retry-After".to_owned());
+    }
+    let words = format!(
+        "the server turned {} of the requests away ({})",
+        percent(share),
+        names.join(", ")
+    );
+    Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
+}
+
+/// Whether what was planned was also done, so that the plan is what limited.
+pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
+    let (summary, arrivals) = (&case.summary, &case.summary.arrivals);
+    if case.is_closed() {
+        return Reading::unknown("closed loop: no rate was asked for");
+    }
+    let done = if case.is_open() {
+        summary.population.recorded
+    } else {
+        arrivals.sent
+    };
+    let (Some(share), Some(planned_per_s)) = (
+        ratio(done as f64, arrivals.planned as f64),
+        summary.planned_per_s.known(),
+    ) else {
+        return Reading::unknown("nothing was planned in the window");
+    };
+    if case.run.window.length_ns() < PLAN_WINDOW_LEAST_NS {
+        return Reading::unknown("the window is too short to show a backlog");
+    }
+    let unit = if case.is_open() {
+        "requests"
+    } else {
+        "connections"
+    };
+    let words = format!(
+        "{} of {} {unit} per second",
+        percent(share.min(1.0)),
+        rate(planned_per_s)
+    );
+    if share >= PLAN_MET && case.overload.is_none() {
+        Reading::fail(format!("{words}: the rate asked for was met"))
+    } else {
+        Reading::healthy(words)
+    }
+}
+
+/// More is planned than done. Who is behind it is found out by who has room left.
+pub(super) fn backlog(case: &Case<'_>) -> Reading {
+    if case.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    let Some(overload) = case.overload else {
+        return Reading::healthy("no backlog");
+    };
+    let words = format!(
+        "overloaded: capacity about {} per second",
+        rate(overload.capacity_per_s)
+    );
+    let is_at_its_end = case.server_saturation() == Saturation::Busy
+        || case.server_use().is_some_and(|used| used >= SERVER_WARN);
+    if is_at_its_end {
+        return Reading::fail(words).accusing(Side::Server);
+    }
+    match case.queueing() {
+        Some(times) if times >= QUEUED_RATIO => {
+            let words = format!("{words}, service time {} times its best", number(times));
+            Reading::fail(words).accusing(Side::Server)
+        }
+        Some(_) if has_room_at_server(case) => {
+            let words = format!("{words}, all connections busy");
+            Reading::fail(words).accusing(Side::Concurrency)
+        }
+        _ => Reading::warn(words),
+    }
+}
+
+fn has_room_at_server(case: &Case<'_>) -> bool {
+    case.server_headroom()
+        .is_some_and(|headroom| headroom >= HEADROOM_LEAST)
+}
+
+pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
+    let places = counted(case.places(), "connection", "connections");
+    let Some(busy) = case.connections_busy() else {
+        return Reading::unknown("how busy the connections were is not known");
+    };
+    if !case.is_closed() && (busy < CONNECTIONS_BUSY || case.overload.is_none()) {
+        return Reading::healthy(format!("{places}, {} busy", percent(busy)));
+    }
+    let Some(headroom) = case.server_headroom() else {
+        return Reading::unknown(format!(
+            "{places}, all busy; whether the server has room is not known"
+        ));
+    };
+    if headroom < HEADROOM_LEAST {
+        return Reading::healthy(format!("{places}, all busy; the server has no room"));
+    }
+    // A single request has nothing to wait for but itself.
+    let Some(times) = (if case.places() > 1 {
+        case.queueing()
+    } else {
+        Some(1.0)
+    }) else {
+        return Reading::unknown(format!(
+            "{places}, all busy; too few samples to see a queue"
+        ));
+    };
+    if times >= QUEUED_RATIO {
+        let words = format!(
+            "{places}, all busy; service time {} times its best",
+            number(times)
+        );
+        return Reading::warn(words);
+    }
+    Reading::fail(format!("{places}, always busy"))
+}
+
+pub(super) fn elasticity(case: &Case<'_>) -> Reading {
+    let Some(effect) = case.elasticity else {
+        return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
+    };
+    let words = format!(
+        "1 % more connections gave {} % more ({} to {})",
+        number(effect.value),
+        number(effect.low),
+        number(effect.high)
+    );
+    if effect.low > EFFECT_STRONG {
+        Reading::fail(words)
+    } else if effect.high < EFFECT_WEAK {
+        Reading::healthy(words)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+pub(super) fn steal(case: &Case<'_>) -> Reading {
+    let client = &case.evidence().host.client_cpus;
+    let server = case.server().map_or(&[][..], |server| &server.cpu_list);
+    let nobody = client.is_empty() && server.is_empty();
+    let cpus = case.cpus(|cpu| nobody || client.contains(&cpu) || server.contains(&cpu));
+    let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();
+    let steal_ns: f64 = cpus.iter().map(|times| times.steal_ns as f64).sum();
+    let Some(share) = ratio(steal_ns, all_ns) else {
+        return missing(case, "host.cpus", "the machine's CPUs were not read");
+    };
+    let words = format!("steal {}", percent(share));
+    if steal_ns < STEAL_LEAST_NS {
+        Reading::healthy(words)
+    } else {
+        Reading::new(grade_above(share, STEAL_WARN, STEAL_FAIL), words)
+    }
+}
+
+pub(super) fn drift(case: &Case<'_>) -> Reading {
+    let found = &case.steadiness;
+    let by_halves = found
+        .halves_differ
+        .map(|change| format!("second half {} against the first", signed(change)));
+    if !found.drifts {
+        return match by_halves {
+            Some(words) => Reading::healthy(words),
+            None => Reading::unknown("too short, or planned to change"),
+        };
+    }
+    let by_trend = found
+        .trend
+        .map(|change| format!("{} over the window", signed(change)));
+    let words: Vec<String> = by_trend.into_iter().chain(by_halves).collect();
+    if words.is_empty() {
+        Reading::fail("the rate drifted from nothing")
+    } else {
+        Reading::fail(format!("the rate drifted: {}", words.join(", ")))
+    }
+}
+
+/// A change with its sign.
+fn signed(change: f64) -> String {
+    let sign = if change > 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(change))
+}
+
+pub(super) fn samples(case: &Case<'_>) -> Reading {
+    let (replies, window_ns) = (case.replies(), case.run.window.length_ns());
+    let words = format!(
+        "{} in {}",
+        counted(replies, "reply", "replies"),
+        duration(window_ns as f64)
+    );
+    let is_enough = replies >= REPLIES_LEAST && window_ns >= WINDOW_LEAST_NS;
+    Reading::new(
+        if is_enough {
+            Grade::Healthy
+        } else {
+            Grade::Fail
+        },
+        words,
+    )
+}

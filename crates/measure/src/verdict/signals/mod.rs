@@ -1,0 +1,313 @@
+//! The signals: a table of what is looked at, whom it accuses, and the function that reads it from
+//! a run.
+//!
+//! A function never panics, whatever a stored run says. Where the run cannot tell, it says
+//! `Unknown` and why.
+
+mod client;
+mod load;
+mod network;
+mod server;
+
+use super::case::Case;
+use super::{Grade, Side, Signal};
+
+/// One signal.
+pub struct SignalRule {
+    /// Its name in data, such as `worker_idle`.
+    pub id: &'static str,
+    /// Whom it accuses when it is not healthy.
+    pub side: Side,
+    /// What is looked at and where it turns, one line.
+    pub rule: &'static str,
+    read: fn(&Case<'_>) -> Reading,
+}
+
+/// All signals, in the order in which they are listed.
+pub const SIGNALS: &[SignalRule] = &[
+    SignalRule {
+        id: "worker_idle",
+        side: Side::Client,
+        rule: "the least idle worker is idle 20 % of the time; at 5 % it can do no more",
+        read: client::worker_idle,
+    },
+    SignalRule {
+        id: "own_share",
+        side: Side::Client,
+        rule: "brunt's own share of response times, in all and above p99, is under 2 %; 10 % at most",
+        read: client::own_share,
+    },
+    SignalRule {
+        id: "schedule_lag",
+        side: Side::Client,
+        rule: "p99 of the schedule lag is under 50 µs or 2 % of the median; 1 ms or 10 % of p99 at most",
+        read: client::schedule_lag,
+    },
+    SignalRule {
+        id: "plan_sent",
+        side: Side::Client,
+        rule: "99.9 % of what was planned while connections were free was sent; 99 % at least",
+        read: client::plan_sent,
+    },
+    SignalRule {
+        id: "run_queue_wait",
+        side: Side::Client,
+        rule: "no worker waits for a CPU for 1 % of its time; 5 % at most",
+        read: client::run_queue_wait,
+    },
+    SignalRule {
+        id: "involuntary_switches",
+        side: Side::Client,
+        rule: "no worker loses its CPU 50 times a second; 500 at most",
+        read: client::involuntary_switches,
+    },
+    SignalRule {
+        id: "cpu_pressure",
+        side: Side::Client,
+        rule: "tasks lack a CPU for under 5 % of the time; 25 % at most",
+        read: client::cpu_pressure,
+    },
+    SignalRule {
+        id: "throttling",
+        side: Side::Client,
+        rule: "brunt's CPU quota does not hold it back; for 1 % of the time at most",
+        read: client::throttling,
+    },
+    SignalRule {
+        id: "worker_imbalance",
+        side: Side::Client,
+        rule: "no worker gets 1.25 times the replies per connection of another",
+        read: client::worker_imbalance,
+    },
+    SignalRule {
+        id: "zero_windows",
+        side: Side::Client,
+        rule: "no full receive buffer is advertised; in 0.01 % of the segments at most",
+        read: client::zero_windows,
+    },
+    SignalRule {
+        id: "receive_prunes",
+        side: Side::Client,
+        rule: "no segment is thrown away for want of memory; 0.01 % at most",
+        read: client::receive_prunes,
+    },
+    SignalRule {
+        id: "send_buffer",
+        side: Side::Client,
+        rule: "uploads wait for our send buffer for under 1 % of their time; 5 % at most",
+        read: client::send_buffer,
+    },
+    SignalRule {
+        id: "client_limits",
+        side: Side::Client,
+        rule: "no lack of ports, descriptors or tracked connections",
+        read: client::client_limits,
+    },
+    SignalRule {
+        id: "ceiling",
+        side: Side::Client,
+        rule: "the rate is under 90 % of what `brunt calibrate` reached on this machine",
+        read: client::ceiling,
+    },
+    SignalRule {
+        id: "added_delay",
+        side: Side::Client,
+        rule: "work added to each request does not lower the rate as if brunt were the bottleneck",
+        read: client::added_delay,
+    },
+    SignalRule {
+        id: "retransmits",
+        side: Side::Network,
+        rule: "under 0.01 % of the segments are sent again; 0.5 % at most",
+        read: network::retransmits,
+    },
+    SignalRule {
+        id: "out_of_order",
+        side: Side::Network,
+        rule: "under 0.1 % of the segments come out of order; 1 % at most",
+        read: network::out_of_order,
+    },
+    SignalRule {
+        id: "queueing",
+        side: Side::Network,
+        rule: "the round trip of data stays under 8 times the smallest one; worse where segments are lost",
+        read: network::queueing,
+    },
+    SignalRule {
+        id: "link_use",
+        side: Side::Network,
+        rule: "the link is used to under 80 %; 90 % at most",
+        read: network::link_use,
+    },
+    SignalRule {
+        id: "server_cpu",
+        side: Side::Server,
+        rule: "the server uses under 80 % of its CPUs; at 95 %, or all its threads busy, it is at its end",
+        read: server::server_cpu,
+    },
+    SignalRule {
+        id: "server_throttling",
+        side: Side::Server,
+        rule: "the server's CPU quota does not hold it back; for 1 % of the time at most",
+        read: server::server_throttling,
+    },
+    SignalRule {
+        id: "accept_queue",
+        side: Side::Server,
+        rule: "no connection finds the accept queue full, or takes a second to open",
+        read: server::accept_queue,
+    },
+    SignalRule {
+        id: "receive_window",
+        side: Side::Server,
+        rule: "uploads wait for the server to read for under 1 % of their time; 10 % at most",
+        read: server::receive_window,
+    },
+    SignalRule {
+        id: "shared_host",
+        side: Side::Doubt,
+        rule: "client and server do not compete for the same CPUs",
+        read: server::shared_host,
+    },
+    SignalRule {
+        id: "refusals",
+        side: Side::Rate,
+        rule: "under 0.1 % of the replies turn the request away (429, 503, Retry-After)",
+        read: load::refusals,
+    },
+    SignalRule {
+        id: "planned_rate",
+        side: Side::Rate,
+        rule: "fails where 99 % of a schedule was answered: the plan was the limit",
+        read: load::planned_rate,
+    },
+    SignalRule {
+        id: "backlog",
+        side: Side::Server,
+        rule: "arrivals do not pile up; where they do, the server or the connections are at their end",
+        read: load::backlog,
+    },
+    SignalRule {
+        id: "connections_busy",
+        side: Side::Concurrency,
+        rule: "fails where all connections are busy, the server has room and requests do not queue",
+        read: load::connections_busy,
+    },
+    SignalRule {
+        id: "elasticity",
+        side: Side::Concurrency,
+        rule: "fails where the rate grows with the connections",
+        read: load::elasticity,
+    },
+    SignalRule {
+        id: "steal",
+        side: Side::Doubt,
+        rule: "the hypervisor takes under 0.5 % of the CPUs; 2 % at most",
+        read: load::steal,
+    },
+    SignalRule {
+        id: "drift",
+        side: Side::Doubt,
+        rule: "the rate holds still over the window, to 3 % and chance",
+        read: load::drift,
+    },
+    SignalRule {
+        id: "samples",
+        side: Side::Doubt,
+        rule: "there are 100 replies, in half a second",
+        read: load::samples,
+    },
+];
+
+/// What was read of one signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reading {
+    grade: Grade,
+    /// Whom it accuses in this run, where that is not whom it does in general.
+    side: Option<Side>,
+    detail: String,
+}
+
+impl Reading {
+    fn new(grade: Grade, detail: impl Into<String>) -> Self {
+        Self {
+            grade,
+            side: None,
+            detail: detail.into(),
+        }
+    }
+
+    fn healthy(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Healthy, detail)
+    }
+
+    fn warn(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Warn, detail)
+    }
+
+    fn fail(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Fail, detail)
+    }
+
+    fn unknown(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Unknown, detail)
+    }
+
+    fn accusing(self, side: Side) -> Self {
+        Self {
+            side: Some(side),
+            ..self
+        }
+    }
+
+    /// Not worse than a warning, and why, where `is_harmless`.
+    fn warn_at_most(mut self, is_harmless: bool, why: &str) -> Self {
+        if is_harmless && self.grade == Grade::Fail {
+            self.grade = Grade::Warn;
+            self.detail.push_str(": ");
+            self.detail.push_str(why);
+        }
+        self
+    }
+}
+
+/// How a value stands that is healthy below `warn` and fails from `fail` on.
+fn grade_above(value: f64, warn: f64, fail: f64) -> Grade {
+    if value >= fail {
+        Grade::Fail
+    } else if value >= warn {
+        Grade::Warn
+    } else {
+        Grade::Healthy
+    }
+}
+
+/// Why a part of the evidence is not there, as noted when it was read.
+fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
+    let missing = &case.evidence().missing;
+    let part = field.split('.').next().unwrap_or(field);
+    let noted = missing.get(field).or_else(|| missing.get(part));
+    let words = noted.map_or(otherwise, String::as_str);
+    let tame: String = words
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(160)
+        .collect();
+    Reading::unknown(tame)
+}
+
+/// Every signal of a run, in the order of [`SIGNALS`].
+pub(super) fn read_all(case: &Case<'_>) -> Vec<Signal> {
+    SIGNALS
+        .iter()
+        .map(|rule| {
+            let reading = (rule.read)(case);
+            Signal {
+                id: rule.id,
+                grade: reading.grade,
+                side: reading.side.unwrap_or(rule.side),
+                detail: reading.detail,
+            }
+        })
+        .collect()
+}

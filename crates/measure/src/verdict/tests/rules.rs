@@ -1,0 +1,634 @@
+//! Every rule both ways, and the order among them.
+
+use super::sample::{closed, open, overloaded, remote};
+use super::signals::{
+    BY_CLIENT, BY_CONNECTIONS, BY_SERVER, drifting, link, one_thread, same_cpus, server_throttled,
+    stolen, throttled, tried, upload,
+};
+use super::*;
+use crate::FailureKind;
+use crate::verdict::rules::{KINDS, Weighed, decide};
+use crate::verdict::signals::read_all;
+use crate::verdict::{SIGNALS, VERDICT_RULES, Verdict};
+
+/// The verdict on a run whose figures may contradict each other: the invariants are left out.
+fn judged(run: &Run) -> Judgement {
+    let mut case = Case::of(run);
+    case.broken.clear();
+    let signals = read_all(&case);
+    let weighed = Weighed {
+        case: &case,
+        signals: &signals,
+    };
+    let (verdict, decision) = decide(&weighed);
+    Judgement {
+        verdict,
+        because: decision.because,
+        decisive: decision.decisive,
+        advice: decision.advice,
+        signals,
+    }
+}
+
+struct Situation {
+    what: &'static str,
+    run: Run,
+    verdict: Verdict,
+    /// The signal that must come first.
+    first: &'static str,
+    /// Words of the reason, and of the advice.
+    because: &'static str,
+    advice: &'static str,
+}
+
+fn situation(
+    what: &'static str,
+    sound: Run,
+    bend: Bend,
+    verdict: Verdict,
+    told: [&'static str; 3],
+) -> Situation {
+    let mut run = sound;
+    bend(&mut run);
+    let [first, because, advice] = told;
+    Situation {
+        what,
+        run,
+        verdict,
+        first,
+        because,
+        advice,
+    }
+}
+
+fn verify(situations: impl IntoIterator<Item = Situation>) {
+    for situation in situations {
+        let judgement = judged(&situation.run);
+        let context = format!("{}: {judgement:#?}", situation.what);
+        assert_eq!(judgement.verdict, situation.verdict, "{context}");
+        assert_eq!(
+            judgement.decisive.first(),
+            Some(&situation.first),
+            "{context}"
+        );
+        assert!((1..=3).contains(&judgement.decisive.len()), "{context}");
+        assert!(judgement.because.contains(situation.because), "{context}");
+        let advice = judgement.advice.join("; ");
+        assert!(advice.contains(situation.advice), "{context}");
+        assert_eq!(advice.is_empty(), situation.advice.is_empty(), "{context}");
+    }
+}
+
+/// The server's single thread is busy all the time.
+fn saturated(run: &mut Run) {
+    one_thread(run, 1_960);
+}
+
+fn unwatched(run: &mut Run) {
+    run.evidence.server = None;
+}
+
+#[test]
+fn a_broken_invariant_comes_first() {
+    let mut run = closed();
+    run.workers[0].population.recorded += 1;
+    saturated(&mut run);
+    let judgement = run.judge();
+    assert_eq!(judgement.verdict, Verdict::Invalid);
+    assert!(
+        judgement.because.starts_with("W6, A4 are broken: "),
+        "{}",
+        judgement.because
+    );
+    assert_eq!(closed().judge().verdict, Verdict::ConcurrencyLimited);
+}
+
+#[test]
+fn doubts_come_before_the_rest() {
+    use Verdict::{ClientLimited, Inconclusive, ServerLimited};
+    verify([
+        situation(
+            "steal",
+            closed(),
+            |run| {
+                saturated(run);
+                stolen(run, 0, 300);
+            },
+            Inconclusive,
+            ["steal", "hypervisor", "CPUs are its own"],
+        ),
+        situation(
+            "drift",
+            closed(),
+            |run| {
+                saturated(run);
+                drifting(run);
+            },
+            Inconclusive,
+            ["drift", "hold still", "--warmup 10s"],
+        ),
+        situation(
+            "too short",
+            closed(),
+            |run| run.window.end_ns = run.window.start_ns + 300 * MS,
+            Inconclusive,
+            ["samples", "too little", "-d 10s"],
+        ),
+        situation(
+            "throttled for a moment, with time to spare",
+            closed(),
+            |run| {
+                saturated(run);
+                throttled(run, 60);
+            },
+            Inconclusive,
+            ["throttling", "quota", "cpu.max"],
+        ),
+        situation(
+            "a rate that falls because ports are used up",
+            closed(),
+            |run| {
+                drifting(run);
+                let failures = &mut run.workers[0].tallies.measure.failures;
+                failures.add(FailureKind::ConnectNoPort);
+            },
+            ClientLimited,
+            ["client_limits", "at least", "--source-address"],
+        ),
+        situation(
+            "a rate that falls because connections are not accepted",
+            closed(),
+            |run| {
+                drifting(run);
+                tcp(run).listen_overflows = 90;
+                run.workers[0].tallies.measure.connections_opened = 500;
+            },
+            ServerLimited,
+            ["accept_queue", "accept queue is full", "somaxconn"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_pair_is_a_pair() {
+    use Verdict::{Inconclusive, SharedHost};
+    verify([
+        situation(
+            "both on two CPUs",
+            closed(),
+            |run| same_cpus(run, 1_900),
+            SharedHost,
+            [
+                "shared_host",
+                "on the same 2 CPUs: the figures describe the pair",
+                "taskset",
+            ],
+        ),
+        situation(
+            "even when both are at their end",
+            closed(),
+            |run| {
+                same_cpus(run, 2_000);
+                thread(run).run_queue_wait_ns = Some(1_300 * MS);
+            },
+            SharedHost,
+            ["shared_host", "pair", "another machine"],
+        ),
+        situation(
+            "client and server both at their end, each on its own CPUs",
+            closed(),
+            |run| {
+                saturated(run);
+                busy_for(run, 1_960);
+            },
+            Inconclusive,
+            ["worker_idle", "the client and the server", "machines"],
+        ),
+        situation(
+            "server at its end, and segments lost",
+            closed(),
+            |run| {
+                saturated(run);
+                tcp(run).segments_retransmitted = 800;
+            },
+            Inconclusive,
+            ["retransmits", "the network and the server", "--diagnose"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_client_is_blamed_before_the_server() {
+    use Verdict::{ClientLimited, ConcurrencyLimited, ServerLimited};
+    verify([
+        situation(
+            "workers at their end",
+            closed(),
+            |run| busy_for(run, 1_960),
+            ClientLimited,
+            [
+                "worker_idle",
+                "at least this; the server can do more",
+                "more machines",
+            ],
+        ),
+        situation(
+            "one of them, with CPUs to spare, against a server nobody watched",
+            closed(),
+            |run| {
+                thread(run).cpu_system_ns = 1_780 * MS;
+                unwatched(run);
+                run.host.usable_cpus = 4;
+            },
+            ClientLimited,
+            ["worker_idle", "may do more", "-t 4"],
+        ),
+        situation(
+            "a quota that is used up",
+            closed(),
+            |run| throttled(run, 1_000),
+            ClientLimited,
+            ["throttling", "at least this", "cpu.max"],
+        ),
+        situation(
+            "a busy process on the same CPU",
+            closed(),
+            |run| {
+                for worker in &mut run.workers {
+                    let thread = worker.thread.as_mut().expect("a thread");
+                    thread.run_queue_wait_ns = Some(1_150 * MS);
+                }
+            },
+            ClientLimited,
+            ["worker_idle", "at least", "taskset"],
+        ),
+        situation(
+            "two warnings of different kinds",
+            closed(),
+            |run| {
+                busy_for(run, 1_700);
+                thread(run).run_queue_wait_ns = Some(40 * MS);
+            },
+            ClientLimited,
+            ["worker_idle", "at least", "machines"],
+        ),
+        situation(
+            "two warnings of one kind",
+            closed(),
+            |run| {
+                busy_for(run, 1_700);
+                run.diagnosis = None;
+                let calibration = run.calibration.as_mut().expect("a calibration");
+                calibration.ceilings[0].requests_per_s = 8_700.0;
+            },
+            ConcurrencyLimited,
+            ["connections_busy", "more connections", "-c 16"],
+        ),
+        situation(
+            "warnings of workers that have time",
+            closed(),
+            |run| {
+                saturated(run);
+                thread(run).run_queue_wait_ns = Some(40 * MS);
+                thread(run).involuntary_switches = 900;
+                run.evidence.host.pressure_ns = Some(300 * MS);
+                tcp(run).zero_windows_advertised = 3;
+            },
+            ServerLimited,
+            ["server_cpu", "describe the server", ""],
+        ),
+        situation(
+            "brunt on the critical path",
+            closed(),
+            |run| {
+                busy_for(run, 1_700);
+                run.diagnosis = tried(BY_CLIENT);
+            },
+            ClientLimited,
+            ["added_delay", "at least", "machines"],
+        ),
+        situation(
+            "arrivals that are sent late",
+            open(),
+            |run| {
+                run.latencies.lag = Default::default();
+                (0..1_000).for_each(|_| run.latencies.lag.record(2 * MS));
+            },
+            ClientLimited,
+            ["schedule_lag", "at least", "machines"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_network_limits() {
+    use Verdict::NetworkLimited;
+    verify([
+        situation(
+            "a full link",
+            remote(closed()),
+            |run| link(run, 245_000_000, 0),
+            NetworkLimited,
+            ["link_use", "the link is full", "faster link"],
+        ),
+        situation(
+            "loss",
+            closed(),
+            |run| tcp(run).segments_retransmitted = 800,
+            NetworkLimited,
+            ["retransmits", "loses", "lost"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_rate_limits() {
+    use Verdict::RateLimited;
+    verify([
+        situation(
+            "a rate that is met",
+            open(),
+            |_| (),
+            RateLimited,
+            [
+                "planned_rate",
+                "was met; the capacity was not measured",
+                "-r",
+            ],
+        ),
+        situation(
+            "a rate that is met by a server of which nothing is known",
+            remote(open()),
+            |_| (),
+            RateLimited,
+            ["planned_rate", "was met", "-r"],
+        ),
+        situation(
+            "a limiter",
+            closed(),
+            |run| answered_with(run, 429, 500),
+            RateLimited,
+            [
+                "refusals",
+                "the server turned 3.1 % of the requests away (429)",
+                "-r RATE",
+            ],
+        ),
+        situation(
+            "a limiter in a server at its end",
+            closed(),
+            |run| {
+                saturated(run);
+                answered_with(run, 503, 500);
+            },
+            RateLimited,
+            ["refusals", "(503)", "-r RATE"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_server_limits() {
+    use Verdict::{ClientLimited, Inconclusive, ServerLimited};
+    verify([
+        situation(
+            "a single thread at its end",
+            closed(),
+            saturated,
+            ServerLimited,
+            ["server_cpu", "the figures describe the server", ""],
+        ),
+        situation(
+            "the same in an overloaded open loop",
+            overloaded(),
+            saturated,
+            ServerLimited,
+            ["server_cpu", "the figures describe the server", ""],
+        ),
+        situation(
+            "a quota",
+            closed(),
+            |run| server_throttled(run, 900),
+            ServerLimited,
+            ["server_throttling", "under its CPU quota", "quota"],
+        ),
+        situation(
+            "an overload with the server near its end",
+            overloaded(),
+            |run| server_busy_for(run, 3_500),
+            ServerLimited,
+            ["backlog", "describe the server", ""],
+        ),
+        situation(
+            "an experiment",
+            closed(),
+            |run| run.diagnosis = tried(BY_SERVER),
+            ServerLimited,
+            ["elasticity", "describe the server", ""],
+        ),
+        situation(
+            "uploads that it does not read",
+            closed(),
+            |run| {
+                upload(run, 900, 0);
+                unwatched(run);
+            },
+            ServerLimited,
+            ["receive_window", "does not read", ""],
+        ),
+        // The other way.
+        situation(
+            "an experiment, over a link of unknown speed",
+            remote(closed()),
+            |run| {
+                run.diagnosis = tried(BY_SERVER);
+                if let Some(network) = &mut run.evidence.network {
+                    network.route = crate::Route::Unknown;
+                }
+            },
+            Inconclusive,
+            ["worker_idle", "not known", "--link-speed"],
+        ),
+        situation(
+            "at its end, and nothing is known of the client",
+            closed(),
+            |run| {
+                saturated(run);
+                run.workers
+                    .iter_mut()
+                    .for_each(|worker| worker.thread = None);
+                run.load.stamps_every = None;
+            },
+            Inconclusive,
+            [
+                "server_cpu",
+                "not known whether brunt has time",
+                "--diagnose",
+            ],
+        ),
+        situation(
+            "threads that wait for CPUs which others use",
+            closed(),
+            |run| one_thread(run, 900),
+            Inconclusive,
+            ["server_cpu", "near its end", "--diagnose"],
+        ),
+        situation(
+            "an overload, with a client near its end",
+            overloaded(),
+            |run| {
+                server_busy_for(run, 3_500);
+                busy_for(run, 1_700);
+            },
+            Inconclusive,
+            ["server_cpu", "near its end", "--diagnose"],
+        ),
+        situation(
+            "at its end, with a client at its end by a hair",
+            closed(),
+            |run| {
+                saturated(run);
+                busy_for(run, 1_910);
+                run.evidence.server = None;
+            },
+            ClientLimited,
+            ["worker_idle", "at least", "machines"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_connections_limit() {
+    use Verdict::{ConcurrencyLimited, Inconclusive, ServerLimited};
+    verify([
+        situation(
+            "all busy, both sides with room",
+            closed(),
+            |_| (),
+            ConcurrencyLimited,
+            [
+                "connections_busy",
+                "more connections would give more",
+                "-c 16",
+            ],
+        ),
+        situation(
+            "an open loop with too few",
+            overloaded(),
+            |_| (),
+            ConcurrencyLimited,
+            [
+                "connections_busy",
+                "would give more",
+                "--max-connections 16",
+            ],
+        ),
+        situation(
+            "an experiment, whatever the server is",
+            remote(closed()),
+            |run| run.diagnosis = tried(BY_CONNECTIONS),
+            ConcurrencyLimited,
+            ["elasticity", "would give more", "-c 16"],
+        ),
+        // The other way.
+        situation(
+            "all busy, and requests wait for each other",
+            closed(),
+            |run| {
+                run.latencies.service = Default::default();
+                (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
+            },
+            Inconclusive,
+            ["server_cpu", "CPU to spare", "--diagnose"],
+        ),
+        situation(
+            "all busy, and more gave no more: a lock in the server",
+            closed(),
+            |run| run.diagnosis = tried(BY_SERVER),
+            ServerLimited,
+            ["elasticity", "describe the server", ""],
+        ),
+        situation(
+            "a server of which nothing is known",
+            closed(),
+            unwatched,
+            Inconclusive,
+            [
+                "worker_idle",
+                "the server's use of its CPUs is not known",
+                "--watch PID",
+            ],
+        ),
+        situation(
+            "the same elsewhere",
+            remote(closed()),
+            |_| (),
+            Inconclusive,
+            ["worker_idle", "not known", "--watch-url URL"],
+        ),
+    ]);
+}
+
+#[test]
+fn every_signal_of_the_client_is_of_one_kind() {
+    for rule in SIGNALS.iter().filter(|rule| rule.side == Side::Client) {
+        let kinds = KINDS.iter().filter(|kind| kind.contains(&rule.id));
+        assert_eq!(kinds.count(), 1, "{}", rule.id);
+    }
+    let known = |id: &&str| SIGNALS.iter().any(|rule| rule.id == *id);
+    assert!(KINDS.iter().copied().flatten().all(known));
+}
+
+#[test]
+fn rules_are_told_in_a_line() {
+    assert!(VERDICT_RULES.iter().all(|rule| rule.rule.len() < 180));
+    let last = VERDICT_RULES.last().expect("rules");
+    assert_eq!(last.verdict, Verdict::Inconclusive);
+    assert_eq!(Verdict::ServerLimited.name(), "SERVER-LIMITED");
+}
+
+#[test]
+fn nothing_but_a_client_with_time_is_called_anything_else() {
+    // Each failure of the client on each run that would otherwise describe something else.
+    let failures: [Bend; 6] = [
+        |run| busy_for(run, 1_960),
+        |run| thread(run).run_queue_wait_ns = Some(1_300 * MS),
+        |run| throttled(run, 1_500),
+        |run| {
+            let failures = &mut run.workers[0].tallies.measure.failures;
+            failures.add(FailureKind::ConnectNoDescriptor);
+        },
+        |run| upload(run, 0, 900),
+        |run| {
+            let network = run.evidence.network.as_mut().expect("a network");
+            network.conntrack = Some(crate::Conntrack {
+                entries: 9,
+                entries_max: 9,
+                dropped_packets: 1,
+            });
+        },
+    ];
+    let others: [Bend; 6] = [
+        |_| (),
+        saturated,
+        |run| server_throttled(run, 900),
+        |run| answered_with(run, 429, 500),
+        |run| run.diagnosis = tried(BY_SERVER),
+        |run| run.diagnosis = tried(BY_CONNECTIONS),
+    ];
+    for sound in [closed, open, overloaded] {
+        for (other, bend_other) in others.iter().enumerate() {
+            for (failure, bend) in failures.iter().enumerate() {
+                let mut run = sound();
+                bend_other(&mut run);
+                bend(&mut run);
+                let judgement = judged(&run);
+                let is_safe = matches!(
+                    judgement.verdict,
+                    Verdict::ClientLimited | Verdict::Inconclusive | Verdict::SharedHost
+                );
+                assert!(is_safe, "{failure} on {other}: {judgement:#?}");
+            }
+        }
+    }
+}

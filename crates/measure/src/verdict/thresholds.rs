@@ -1,0 +1,165 @@
+//! Every threshold of the verdict, in one place. Shares are of 1. Those marked [tuned] depart from
+//! the first proposals, for the reason that is given.
+
+/// Share of the time in which the least idle worker has nothing to do: below, it is near its end.
+pub(super) const IDLE_HEALTHY: f64 = 0.20;
+/// The same: below, it is at its end.
+pub(super) const IDLE_FAIL: f64 = 0.05;
+
+/// Brunt's own share of the response time.
+pub(super) const OWN_SHARE_WARN: f64 = 0.02;
+/// The same.
+pub(super) const OWN_SHARE_FAIL: f64 = 0.10;
+/// Responses with kernel stamps that a mean share needs.
+pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
+/// Responses with kernel stamps that the share of the slowest hundredth needs.
+pub(super) const OWN_TAIL_SAMPLES_LEAST: u64 = 1_000;
+
+/// Schedule lag at p99 that never matters, nanoseconds.
+pub(super) const LAG_HEALTHY_NS: f64 = 50_000.0;
+/// Schedule lag at p99 that does not matter, as a share of the median response time.
+pub(super) const LAG_HEALTHY_OF_P50: f64 = 0.02;
+/// Schedule lag at p99 that spoils latencies, as a share of the response time at p99.
+pub(super) const LAG_FAIL_OF_P99: f64 = 0.10;
+/// The same, nanoseconds.
+pub(super) const LAG_FAIL_NS: f64 = 1e6;
+
+/// Arrivals sent of those planned while connections were free.
+pub(super) const SENT_HEALTHY: f64 = 0.999;
+/// The same.
+pub(super) const SENT_FAIL: f64 = 0.99;
+
+/// Share of a worker's run and wait in which it was ready and had no CPU.
+pub(super) const RUN_WAIT_WARN: f64 = 0.01;
+/// The same.
+pub(super) const RUN_WAIT_FAIL: f64 = 0.05;
+/// Times per second that a worker lost its CPU.
+pub(super) const SWITCHES_WARN_PER_S: f64 = 50.0;
+/// The same.
+pub(super) const SWITCHES_FAIL_PER_S: f64 = 500.0;
+/// Share of the time in which some task had no CPU.
+pub(super) const PRESSURE_WARN: f64 = 0.05;
+/// The same.
+pub(super) const PRESSURE_FAIL: f64 = 0.25;
+
+/// Share of the CPUs' time that the hypervisor took.
+pub(super) const STEAL_WARN: f64 = 0.005;
+/// The same.
+pub(super) const STEAL_FAIL: f64 = 0.02;
+/// The kernel counts steal in ticks of 10 ms: fewer than three are the rounding of the reading
+/// [tuned].
+pub(super) const STEAL_LEAST_NS: f64 = 30e6;
+
+/// Share of the time for which a quota held a cgroup back. The proposal was any: a single period
+/// at the edge of a long window moves no figure [tuned].
+pub(super) const THROTTLED_FAIL: f64 = 0.01;
+
+/// Most replies per connection of any worker over the fewest. The proposal was 1.05: on a sound
+/// run, chance and the server's own unevenness reach that [tuned].
+pub(super) const IMBALANCE_WARN: f64 = 1.25;
+/// Replies of a worker below which its rate is chance.
+pub(super) const IMBALANCE_REPLIES_LEAST: u64 = 1_000;
+
+/// Rare events of the network (segments sent again, thrown away, out of order) below which a share
+/// says nothing [tuned].
+pub(super) const RARE_LEAST: u64 = 5;
+/// Zero windows and pruned segments per segment received. The proposal was any: the counters are
+/// of the whole network namespace, and one may be another's [tuned].
+pub(super) const NOT_READ_FAIL: f64 = 0.0001;
+
+/// Bytes of a request from which on the limits of sending say something.
+pub(super) const UPLOAD_BYTES: u64 = 16_384;
+/// Share of the sending time held up by our send buffer.
+pub(super) const SEND_BUFFER_WARN: f64 = 0.01;
+/// The same.
+pub(super) const SEND_BUFFER_FAIL: f64 = 0.05;
+/// Share of the sending time held up by the server's receive window.
+pub(super) const RECEIVE_WINDOW_WARN: f64 = 0.01;
+/// The same.
+pub(super) const RECEIVE_WINDOW_FAIL: f64 = 0.10;
+
+/// Segments sent again.
+pub(super) const RETRANSMITS_WARN: f64 = 0.0001;
+/// The same.
+pub(super) const RETRANSMITS_FAIL: f64 = 0.005;
+/// Segments received out of order.
+pub(super) const OUT_OF_ORDER_WARN: f64 = 0.001;
+/// The same.
+pub(super) const OUT_OF_ORDER_FAIL: f64 = 0.01;
+/// Bytes per reply from which on the kernel measures the round trip of data received: several
+/// segments.
+pub(super) const BULK_REPLY_BYTES: f64 = 4.0 * 1448.0;
+/// Largest round trip of data received over the smallest round trip.
+pub(super) const QUEUEING_RATIO: f64 = 8.0;
+/// The same, nanoseconds: less is the receiver's own batching.
+pub(super) const QUEUEING_LEAST_NS: f64 = 2e6;
+/// Use of the link.
+pub(super) const LINK_WARN: f64 = 0.80;
+/// The same. The proposal was 95 %: TCP's own ups and downs keep a full link at 92 to 97 %
+/// [tuned].
+pub(super) const LINK_FAIL: f64 = 0.90;
+
+/// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
+pub(super) const SLOW_CONNECT_NS: u64 = 900_000_000;
+/// Share of the connections that may be so slow.
+pub(super) const SLOW_CONNECT_FAIL: f64 = 0.001;
+
+/// Fill of the table of tracked connections.
+pub(super) const CONNTRACK_WARN: f64 = 0.80;
+/// The same.
+pub(super) const CONNTRACK_FAIL: f64 = 0.95;
+
+/// Replies that turned the request away.
+pub(super) const REFUSED_FAIL: f64 = 0.001;
+/// Share of the planned arrivals that must be answered for the rate to be met.
+pub(super) const PLAN_MET: f64 = 0.99;
+/// A shorter window does not show whether a backlog grows, nanoseconds.
+pub(super) const PLAN_WINDOW_LEAST_NS: u64 = 800_000_000;
+
+/// Share of its CPUs that the server used.
+pub(super) const SERVER_WARN: f64 = 0.80;
+/// The same.
+pub(super) const SERVER_FAIL: f64 = 0.95;
+/// Requests under way per saturated thread from which on there is always one for it.
+pub(super) const DEMAND_PER_THREAD: f64 = 2.0;
+/// CPU that threads beside the saturated ones may use, per saturated one, and be mere helpers
+/// (a collector of garbage, a writer of logs) [tuned].
+pub(super) const HELPER_CPUS: f64 = 0.25;
+/// Share of the CPUs that saturated threads got, below which they waited for what others used
+/// [tuned].
+pub(super) const STARVED_BELOW: f64 = 0.85;
+/// CPUs that a server uses with nothing to do, from which on its CPU time says nothing.
+pub(super) const POLLING_CPUS: f64 = 0.5;
+/// Share of its CPUs that a server must have left for it not to be the limit.
+pub(super) const HEADROOM_LEAST: f64 = 0.20;
+
+/// Busy share of the CPUs that client and server have in common.
+pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
+/// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs
+/// to spare somebody always waits a little [tuned].
+pub(super) const SHARED_BUSY_PRESSED: f64 = 0.50;
+/// CPUs that others used, per common CPU, from which on client and server are not a pair but two
+/// of several [tuned].
+pub(super) const SHARED_OTHERS_MOST: f64 = 0.20;
+/// CPUs that both must have used to be competitors.
+pub(super) const SHARED_USE_LEAST: f64 = 0.02;
+
+/// Rate as a share of what brunt reached at best.
+pub(super) const CEILING_WARN: f64 = 0.90;
+
+/// Replies that a verdict needs.
+pub(super) const REPLIES_LEAST: u64 = 100;
+/// A window that a verdict needs, nanoseconds: CPU times are counted in ticks of 10 ms.
+pub(super) const WINDOW_LEAST_NS: u64 = 500_000_000;
+
+/// Effects of an experiment: above, the change went through.
+pub(super) const EFFECT_STRONG: f64 = 0.5;
+/// The same: below, it did not.
+pub(super) const EFFECT_WEAK: f64 = 0.3;
+
+/// Share of the connections under way that makes them all busy.
+pub(super) const CONNECTIONS_BUSY: f64 = 0.90;
+/// Mean service time over the fastest hundredth, from which on requests wait for each other.
+pub(super) const QUEUED_RATIO: f64 = 2.0;
+/// Service times that this ratio needs.
+pub(super) const QUEUED_SAMPLES_LEAST: u64 = 100;

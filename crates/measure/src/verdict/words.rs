@@ -1,0 +1,168 @@
+//! Figures in the words of evidence: three digits at most, and nothing that is not a number.
+
+/// Longest name of a server that is told.
+const NAME_CHARS_MAX: usize = 32;
+
+/// What is told in place of figures beyond all that makes sense.
+const MOST: f64 = 1e15;
+
+fn told(value: f64) -> f64 {
+    if value.is_nan() {
+        0.0
+    } else {
+        value.clamp(-MOST, MOST)
+    }
+}
+
+/// A share of 1 in percent: `41 %`, `2.5 %`, `0.02 %`.
+pub(super) fn percent(share: f64) -> String {
+    let value = told(share * 100.0);
+    let decimals = match value.abs() {
+        size if size >= 9.95 || size == 0.0 => 0,
+        size if size >= 0.095 => 1,
+        size if size >= 0.0095 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$} %")
+}
+
+/// A plain number: `155310`, `41`, `7.1`, `0.35`.
+pub(super) fn number(value: f64) -> String {
+    let value = told(value);
+    let decimals = match value.abs() {
+        size if size >= 99.5 || size == 0.0 => 0,
+        size if size >= 0.95 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    match text.strip_suffix(".0") {
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// A number of events with commas between thousands: `155,310`.
+pub(super) fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate: `155,310`, `12.5`.
+pub(super) fn rate(per_s: f64) -> String {
+    let per_s = told(per_s).max(0.0);
+    if per_s >= 99.5 {
+        count(per_s.round() as u64)
+    } else {
+        number(per_s)
+    }
+}
+
+/// `count` and the word for it: `1 connection`, `64 connections`.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        self::count(count),
+        if count == 1 { one } else { many }
+    )
+}
+
+/// A length of time: `612 µs`, `1.2 ms`.
+pub(super) fn duration(ns: f64) -> String {
+    let ns = told(ns);
+    let (value, unit) = match ns.abs() {
+        size if size >= 1e9 => (ns / 1e9, "s"),
+        size if size >= 1e6 => (ns / 1e6, "ms"),
+        size if size >= 1e3 => (ns / 1e3, "µs"),
+        _ => return format!("{ns:.0} ns"),
+    };
+    format!("{} {unit}", number(value))
+}
+
+/// CPUs: `1 CPU`, `0.35 CPUs`.
+pub(super) fn cpus(cpus: f64) -> String {
+    let text = number(cpus);
+    let unit = if text == "1" { "CPU" } else { "CPUs" };
+    format!("{text} {unit}")
+}
+
+/// A name that came from outside, fit to be printed.
+pub(super) fn name(name: &str) -> String {
+    let shown: String = name
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(NAME_CHARS_MAX)
+        .collect();
+    if shown.is_empty() {
+        "server".to_owned()
+    } else {
+        format!("server {shown}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (0.41, "41 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (0.025, "2.5 %"),
+            (0.0002, "0.02 %"),
+            (0.00002, "0.002 %"),
+            (-0.081, "-8.1 %"),
+            (f64::NAN, "0 %"),
+        ] {
+            assert_eq!(percent(share), text);
+        }
+        for (value, text) in [
+            (0.0, "0"),
+            (0.351, "0.35"),
+            (1.0, "1"),
+            (7.12, "7.1"),
+            (41.0, "41"),
+            (155_310.4, "155310"),
+            (f64::INFINITY, "1000000000000000"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        for (per_s, text) in [(155_310.4, "155,310"), (12.54, "12.5"), (-1.0, "0")] {
+            assert_eq!(rate(per_s), text);
+        }
+        for (ns, text) in [
+            (7.0, "7 ns"),
+            (50_000.0, "50 µs"),
+            (1.24e6, "1.2 ms"),
+            (3e9, "3 s"),
+        ] {
+            assert_eq!(duration(ns), text);
+        }
+        assert_eq!(counted(1, "connection", "connections"), "1 connection");
+        assert_eq!(counted(1_234_567, "reply", "replies"), "1,234,567 replies");
+        assert_eq!(
+            (cpus(1.0), cpus(0.35)),
+            ("1 CPU".to_owned(), "0.35 CPUs".to_owned())
+        );
+    }
+
+    #[test]
+    fn names_are_tame() {
+        assert_eq!(name("nginx"), "server nginx");
+        assert_eq!(name("a\u{1b}[31m\nb"), "server a[31mb");
+        assert_eq!(name("\n"), "server");
+        assert_eq!(
+            name(&"x".repeat(99)).len(),
+            "server ".len() + NAME_CHARS_MAX
+        );
+    }
+}
