@@ -3,6 +3,7 @@
 mod accounting;
 mod books;
 mod closed_loop;
+mod counterfactual;
 mod drawn;
 mod machine;
 mod own_share;
@@ -11,6 +12,7 @@ mod rates;
 mod seeds;
 mod sessions;
 mod stall;
+mod verdict;
 
 use brunt_engine::backend::sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
