@@ -15,6 +15,8 @@ const LIMIT_NS: u64 = 5_000_000_000;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// Values of a page that a message names.
 const NAMED_MAX: usize = 10;
+/// Values of a page that are looked at for that.
+const LOOKED_AT_MAX: usize = 1_000;
 /// Depth to which values of a page are looked for, to be named.
 const DEPTH_MAX: usize = 8;
 
@@ -215,7 +217,7 @@ fn candidates(text: &str) -> String {
         Ok(json) => collect_counts(&json, "", DEPTH_MAX, &mut paths),
         Err(_) => {
             for sample in prometheus::samples_of(text, |name| name.ends_with("_total")) {
-                if paths.len() <= NAMED_MAX && !paths.iter().any(|path| path == sample.name) {
+                if paths.len() < LOOKED_AT_MAX && !paths.iter().any(|path| path == sample.name) {
                     paths.push(sample.name.to_owned());
                 }
             }
@@ -229,14 +231,16 @@ fn candidates(text: &str) -> String {
     } else {
         ""
     };
+    // The likely ones first.
+    paths.sort_by_key(|path| !path.contains("request"));
     paths.truncate(NAMED_MAX);
     format!("it has {}{more}", paths.join(", "))
 }
 
-/// The paths of whole numbers, at most one more than are named.
+/// The paths of whole numbers, at most as many as are looked at.
 fn collect_counts(value: &Value, prefix: &str, depth: usize, paths: &mut Vec<String>) {
     let mut visit = |key: &str, child: &Value| {
-        if paths.len() > NAMED_MAX {
+        if paths.len() >= LOOKED_AT_MAX {
             return;
         }
         let path = if prefix.is_empty() {
@@ -274,7 +278,8 @@ mod tests {
     const REFERENCE: &str = r#"{"connections_accepted":3,"requests":41,
         "requests_by_method":{"GET":41},"counters_requests":2}"#;
     const JSON: &str = r#"{"requests":{"total":12,"failed":0.0,"rate":1.5,"note":"x"},
-        "workers":[{"count":3},{"count":4e2}],"dotted.key":{"a.b":5},"requests.all":6,"none":null}"#;
+        "workers":[{"count":3},{"count":4e2}],"dotted.key":{"a.b":5},
+        "requests.all":6,"none":null}"#;
     /// As the exporter of nginx prints it, and a few lines more.
     const METRICS: &str = "# TYPE nginx_http_requests_total counter\n\
                            nginx_http_requests_total 31070465\n\
@@ -326,7 +331,7 @@ mod tests {
             (
                 JSON,
                 None,
-                "it has dotted.key.a.b, requests.total, requests.all, workers.0.count)",
+                "it has requests.total, requests.all, dotted.key.a.b, workers.0.count)",
             ),
             (
                 METRICS,
@@ -362,9 +367,10 @@ mod tests {
     #[test]
     fn many_values_are_not_all_named() {
         let many: Vec<String> = (0..50).map(|at| format!("\"k{at:02}\":{at}")).collect();
-        let json = format!("{{{}}}", many.join(","));
+        let json = format!("{{{},\"requests\":7}}", many.join(","));
         let words = candidates(&json);
-        assert!(words.contains("k09") && !words.contains("k10"), "{words}");
+        assert!(words.starts_with("it has requests, k00"), "{words}");
+        assert!(words.contains("k08") && !words.contains("k09"), "{words}");
         assert!(words.ends_with(", and more"), "{words}");
     }
 

@@ -190,7 +190,8 @@ pub struct ServerEvidence {
     pub name: String,
     /// From the first reading of it to the last one, nanoseconds.
     pub interval_ns: u64,
-    /// CPU in user space, nanoseconds.
+    /// CPU in user space, nanoseconds. Of a process with an exporter: all of it, where the exporter
+    /// does not tell the two apart.
     pub cpu_user_ns: u64,
     /// CPU in the kernel, nanoseconds.
     pub cpu_system_ns: u64,
@@ -208,7 +209,8 @@ pub struct ServerEvidence {
     /// connections open and nothing to do: a server that polls is busy with nothing. Absent where
     /// unknown.
     pub idle_cpus_used: Option<f64>,
-    /// Most resident memory, bytes; absent where unknown.
+    /// Most resident memory, bytes; absent where unknown. Of several processes the sum, in which
+    /// memory that they share is counted for each; of a machine all that is not available.
     pub resident_bytes_max: Option<u64>,
     /// Most open file descriptors; absent where unknown.
     pub descriptors_max: Option<u64>,
@@ -242,7 +244,7 @@ pub enum ServerScope {
     },
 }
 
-/// The threads of the server's processes.
+/// The threads of the server's processes: those that were there at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerThreads {

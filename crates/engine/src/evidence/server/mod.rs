@@ -37,8 +37,8 @@ pub enum WatchError {
     },
     /// No process has this name.
     #[error(
-        "no process is named `{name}` (or /proc hides it); give --watch a name as `ps -e` lists it, \
-         or a process id"
+        "no process is named `{name}` (or /proc hides it); give --watch a name as `ps -e` lists \
+         it, or a process id"
     )]
     NoProcessNamed {
         /// As typed.

@@ -402,7 +402,10 @@ mod tests {
         let mut process = Watched::new(std::process::id()).unwrap();
         // As if its id had been given to another.
         process.last.start_ticks ^= 1;
-        process.last.cpu.user_ns = 7;
+        process.last.cpu = TickedCpu {
+            user_ns: 7,
+            system_ns: 0,
+        };
         process.update();
         assert!(process.has_ended);
         assert_eq!(process.cpu().total_ns(), 7);
