@@ -138,7 +138,7 @@ impl SteadinessFigures {
             (
                 "trend",
                 steadiness.trend.is_some(),
-                "no trend beyond chance was seen",
+                "no trend beyond chance was seen, or the window is too short for one",
             ),
         ] {
             if !is_known {

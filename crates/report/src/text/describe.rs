@@ -39,7 +39,7 @@ pub(super) fn phases(run: &Run) -> Vec<String> {
 }
 
 /// What sets this run apart from what was asked for.
-pub(super) fn notes(run: &Run, summary: &Summary, is_withheld: bool) -> Vec<String> {
+pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted {
         let measured = match (run.load.duration_ns, run.load.requests) {
@@ -73,14 +73,11 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_withheld: bool) -> Vec<Stri
     if run.load.own_server {
         notes.push("the target was brunt's reference server, in the same process".to_owned());
     }
-    if !is_withheld {
-        notes.extend(drift(&run.steadiness()));
-    }
     notes
 }
 
 /// How the rate drifts, where it does.
-fn drift(steadiness: &Steadiness) -> Option<String> {
+pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
     if !steadiness.drifts {
         return None;
     }

@@ -35,7 +35,12 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
         }
     }
     page.row("window", &describe::phases(run), Tone::Plain);
-    for note in describe::notes(run, &summary, is_withheld) {
+    let mut notes = describe::notes(run, &summary);
+    // Where the drift decides, the verdict tells of it.
+    if !is_withheld && !judgement.decisive.contains(&"drift") {
+        notes.extend(describe::drift(&run.steadiness()));
+    }
+    for note in notes {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
@@ -117,7 +122,8 @@ fn precision(interval: Option<&RateInterval>, rate: f64) -> String {
     };
     let off = (interval.high_per_s - rate).max(rate - interval.low_per_s);
     match Figure::ratio(off, rate, "") {
-        Figure::Known(share) => format!(" ±{}", units::percent(share)),
+        // Rounded up where it would look like none.
+        Figure::Known(share) => format!(" ±{}", units::percent(share.max(0.001))),
         Figure::Absent(_) => String::new(),
     }
 }
@@ -290,6 +296,7 @@ mod tests {
         for (ends, rate, words) in [
             (None, 100.0, ""),
             (Some((99.2, 100.8)), 100.0, " ±0.8 %"),
+            (Some((100.0, 100.0)), 100.0, " ±0.1 %"),
             (Some((0.0, 30.0)), 10.0, " ±200 %"),
             (Some((0.0, 0.0)), 0.0, ""),
         ] {

@@ -7,20 +7,6 @@ use super::layout::{Page, Tone};
 /// Lines of evidence, unless all of it is asked for.
 const EVIDENCE_LINES: usize = 2;
 
-/// The name of `verdict` for people.
-fn name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Invalid => "INVALID",
-        Verdict::Inconclusive => "INCONCLUSIVE",
-        Verdict::ClientLimited => "CLIENT-LIMITED",
-        Verdict::NetworkLimited => "NETWORK-LIMITED",
-        Verdict::RateLimited => "RATE-LIMITED",
-        Verdict::ServerLimited => "SERVER-LIMITED",
-        Verdict::ConcurrencyLimited => "CONCURRENCY-LIMITED",
-        Verdict::SharedHost => "SHARED-HOST",
-    }
-}
-
 fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Invalid => Tone::Refusal,
@@ -36,17 +22,18 @@ fn tone(verdict: Verdict) -> Tone {
 /// Prints the verdict with the signals that decided and the first advice; `verbose`: with all
 /// signals and all advice.
 pub(super) fn rows(judgement: &Judgement, verbose: bool, page: &mut Page) {
-    let name = name(judgement.verdict);
+    let name = judgement.verdict.name();
     let line = match judgement.because.as_str() {
         "" => name.to_owned(),
         because => format!("{name}: {because}"),
     };
     page.row("verdict", &[line], tone(judgement.verdict));
-    let decisive: Vec<String> = judgement
-        .decisive
-        .iter()
+    let decisive = judgement.decisive.iter();
+    let decisive: Vec<String> = decisive
         .filter_map(|id| judgement.signals.iter().find(|signal| signal.id == *id))
         .map(|signal| signal.detail.clone())
+        // What the verdict says already is not said again.
+        .filter(|detail| !judgement.because.contains(detail))
         .collect();
     if !decisive.is_empty() {
         let lines_max = if verbose { usize::MAX } else { EVIDENCE_LINES };
@@ -120,6 +107,19 @@ mod tests {
                 "verdict     SERVER-LIMITED: the figures describe the server",
                 "            server at 99 % of its CPU · workers idle 41 %",
                 "next        watch it",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_verdict_says_is_not_said_again() {
+        let mut judgement = judged();
+        judgement.because = "server at 99 % of its CPU: that is all of it".to_owned();
+        assert_eq!(
+            lines(&judgement, false)[..2],
+            [
+                "verdict     SERVER-LIMITED: server at 99 % of its CPU: that is all of it",
+                "            workers idle 41 %",
             ]
         );
     }

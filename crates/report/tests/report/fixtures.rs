@@ -6,11 +6,13 @@ mod watched;
 use brunt_measure::{
     Answer, Backend, Evidence, FailureKind, Finding, HostUse, Instants, Issue, KernelSample,
     Latencies, LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Recorder, Recording,
-    Run, RunEdges, Standing, Wall, Window,
+    Run, RunEdges, Standing, Wall, Window, check,
 };
 
 pub(crate) use planned::{growing, open, overloaded, sessions};
-pub(crate) use watched::{calibration, client_limited, diagnosed, shared_host, throttled, watched};
+pub(crate) use watched::{
+    calibration, client_limited, diagnosed, drifting, shared_host, throttled, watched,
+};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -39,6 +41,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("shared_host", shared_host()),
         ("diagnosed", diagnosed()),
         ("throttled", throttled()),
+        ("drifting", drifting()),
     ]
 }
 
@@ -88,12 +91,12 @@ pub(crate) fn failures() -> Run {
             recorder.reply(issue, done_ns, &answer(status));
         }
     }
-    for kind in [
-        FailureKind::TimedOut,
-        FailureKind::BadChunk,
-        FailureKind::BadContentLength,
+    for (kind, sent_ns) in [
+        (FailureKind::TimedOut, window.end_ns + 5 * MS - S),
+        (FailureKind::BadChunk, window.end_ns - 2 * MS),
+        (FailureKind::BadContentLength, window.end_ns - 2 * MS),
     ] {
-        let issue = sent_at(window.end_ns - 2 * MS);
+        let issue = sent_at(sent_ns);
         recorder.sent(issue, 1, REQUEST_BYTES);
         recorder.request_failed(issue, window.end_ns + 5 * MS, kind, 0);
     }
@@ -110,6 +113,7 @@ pub(crate) fn failures() -> Run {
             .to_owned(),
     );
     run.load.pipeline = 4;
+    run.load.timeout_ns = S;
     run.load.stamps_every = None;
     run.load.model = ModelDescription::Closed {
         connect_per_s: Some(500.0),
@@ -167,6 +171,8 @@ pub(crate) fn few() -> Run {
     run.load.duration_ns = None;
     run.load.requests = Some(100);
     run.load.own_server = true;
+    run.host.cpu_user_ns = 15 * MS;
+    run.host.cpu_system_ns = 45 * MS;
     run.edges.measure_end_planned = Once::default();
     run.findings = findings(27, &[]);
     run
@@ -175,26 +181,9 @@ pub(crate) fn few() -> Run {
 /// Two workers whose windows do not agree.
 pub(crate) fn invalid() -> Run {
     let mut run = normal();
-    run.findings = findings(
-        27,
-        &[
-            (
-                "W4",
-                Standing::Broken,
-                "the common window of 9.000 s is 0.900 of worker 1's 10.000 s; 0.99 is needed",
-            ),
-            (
-                "W5",
-                Standing::Broken,
-                "2,000/s in the window, 2,222/s as the sum of the workers",
-            ),
-            (
-                "W8",
-                Standing::Flagged,
-                "the window ended 12.4 ms after its planned end",
-            ),
-        ],
-    );
+    run.workers[1].edges.window_start = Once::at(run.window.start_ns + S);
+    run.edges.measure_end_planned = Once::at(run.window.end_ns - 12_400_000);
+    run.findings = check(&run);
     run
 }
 
@@ -266,13 +255,31 @@ fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
     recorder
 }
 
-/// A worker whose `requests` requests are spread evenly over the window, all answered with 200.
+/// A worker whose `requests` requests are spread evenly over the window, all answered with 200,
+/// after so long that its connections are busy nearly all the time.
 fn steady(worker: u32, connections: u32, window: Window, requests: u64) -> Recording {
+    paced(worker, connections, window, requests, |index| {
+        index * window.length_ns() / requests
+    })
+}
+
+/// The same, with the request of each index sent as long after the start of the window as `at`
+/// says.
+fn paced(
+    worker: u32,
+    connections: u32,
+    window: Window,
+    requests: u64,
+    at: impl Fn(u64) -> u64,
+) -> Recording {
     let mut recorder = opened(worker, connections, window);
     let mut latency = ServiceTimes::new(u64::from(worker) + 1);
+    let mut last_ns = window.end_ns;
     for index in 0..requests {
-        let sent_ns = window.start_ns + index * window.length_ns() / requests;
-        let done_ns = sent_ns + latency.next_ns();
+        let sent_ns = window.start_ns + at(index);
+        let busy_ns = u64::from(connections) * (at(index + 1) - at(index)) * 96 / 100;
+        let done_ns = sent_ns + latency.next_ns() * busy_ns / ServiceTimes::MEAN_NS;
+        last_ns = last_ns.max(done_ns);
         let issue = sent_at(sent_ns);
         recorder.sent(issue, 1, REQUEST_BYTES);
         recorder.lag(sent_ns, 300 + index % 512);
@@ -282,6 +289,7 @@ fn steady(worker: u32, connections: u32, window: Window, requests: u64) -> Recor
             recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
         }
     }
+    recorder.record().edges.drained = Once::at(last_ns + 8 * MS);
     recorder.finish(window.end_ns)
 }
 
@@ -326,6 +334,8 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         .into_iter()
         .map(|recording| recording.record)
         .collect();
+    let drained = workers.iter().filter_map(|it| it.edges.drained.get()).max();
+    let drained_ns = drained.unwrap_or(window.end_ns);
     Run {
         format: Run::FORMAT,
         brunt_version: "0.1.0".to_owned(),
@@ -366,13 +376,13 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             measure_start: Once::at(window.start_ns),
             measure_end: Once::at(window.end_ns),
             measure_end_planned: Once::at(window.end_ns),
-            drain_end: Once::at(window.end_ns + 8 * MS),
-            finished: Once::at(window.end_ns + 9 * MS),
+            drain_end: Once::at(drained_ns),
+            finished: Once::at(drained_ns + MS),
         },
         wall: Wall {
             started_unix_ms: 1_767_225_600_000,
             stepped_ns: -120,
-            process_ns: window.end_ns + 9 * MS,
+            process_ns: drained_ns + MS,
         },
         host: HostUse {
             usable_cpus: 2,
@@ -402,6 +412,9 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
 struct ServiceTimes(u64);
 
 impl ServiceTimes {
+    /// Their mean over a long time.
+    const MEAN_NS: u64 = 642_000;
+
     fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brunt_measure::Run;
+use brunt_measure::{Finding, Run, Standing, check};
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures;
@@ -34,6 +34,19 @@ pub(crate) fn compare(file: &str, found: &str) {
         "{file} differs; look at it and run the test with BLESS=1 if it is right.\n\
          --- golden\n{golden}\n--- found\n{found}"
     );
+}
+
+#[test]
+fn fixtures_are_as_valid_as_they_say() {
+    for (name, run) in fixtures::all() {
+        let broken = |findings: &[Finding]| -> Vec<String> {
+            let broken = findings.iter().filter(|it| it.standing == Standing::Broken);
+            broken
+                .map(|it| format!("{}: {}", it.id, it.detail))
+                .collect()
+        };
+        assert_eq!(broken(&check(&run)), broken(&run.findings), "{name}");
+    }
 }
 
 #[test]
