@@ -42,8 +42,8 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
         }
         if shows(&["client_limits"], grade) {
             advice.push(
-                "keep connections alive, add --source-address, or raise net.ipv4.ip_local_port_range \
-                 and ulimit -n"
+                "keep connections alive, add --source-address, or raise \
+                 net.ipv4.ip_local_port_range and ulimit -n"
                     .to_owned(),
             );
         }
@@ -125,7 +125,12 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
         } => ("--max-connections", connections_max.max(load.connections)),
         _ => ("-c", load.connections),
     };
-    vec![format!("{option} {}", u64::from(now).saturating_mul(MORE))]
+    let mut advice = vec![format!("{option} {}", u64::from(now).saturating_mul(MORE))];
+    // A lock in the server, or another service behind it, looks the same from here.
+    if case.elasticity.is_none() && now > 1 {
+        advice.push("--diagnose: make sure that more connections give more".to_owned());
+    }
+    advice
 }
 
 /// The experiments that would decide, the most telling first.

@@ -37,7 +37,8 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
     VerdictRule {
         verdict: Verdict::Inconclusive,
-        rule: "steal, drift, a throttled client that has time, or too few samples",
+        rule: "steal, too few samples, a throttled client that has time, or drift that nothing \
+               else explains",
         decide: doubtful,
     },
     VerdictRule {
@@ -52,7 +53,8 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
     VerdictRule {
         verdict: Verdict::ClientLimited,
-        rule: "a signal of the client fails, or two of different kinds warn while it is short of time",
+        rule: "a signal of the client fails, or two of different kinds warn while it is short of \
+               time",
         decide: client_limited,
     },
     VerdictRule {
@@ -67,8 +69,8 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
     VerdictRule {
         verdict: Verdict::ServerLimited,
-        rule: "the client is known to have time, and the server is at its end: by its CPU, quota or \
-               accept queue; or, where the network has room, by a backlog or an experiment",
+        rule: "the client is known to have time, and the server is at its end: by its CPU, quota \
+               or accept queue; or, where the network has room, by a backlog or an experiment",
         decide: server_limited,
     },
     VerdictRule {
@@ -98,8 +100,8 @@ pub(super) const KINDS: &[&[&str]] = &[
 
 /// What a server at its end shows by itself, the strongest first.
 const SERVER_SIGNALS: [&str; 3] = ["server_throttling", "accept_queue", "server_cpu"];
-/// Hard facts that explain a rate which drifts, or a lack of replies.
-const EXPLAIN_DRIFT: [&str; 2] = ["client_limits", "accept_queue"];
+/// Hard facts that explain a lack of replies, and a rate that drifts.
+const HARD_FACTS: [&str; 2] = ["client_limits", "accept_queue"];
 /// Conclusions from other signals: they contradict none.
 const CONCLUSIONS: [&str; 1] = ["backlog"];
 
@@ -212,13 +214,25 @@ fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
     Some(weighed.decision(because, [], Vec::new()))
 }
 
+/// Drift is no doubt where the cause is known and the verdict does not call the figures those of
+/// the server: a client that is held back is so with ups and downs, and lost segments come in
+/// bursts.
 fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
-    let is_explained = EXPLAIN_DRIFT.iter().any(|id| weighed.fails(id));
+    let is_hard = HARD_FACTS.iter().any(|id| weighed.fails(id));
+    let is_explained = is_hard
+        || weighed.fails("shared_host")
+        || [Side::Client, Side::Network]
+            .into_iter()
+            .any(|side| !weighed.of(side, Grade::Fail).is_empty());
     let doubts: Vec<&'static str> = weighed
         .of(Side::Doubt, Grade::Fail)
         .into_iter()
-        .filter(|id| *id != "shared_host")
-        .filter(|id| !(is_explained && matches!(*id, "drift" | "samples")))
+        .filter(|id| match *id {
+            "shared_host" => false,
+            "drift" => !is_explained,
+            "samples" => !is_hard,
+            _ => true,
+        })
         .collect();
     let because = match *doubts.first()? {
         "steal" => "the hypervisor took CPUs away: the figures are not of one machine",

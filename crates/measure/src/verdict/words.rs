@@ -99,10 +99,10 @@ pub(super) fn name(name: &str) -> String {
         .filter(|letter| !letter.is_control())
         .take(NAME_CHARS_MAX)
         .collect();
-    if shown.is_empty() {
-        "server".to_owned()
-    } else {
-        format!("server {shown}")
+    match shown.as_str() {
+        "" => "server".to_owned(),
+        _ if shown.contains("server") => shown,
+        _ => format!("server {shown}"),
     }
 }
 
@@ -158,6 +158,7 @@ mod tests {
     #[test]
     fn names_are_tame() {
         assert_eq!(name("nginx"), "server nginx");
+        assert_eq!(name("reference server"), "reference server");
         assert_eq!(name("a\u{1b}[31m\nb"), "server a[31mb");
         assert_eq!(name("\n"), "server");
         assert_eq!(

@@ -75,7 +75,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         rate(planned_per_s)
     );
     if share >= PLAN_MET && case.overload.is_none() {
-        Reading::fail(format!("{words}: the rate asked for was met"))
+        Reading::fail(format!("{words} answered"))
     } else {
         Reading::healthy(words)
     }

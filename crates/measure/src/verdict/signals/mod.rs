@@ -34,13 +34,13 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "own_share",
         side: Side::Client,
-        rule: "brunt's own share of response times, in all and above p99, is under 2 %; 10 % at most",
+        rule: "brunt's own share of response times and of p99 is under 2 %; 10 % at most",
         read: client::own_share,
     },
     SignalRule {
         id: "schedule_lag",
         side: Side::Client,
-        rule: "p99 of the schedule lag is under 50 µs or 2 % of the median; 1 ms or 10 % of p99 at most",
+        rule: "schedule lag p99 is under 50 µs or 2 % of p50; 1 ms or 10 % of p99 at most",
         read: client::schedule_lag,
     },
     SignalRule {
@@ -130,7 +130,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "queueing",
         side: Side::Network,
-        rule: "the round trip of data stays under 8 times the smallest one; worse where segments are lost",
+        rule: "the round trip of data is under 8 times the smallest; fails with lost segments",
         read: network::queueing,
     },
     SignalRule {
@@ -142,7 +142,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "server_cpu",
         side: Side::Server,
-        rule: "the server uses under 80 % of its CPUs; at 95 %, or all its threads busy, it is at its end",
+        rule: "the server uses under 80 % of its CPUs; under 95 %, and not all threads, at most",
         read: server::server_cpu,
     },
     SignalRule {
@@ -184,7 +184,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "backlog",
         side: Side::Server,
-        rule: "arrivals do not pile up; where they do, the server or the connections are at their end",
+        rule: "arrivals do not pile up; fails where it is known behind whom",
         read: load::backlog,
     },
     SignalRule {

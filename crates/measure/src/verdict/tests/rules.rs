@@ -1,15 +1,13 @@
 //! Every rule both ways, and the order among them.
 
+use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
-use super::signals::{
-    BY_CLIENT, BY_CONNECTIONS, BY_SERVER, drifting, link, one_thread, same_cpus, server_throttled,
-    stolen, throttled, tried, upload,
-};
-use super::*;
-use crate::FailureKind;
+use crate::invariants::sample::MS;
+use crate::verdict::case::Case;
 use crate::verdict::rules::{KINDS, Weighed, decide};
 use crate::verdict::signals::read_all;
-use crate::verdict::{SIGNALS, VERDICT_RULES, Verdict};
+use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict};
+use crate::{FailureKind, Run};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 fn judged(run: &Run) -> Judgement {
@@ -126,6 +124,16 @@ fn doubts_come_before_the_rest() {
             },
             Inconclusive,
             ["drift", "hold still", "--warmup 10s"],
+        ),
+        situation(
+            "drift of a client at its end",
+            closed(),
+            |run| {
+                busy_for(run, 1_960);
+                drifting(run);
+            },
+            ClientLimited,
+            ["worker_idle", "at least", "machines"],
         ),
         situation(
             "too short",
