@@ -295,7 +295,8 @@ mod tests {
             parts in prop::collection::vec(any_part(), 0..40),
         ) {
             let made = Diagnosis { workers, connections, parts };
-            for effect in [made.connections_elasticity(), made.delay_effect()].into_iter().flatten() {
+            let effects = [made.connections_elasticity(), made.delay_effect()];
+            for effect in effects.into_iter().flatten() {
                 prop_assert!(effect.low.is_finite() && effect.high.is_finite());
                 prop_assert!(effect.low <= effect.value && effect.value <= effect.high);
             }
