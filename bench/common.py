@@ -24,6 +24,8 @@ SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 # The body of the file that nginx serves.
 BODY_BYTES = 100
 LISTENING = "0A"
+# A machine on which less than this share of one core is busy is quiet.
+QUIET_SHARE_MAX = 0.1
 
 
 # --- Processes ------------------------------------------------------------------------------------
@@ -192,11 +194,35 @@ def add_core_arguments(parser):
     parser.add_argument("--brunt", help="a built brunt, instead of building it")
 
 
+def add_patience_argument(parser):
+    parser.add_argument(
+        "--patience", type=float, default=0, metavar="SECONDS",
+        help="wait for so long at most, before each run, for other work to end [0]",
+    )
+
+
 def check_cores(parser, arguments):
     cores = os.sched_getaffinity(0)
     for core in (arguments.server_core, arguments.client_core):
         if core not in cores:
             parser.error(f"core {core} is not usable here; usable: {sorted(cores)}")
+
+
+def busy_seconds():
+    """CPU time that all processes and the kernel have used so far, and what was stolen."""
+    fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
+    user, nice, system, _, _, irq, softirq, steal = map(int, fields)
+    return (user + nice + system + irq + softirq + steal) / CLOCK_TICKS_PER_SECOND
+
+
+def wait_until_quiet(seconds_max):
+    """Waits, for so long at most, until a second passes in which next to nothing runs."""
+    deadline = time.monotonic() + seconds_max
+    while time.monotonic() < deadline:
+        busy, begun = busy_seconds(), time.monotonic()
+        time.sleep(1)
+        if (busy_seconds() - busy) / (time.monotonic() - begun) < QUIET_SHARE_MAX:
+            return
 
 
 def rotated(cases, round_number):

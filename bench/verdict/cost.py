@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 
-from common import pinned, spread, stop
+from common import pinned, spread, stop, wait_until_quiet
 from situations import Place
 from surroundings import brunt_serve
 
@@ -69,6 +69,7 @@ def run_once(bench, place, options):
     """The figures of one run."""
     stored = bench.directory / "cost.json"
     stored.unlink(missing_ok=True)
+    wait_until_quiet(bench.patience)
     command = bench.command(place, ("-c", str(CONNECTIONS), *options), stored)
     client = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:

@@ -1,4 +1,4 @@
-"""The table of situations: what limits each run is known beforehand, so the right verdict is too."""
+"""The table of situations: the limit of each run, and so the right verdict, is known before."""
 
 import contextlib
 import dataclasses
