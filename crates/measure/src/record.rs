@@ -220,9 +220,13 @@ pub struct WorkerRecord {
     pub under_way_ns: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,
+    /// Smallest service time of the first reply on any connection, all phases, nanoseconds: the
+    /// first of them find a server with nothing to do. Absent without a reply.
+    pub first_service_ns_min: Option<u64>,
     /// The kernel's view of a sample of its connections.
     pub kernel: KernelSample,
-    /// Its thread over the window; absent in simulation, and where it did not see both edges.
+    /// Its thread over the window; absent where it did not see both edges, and in simulation
+    /// unless a machine was simulated.
     pub thread: Option<ThreadUse>,
     /// CPU of its thread in user space, nanoseconds, whole life.
     pub cpu_user_ns: u64,

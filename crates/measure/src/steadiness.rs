@@ -99,7 +99,7 @@ fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
     match run.load.model {
         ModelDescription::Closed { .. } => false,
-        ModelDescription::Open { .. } => summary.population.recorded as f64 >= planned,
+        ModelDescription::Open { .. } => summary.answered_of_plan() as f64 >= planned,
         ModelDescription::Sessions { .. } => summary.arrivals.sent as f64 >= planned,
     }
 }

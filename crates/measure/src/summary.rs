@@ -79,6 +79,17 @@ pub struct Summary {
     pub series: Series,
 }
 
+impl Summary {
+    /// Requests of the plan that were answered in time for the plan: those recorded, but no more
+    /// than were answered within the window and are under way at any instant, for what is answered
+    /// in drain was not kept up with.
+    pub(crate) fn answered_of_plan(&self) -> u64 {
+        let under_way = self.under_way_mean.known().unwrap_or(0.0).ceil() as u64;
+        let in_window = self.window.replies.total().saturating_add(under_way);
+        self.population.recorded.min(in_window)
+    }
+}
+
 impl Run {
     /// Adds up the workers and derives the figures.
     pub fn summary(&self) -> Summary {

@@ -247,6 +247,10 @@ impl<B: Backend> Worker<B> {
                 0 => service_ns,
                 mean_ns => mean_ns - mean_ns / 8 + service_ns / 8,
             };
+            if !self.connections[index].has_replied {
+                let best_ns = &mut self.recorder.record().first_service_ns_min;
+                *best_ns = Some(best_ns.map_or(service_ns, |best_ns| best_ns.min(service_ns)));
+            }
             self.recorder.reply(issue, done_ns, &answer);
             self.split(index, issue, reception, done_ns, reply.status);
         }

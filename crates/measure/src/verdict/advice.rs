@@ -79,7 +79,12 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             advice.push("a number of connections that the workers divide evenly: -c".to_owned());
         }
     }
-    advice.dedup();
+    let mut said = Vec::new();
+    advice.retain(|words| {
+        let is_new = !said.contains(words);
+        said.push(words.clone());
+        is_new
+    });
     advice.truncate(ADVICE_MAX);
     advice
 }

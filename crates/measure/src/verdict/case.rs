@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 
 use super::thresholds::{
-    DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, POLLING_CPUS, QUEUED_SAMPLES_LEAST,
-    STARVED_BELOW,
+    DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS,
+    QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, STARVED_BELOW,
 };
 use crate::invariants::{Finding, Standing, check};
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::{
-    CpuTimes, Effect, Evidence, KernelSample, ModelDescription, NetworkEvidence, Overload, Route,
-    Run, ServerEvidence, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse,
-    samples_needed,
+    CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription, NetworkEvidence,
+    Overload, Route, Run, ServerEvidence, ServerScope, ServerThreads, Steadiness, Summary,
+    TcpCounters, ThreadUse, samples_needed,
 };
 
 /// A run with what is derived from it.
@@ -42,6 +42,8 @@ pub(super) struct Threads {
     pub(super) idle_most: f64,
     /// Share of its run and wait for which a worker waited for a CPU, the highest of all.
     pub(super) run_wait: Option<f64>,
+    /// Share of the time for which a worker waited for a CPU, the highest of all.
+    pub(super) waited: Option<f64>,
     /// Times per second that a worker lost its CPU, the most of all.
     pub(super) switches_per_s: f64,
     /// CPUs that all workers used together.
@@ -83,12 +85,16 @@ impl Threads {
             let all_ns = thread_cpu_ns(thread).saturating_add(waited_ns);
             Some(ratio(waited_ns as f64, all_ns as f64).unwrap_or(0.0))
         });
+        let waited = read.iter().filter_map(|thread| {
+            Some(thread.run_queue_wait_ns? as f64 / thread.interval_ns as f64)
+        });
         let per_s = |thread: &&ThreadUse, count: f64| count * 1e9 / thread.interval_ns as f64;
         Some(Self {
             unread: run.workers.len() - read.len(),
             idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
             idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
             run_wait: waits.max_by(f64::total_cmp),
+            waited: waited.max_by(f64::total_cmp),
             switches_per_s: read
                 .iter()
                 .map(|thread| per_s(thread, thread.involuntary_switches as f64))
@@ -99,6 +105,11 @@ impl Threads {
                 .sum(),
         })
     }
+}
+
+fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
+    let parts = parts?;
+    ratio(parts.own_ns(), parts.response_ns())
 }
 
 fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
@@ -165,6 +176,25 @@ impl<'a> Case<'a> {
     pub(super) fn workers_have_time(&self) -> bool {
         self.threads
             .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_HEALTHY)
+    }
+
+    /// Whether a worker waited for a CPU for so much of the time that others held it up.
+    pub(super) fn workers_are_held_up(&self) -> bool {
+        let waited = self.threads.and_then(|threads| threads.waited);
+        waited.is_some_and(|waited| waited >= RUN_WAIT_FAIL)
+    }
+
+    /// Brunt's own share of all response times, on connections with kernel stamps.
+    pub(super) fn own_share(&self) -> Option<f64> {
+        own_share_of(self.run.latencies.split.mean())
+    }
+
+    /// The same of those above p99, where there are enough of them.
+    pub(super) fn own_share_of_p99(&self) -> Option<f64> {
+        let split = &self.run.latencies.split;
+        (split.count() >= OWN_TAIL_SAMPLES_LEAST)
+            .then(|| own_share_of(split.tail(0.99)))
+            .flatten()
     }
 
     pub(super) fn network(&self) -> Option<&'a NetworkEvidence> {
@@ -313,9 +343,9 @@ impl<'a> Case<'a> {
         cpus.filter(|times| wanted(times.cpu)).collect()
     }
 
-    /// Mean service time over that of the fastest hundredth (or the fastest, where they are few):
-    /// near 1 where requests do not wait for each other, but also where all wait alike. Absent with
-    /// too few.
+    /// Mean service time over the best: that of the fastest hundredth (or of the fastest, where they
+    /// are few), or of the fastest first reply on any connection, which found a server with nothing
+    /// to do. Near 1 where requests do not wait for each other. Absent with too few.
     pub(super) fn queueing(&self) -> Option<f64> {
         let latencies = &self.run.latencies;
         let service = if latencies.service.count() > 0 {
@@ -330,7 +360,12 @@ impl<'a> Case<'a> {
         } else {
             return None;
         };
-        ratio(service.mean_ns()?, fastest_ns as f64)
+        let workers = self.run.workers.iter();
+        let first_ns = workers
+            .filter_map(|worker| worker.first_service_ns_min)
+            .min();
+        let best_ns = first_ns.map_or(fastest_ns, |first_ns| first_ns.min(fastest_ns));
+        ratio(service.mean_ns()?, best_ns as f64)
     }
 
     /// Requests that there could be at once: places on the connections.

@@ -5,7 +5,8 @@
 
 use super::advice;
 use super::case::Case;
-use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST};
+use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, OWN_SHARE_FAIL};
+use super::words::percent;
 use super::{Grade, Side, Signal, Verdict};
 
 /// Names of signals told in a short report.
@@ -323,16 +324,44 @@ fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         return Some(weighed.decision(weighed.detail("refusals"), decisive, advice::of_refusals()));
     }
     weighed.fails("planned_rate").then(|| {
+        let words = "the rate asked for was met; the capacity was not measured";
         weighed.decision(
-            "the rate asked for was met; the capacity was not measured",
+            with_own_share(weighed.case, words.to_owned()),
             ["planned_rate", "worker_idle", "server_cpu", "schedule_lag"],
             advice::of_planned_rate(&weighed.case.run.load),
         )
     })
 }
 
+/// How much of the response times is brunt's own, where that is too much for them to be the
+/// server's.
+fn latency_is_ours(case: &Case<'_>) -> Option<String> {
+    let too_much = |share: &f64| *share > OWN_SHARE_FAIL;
+    let of = |share: f64, what: &str| format!("{} of {what} is brunt's own", percent(share));
+    let in_all = case.own_share().filter(too_much);
+    let of_p99 = case.own_share_of_p99().filter(too_much);
+    in_all
+        .map(|share| of(share, "the response time"))
+        .or_else(|| of_p99.map(|share| of(share, "p99")))
+}
+
+/// A verdict that trusts the figures, with what of them is not to be trusted.
+fn with_own_share(case: &Case<'_>, words: String) -> String {
+    match latency_is_ours(case) {
+        Some(own) => format!("{words}; {own}"),
+        None => words,
+    }
+}
+
 fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    let because = |words: &str| format!("the figures describe the server{words}");
+    let because = |words: &str| {
+        let what = if latency_is_ours(weighed.case).is_some() {
+            "the throughput describes"
+        } else {
+            "the figures describe"
+        };
+        with_own_share(weighed.case, format!("{what} the server{words}"))
+    };
     let decide = |words: &str, id: &'static str| {
         let decisive = [id, "worker_idle", "own_share", "server_cpu"];
         weighed.decision(because(words), decisive, advice::of_server(id))
@@ -389,7 +418,7 @@ fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         "connections_busy"
     };
     Some(weighed.decision(
-        "more connections would give more",
+        with_own_share(weighed.case, "more connections would give more".to_owned()),
         [first, "connections_busy", "server_cpu", "worker_idle"],
         advice::of_concurrency(weighed.case),
     ))

@@ -147,6 +147,13 @@ pub(super) const SHARED_USE_LEAST: f64 = 0.02;
 /// Rate as a share of what brunt reached at best.
 pub(super) const CEILING_WARN: f64 = 0.90;
 
+/// Second half of the window against the first, from which on no single figure describes the run.
+/// What drifts less, but more than chance and 3 %, is said beside the headline: on shared machines
+/// one run of 2 s in seven does, of a server that holds still [tuned].
+pub(super) const DRIFT_FAIL_HALVES: f64 = 0.10;
+/// The same of the trend over the whole window.
+pub(super) const DRIFT_FAIL_TREND: f64 = 0.20;
+
 /// Replies that a verdict needs.
 pub(super) const REPLIES_LEAST: u64 = 100;
 /// A window that a verdict needs, nanoseconds: CPU times are counted in ticks of 10 ms.

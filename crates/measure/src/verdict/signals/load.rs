@@ -2,9 +2,9 @@
 
 use super::super::case::{Case, Saturation, ratio};
 use super::super::thresholds::{
-    CONNECTIONS_BUSY, EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS,
-    QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN,
-    WINDOW_LEAST_NS,
+    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, EFFECT_STRONG, EFFECT_WEAK,
+    HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST,
+    SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, WINDOW_LEAST_NS,
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
@@ -51,7 +51,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         return Reading::unknown("closed loop: no rate was asked for");
     }
     let done = if case.is_open() {
-        summary.population.recorded
+        summary.answered_of_plan()
     } else {
         arrivals.sent
     };
@@ -157,10 +157,10 @@ pub(super) fn elasticity(case: &Case<'_>) -> Reading {
         return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
     };
     let words = format!(
-        "1 % more connections gave {} % more ({} to {})",
-        number(effect.value),
-        number(effect.low),
-        number(effect.high)
+        "the rate followed the connections by {} ({} to {})",
+        percent(effect.value),
+        percent(effect.low),
+        percent(effect.high)
     );
     if effect.low > EFFECT_STRONG {
         Reading::fail(words)
@@ -205,9 +205,14 @@ pub(super) fn drift(case: &Case<'_>) -> Reading {
         .map(|change| format!("{} over the window", signed(change)));
     let words: Vec<String> = by_trend.into_iter().chain(by_halves).collect();
     if words.is_empty() {
-        Reading::fail("the rate drifted from nothing")
+        return Reading::fail("the rate drifted from nothing");
+    }
+    let words = format!("the rate drifted: {}", words.join(", "));
+    let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
+    if exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND) {
+        Reading::fail(words)
     } else {
-        Reading::fail(format!("the rate drifted: {}", words.join(", ")))
+        Reading::warn(words)
     }
 }
 

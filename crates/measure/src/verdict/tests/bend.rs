@@ -123,9 +123,14 @@ pub(super) fn stolen(run: &mut Run, cpu: usize, ms: u64) {
 
 /// Less and less is done.
 pub(super) fn drifting(run: &mut Run) {
+    drifting_by(run, 5);
+}
+
+/// So many replies less in each point than in the one before.
+pub(super) fn drifting_by(run: &mut Run, replies: u64) {
     for worker in &mut run.workers {
         for (index, point) in worker.series.points.iter_mut().enumerate() {
-            point.successes -= 5 * index as u64;
+            point.successes -= replies * index as u64;
         }
     }
 }

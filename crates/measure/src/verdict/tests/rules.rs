@@ -321,6 +321,7 @@ fn the_client_is_blamed_before_the_server() {
             |run| {
                 run.latencies.lag = Default::default();
                 (0..1_000).for_each(|_| run.latencies.lag.record(2 * MS));
+                busy_for(run, 1_800);
             },
             ClientLimited,
             ["schedule_lag", "at least", "machines"],

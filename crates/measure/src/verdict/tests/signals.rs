@@ -430,13 +430,16 @@ fn the_load() {
         bent("connections_busy", UNKNOWN, "too few", |run| {
             run.latencies.response = histogram(&[(3, MS)]);
         }),
-        bent("elasticity", HEALTHY, "gave 0 %", |run| {
-            run.diagnosis = tried(BY_SERVER)
-        }),
-        bent("elasticity", WARN, "gave 0.4", |run| {
+        bent(
+            "elasticity",
+            HEALTHY,
+            "followed the connections by 0 %",
+            |run| run.diagnosis = tried(BY_SERVER),
+        ),
+        bent("elasticity", WARN, "by 41 %", |run| {
             run.diagnosis = tried([80_000, 60_000, 94_000, 80_000]);
         }),
-        bent("elasticity", FAIL, "gave 1 %", |run| {
+        bent("elasticity", FAIL, "by 100 %", |run| {
             run.diagnosis = tried(BY_CONNECTIONS)
         }),
         bent("elasticity", UNKNOWN, "--diagnose", |_| ()),
@@ -456,6 +459,7 @@ fn doubts() {
         }),
         bent("drift", HEALTHY, "against the first", |_| ()),
         bent("drift", FAIL, "drifted", drifting),
+        bent("drift", WARN, "drifted", |run| drifting_by(run, 1)),
         bent("drift", UNKNOWN, "too short", |run| {
             run.window.end_ns = run.window.start_ns + 700 * MS;
         }),

@@ -40,9 +40,21 @@ fn the_workers() {
             thread(run).cpu_system_ns = 1_500 * MS;
             thread(run).run_queue_wait_ns = Some(280 * MS);
         }),
-        // Idle all the same.
+        // Idle all the same: it matters where the response times tell of it.
         bent("run_queue_wait", WARN, "waking up", |run| {
-            thread(run).run_queue_wait_ns = Some(100 * MS);
+            thread(run).run_queue_wait_ns = Some(200 * MS);
+        }),
+        bent("run_queue_wait", FAIL, "20 %", |run| {
+            own_share(run, 300);
+            thread(run).run_queue_wait_ns = Some(200 * MS);
+        }),
+        bent("run_queue_wait", WARN, "waking up", |run| {
+            own_share(run, 300);
+            thread(run).run_queue_wait_ns = Some(90 * MS);
+        }),
+        bent("own_share", FAIL, "own share 30 %", |run| {
+            own_share(run, 300);
+            thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
         bent("run_queue_wait", UNKNOWN, "does not say", |run| {
             run.workers
@@ -98,6 +110,11 @@ fn the_time_that_brunt_takes() {
             own_share(run, 300);
             busy_for(run, 1_800);
         }),
+        // A few replies came while brunt did not run.
+        bent("own_share", WARN, "own share 1.5 %, of p99", |run| {
+            own_share_of_tail(run);
+            busy_for(run, 1_800);
+        }),
         bent("own_share", UNKNOWN, "no kernel stamps", |run| {
             run.load.stamps_every = None
         }),
@@ -128,6 +145,7 @@ fn the_time_that_brunt_takes() {
         .on(open),
         bent("schedule_lag", FAIL, "p99 2", |run| {
             run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
+            busy_for(run, 1_800);
         })
         .on(open),
         bent("schedule_lag", UNKNOWN, "closed loop", |_| ()),
@@ -174,6 +192,24 @@ fn own_share(run: &mut Run, us: u64) {
         split.record(&crate::Parts {
             server_ns: 1_000 * US - us * US,
             lag_receive_ns: us * US,
+            ..crate::Parts::default()
+        });
+    }
+    run.latencies.split = split;
+}
+
+/// One response in 200 is brunt's alone, and three times as long as the others.
+fn own_share_of_tail(run: &mut Run) {
+    let mut split = crate::Split::default();
+    for number in 0..10_000 {
+        let (server_ns, lag_receive_ns) = if number % 200 == 0 {
+            (0, 3_000 * US)
+        } else {
+            (1_000 * US, 0)
+        };
+        split.record(&crate::Parts {
+            server_ns,
+            lag_receive_ns,
             ..crate::Parts::default()
         });
     }
