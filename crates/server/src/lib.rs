@@ -23,14 +23,14 @@
 //! - `/stall/SILENCE/PERIOD`: null answer, but none in the first SILENCE of every PERIOD: requests
 //!   that come in the silence are answered at its end, all at once. Periods are counted from the
 //!   start of the process (its first reading of the clock), for all connections alike
-//! - `/drift/FROM/TO/PERIOD`: null answer after a delay as that of `/delay`, which goes from FROM to
-//!   TO in a straight line over PERIOD and stays there; PERIOD begins at the start of the process
+//! - `/drift/FROM/TO/PERIOD`: null answer after a delay as that of `/delay`, which goes from FROM
+//!   to TO in a straight line over PERIOD and stays there; PERIOD begins at the start of the process
 //! - `/locked/TIME`: null answer after a turn of TIME. There is one turn at a time in the process,
 //!   so requests queue behind each other; no CPU is used meanwhile
 //! - `/compute/TIME`: null answer after TIME in which the worker was busy and did nothing else
-//! - `/limit/RATE`: null answer to RATE requests per second, 429 with `Retry-After: 1` to the others.
-//!   Counted over all workers of the process; as many as belong to 10 ms (at least one) may be
-//!   answered in a burst
+//! - `/limit/RATE`: null answer to RATE requests per second, 429 with `Retry-After: 1` to the
+//!   others. Counted over all workers of the process; as many as belong to 10 ms (at least one) may
+//!   be answered in a burst
 //! - `/limit/RATE/STATUS`: the same with another status (400 to 599)
 //! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
@@ -46,8 +46,8 @@
 //!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
-//! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift` and
-//!   `/locked` were; neither these requests nor their replies are counted
+//! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift`
+//!   and `/locked` were; neither these requests nor their replies are counted
 //! - `/routes`: this list as text
 //!
 //! Kinds of malformed answers; after most of them the connection is closed:

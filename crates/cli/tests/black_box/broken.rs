@@ -469,7 +469,8 @@ fn faults_of_a_live_run_are_refused_with_the_invariant_named() {
                 ("lost-replies=0:1", ["W5", "W6"]),
             ] {
                 let words = format!(
-                    "--fault {fault} {backend} -t 2 --oversubscribe -d 300ms --warmup 100ms {} {url}",
+                    "--fault {fault} {backend} -t 2 --oversubscribe -d 300ms --warmup 100ms {} \
+                     {url}",
                     load.words()
                 );
                 let text = brunt(&words);

@@ -237,7 +237,8 @@ mod tests {
     const UNIFIED: &str =
         "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
     const DOCKER: &str = "\
-700 690 0:29 /docker/ab12 /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:17 - cgroup cgroup rw,cpu,cpuacct
+700 690 0:29 /docker/ab12 /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:17 - cgroup cgroup \
+         rw,cpu,cpuacct
 ";
 
     fn found(memberships: &str, mounts: &str) -> Vec<(Version, String, String)> {
@@ -343,7 +344,8 @@ mod tests {
     fn throttling_is_read_in_both_versions() {
         for (text, periods, throttled_periods, throttled_ns) in [
             (
-                "nr_periods 30\nnr_throttled 4\nthrottled_time 81234567\nnr_bursts 0\nburst_time 0\n",
+                "nr_periods 30\nnr_throttled 4\nthrottled_time 81234567\n\
+                 nr_bursts 0\nburst_time 0\n",
                 30,
                 4,
                 81_234_567,

@@ -19,7 +19,8 @@ const SUMS_BYTES: usize = 256;
 /// Room for a pressure file of two lines.
 const PRESSURE_BYTES: usize = 256;
 
-/// Reads the machine over one window: [`Self::begin`], [`Self::sample`] now and then, [`Self::end`].
+/// Reads the machine over one window: [`Self::begin`], [`Self::sample`] now and then,
+/// [`Self::end`].
 #[derive(Debug)]
 pub(crate) struct HostReader {
     stat: io::Result<File>,
@@ -350,7 +351,8 @@ mod tests {
     fn pressure_is_the_total_of_some() {
         for (text, ns) in [
             (
-                "some avg10=7.92 avg60=2.65 avg300=0.99 total=4769654169\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
+                "some avg10=7.92 avg60=2.65 avg300=0.99 total=4769654169\n\
+                 full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
                 Some(4_769_654_169_000),
             ),
             ("full avg10=0.00 total=7\n", None),

@@ -292,7 +292,8 @@ Tcp: RtoAlgorithm RtoMin RtoMax MaxConn InSegs OutSegs RetransSegs InErrs
 Tcp: 1 200 120000 -1 841255702 841353262 10153 0
 ";
     const NETSTAT: &str = "\
-TcpExt: PruneCalled RcvPruned ListenOverflows ListenDrops TCPBacklogDrop TCPOFOQueue TCPToZeroWindowAdv TCPSynRetrans TCPRcvQDrop
+TcpExt: PruneCalled RcvPruned ListenOverflows ListenDrops TCPBacklogDrop TCPOFOQueue \
+         TCPToZeroWindowAdv TCPSynRetrans TCPRcvQDrop
 TcpExt: 51 2 744 745 3 1039 130811 3009 43
 IpExt: InNoRoutes
 IpExt: 0

@@ -295,8 +295,8 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
 }
 
 /// I7. A CPU quota is rounded down to whole CPUs, so up to one more may have been used: that is
-/// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it may
-/// wait between the reading of the clock and that of the wait.
+/// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it
+/// may wait between the reading of the clock and that of the wait.
 pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
     let (load, host) = (&facts.run.load, &facts.run.host);
     let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;

@@ -343,9 +343,9 @@ impl<'a> Case<'a> {
         cpus.filter(|times| wanted(times.cpu)).collect()
     }
 
-    /// Mean service time over the best: that of the fastest hundredth (or of the fastest, where they
-    /// are few), or of the fastest first reply on any connection, which found a server with nothing
-    /// to do. Near 1 where requests do not wait for each other. Absent with too few.
+    /// Mean service time over the best: that of the fastest hundredth (or of the fastest, where
+    /// they are few), or of the fastest first reply on any connection, which found a server with
+    /// nothing to do. Near 1 where requests do not wait for each other. Absent with too few.
     pub(super) fn queueing(&self) -> Option<f64> {
         let latencies = &self.run.latencies;
         let service = if latencies.service.count() > 0 {
