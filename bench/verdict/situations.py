@@ -216,6 +216,10 @@ SITUATIONS = (
         (INCONCLUSIVE,), drifting("1ms", "3ms"), ("-c", "8"),
     ),
     Situation(
+        "lock", "server limited by a lock, without --diagnose",
+        (SERVER, INCONCLUSIVE), served("/locked/200us"), ("-c", "32"),
+    ),
+    Situation(
         "lock-diagnosed", "server limited by a lock, with --diagnose",
         (SERVER, INCONCLUSIVE), served("/locked/200us"), ("-c", "32", "--diagnose"),
     ),
