@@ -54,9 +54,9 @@ pub struct Counters {
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Replies that had to wait for an instant: those of `/delay`, `/drift` and `/locked`, and
-    /// those of `/stall` to requests that came in a silence. How late they were sent follows: from the
-    /// instant at which a reply was due to the clock reading just before it was handed over for
-    /// sending.
+    /// those of `/stall` to requests that came in a silence. How late they were sent follows: from
+    /// the instant at which a reply was due to the clock reading just before it was handed over
+    /// for sending.
     pub replies_delayed: u64,
     /// Mean lateness of these replies, nanoseconds, rounded down; absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,8 @@
 //!   that come in the silence are answered at its end, all at once. Periods are counted from the
 //!   start of the process (its first reading of the clock), for all connections alike
 //! - `/drift/FROM/TO/PERIOD`: null answer after a delay as that of `/delay`, which goes from FROM
-//!   to TO in a straight line over PERIOD and stays there; PERIOD begins at the start of the process
+//!   to TO in a straight line over PERIOD and stays there; PERIOD begins at the start of the
+//!   process
 //! - `/locked/TIME`: null answer after a turn of TIME. There is one turn at a time in the process,
 //!   so requests queue behind each other; no CPU is used meanwhile
 //! - `/compute/TIME`: null answer after TIME in which the worker was busy and did nothing else
