@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
 use crate::support::serve::{Serve, ServeUnix};
 
@@ -47,16 +48,26 @@ fn arguments(command: &str) -> Vec<String> {
     words
 }
 
+/// What the commands are run against.
+struct Servers {
+    tcp: Serve,
+    unix: ServeUnix,
+    exporter: Exporter,
+}
+
 /// Puts the servers of this test into `words`, and short lengths.
-fn adapt(words: &mut Vec<String>, server: &Serve, unix: &ServeUnix) {
+fn adapt(words: &mut Vec<String>, servers: &Servers) {
     let mut previous = String::new();
     for word in words.iter_mut() {
         match previous.as_str() {
             "-d" | "--duration" => *word = "200ms".to_owned(),
             "-n" | "--requests" => *word = "1000".to_owned(),
             "--stages" => *word = "100ms:100..500,100ms:500,50ms:500..0".to_owned(),
-            "--unix-socket" => *word = unix.socket.display().to_string(),
-            _ if word.starts_with("http://") => *word = server.url("/"),
+            "--unix-socket" => *word = servers.unix.socket.display().to_string(),
+            "--watch" => *word = servers.tcp.id().to_string(),
+            "--watch-url" => *word = servers.exporter.url("/metrics"),
+            "--verify-url" => *word = servers.tcp.url("/counters"),
+            _ if word.starts_with("http://") => *word = servers.tcp.url("/"),
             _ => {}
         }
         previous.clone_from(word);
@@ -79,8 +90,11 @@ fn run_in(directory: &Path, words: &[String]) -> Outcome {
 #[test]
 fn the_commands_work() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Serve::start();
-    let unix = ServeUnix::start(&directory.path().join("app.sock"));
+    let servers = Servers {
+        tcp: Serve::start(),
+        unix: ServeUnix::start(&directory.path().join("app.sock")),
+        exporter: Exporter::start(),
+    };
     let commands = commands();
     assert!(commands.len() >= 10, "{commands:?}");
     for command in commands {
@@ -103,7 +117,10 @@ fn the_commands_work() {
                 continue;
             }
             Some("report") => {}
-            _ => adapt(&mut words, &server, &unix),
+            Some("calibrate") => {
+                words.extend(["--no-store", "--step", "150ms"].map(str::to_owned));
+            }
+            _ => adapt(&mut words, &servers),
         }
         let outcome = run_in(directory.path(), &words);
         // 3 is a run on a machine that is too loaded for its checks: the command was right.
@@ -111,10 +128,12 @@ fn the_commands_work() {
             matches!(outcome.code, Some(0 | 3)),
             "{command}: {outcome:?}"
         );
-        assert!(
-            outcome.stdout.contains("throughput"),
-            "{command}: {outcome:?}"
-        );
+        let told = if words[0] == "calibrate" {
+            "calibrated"
+        } else {
+            "throughput"
+        };
+        assert!(outcome.stdout.contains(told), "{command}: {outcome:?}");
     }
 }
 
