@@ -79,7 +79,8 @@ pub struct Throttling {
     pub periods: u64,
     /// Of these, the ones in which the quota was used up.
     pub throttled_periods: u64,
-    /// Time for which the cgroup's tasks were held back, nanoseconds.
+    /// Time for which the cgroup's tasks were held back, summed over CPUs, nanoseconds: may be more
+    /// than the interval.
     pub throttled_ns: u64,
 }
 
@@ -256,6 +257,9 @@ pub struct ServerThreads {
     pub saturated: u32,
     /// CPU of the busiest, nanoseconds.
     pub busiest_cpu_ns: u64,
+    /// CPU of the saturated ones together, nanoseconds.
+    #[serde(default)]
+    pub saturated_cpu_ns: u64,
 }
 
 /// The server at one instant; CPU times are sums since the first reading of it.

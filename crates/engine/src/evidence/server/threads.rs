@@ -100,6 +100,7 @@ pub(super) struct ThreadSums {
     pub(super) active: u32,
     pub(super) saturated: u32,
     pub(super) busiest_cpu_ns: u64,
+    pub(super) saturated_cpu_ns: u64,
 }
 
 impl ThreadSums {
@@ -113,7 +114,10 @@ impl ThreadSums {
             self.wait_ns = self.wait_ns.saturating_add(wait_ns);
             self.busiest_cpu_ns = self.busiest_cpu_ns.max(run_ns);
             self.active += u32::from(is_share(run_ns, 5, interval_ns));
-            self.saturated += u32::from(is_share(run_ns.saturating_add(wait_ns), 90, interval_ns));
+            if is_share(run_ns.saturating_add(wait_ns), 90, interval_ns) {
+                self.saturated += 1;
+                self.saturated_cpu_ns = self.saturated_cpu_ns.saturating_add(run_ns);
+            }
         }
     }
 
@@ -124,6 +128,7 @@ impl ThreadSums {
             active: self.active,
             saturated: self.saturated,
             busiest_cpu_ns: self.busiest_cpu_ns,
+            saturated_cpu_ns: self.saturated_cpu_ns,
         }
     }
 }
@@ -172,6 +177,7 @@ mod tests {
                 active: 2,
                 saturated: 2,
                 busiest_cpu_ns: 900,
+                saturated_cpu_ns: 900 + 50,
             }
         );
         let mut none = ThreadSums::default();

@@ -95,6 +95,7 @@ pub(super) fn one_thread(run: &mut Run, ms: u64) {
         active: 1,
         saturated: 1,
         busiest_cpu_ns: (ms * MS).min(INTERVAL_NS),
+        saturated_cpu_ns: (ms * MS).min(INTERVAL_NS),
     });
 }
 

@@ -225,6 +225,7 @@ fn server() -> ServerEvidence {
             active: 2,
             saturated: 0,
             busiest_cpu_ns: 500 * MS,
+            saturated_cpu_ns: 0,
         }),
         idle_cpus_used: Some(0.0),
         resident_bytes_max: Some(10 << 20),
