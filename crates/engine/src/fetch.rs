@@ -181,8 +181,9 @@ impl Page {
 
     fn connect(&self, deadline: Deadline) -> Result<Socket, Failure> {
         let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-        for peer in &self.peers {
-            let patience = deadline.left()?;
+        for (peer, peers_left) in self.peers.iter().zip((1..=self.peers.len() as u32).rev()) {
+            // An address that stays silent leaves the others their share of the time.
+            let patience = deadline.left()? / peers_left;
             let attempt = socket::client(peer, None, Blocking::Yes).and_then(|socket| {
                 socket.connect_timeout(&socket::address(peer)?, patience)?;
                 Ok(socket)
@@ -456,6 +457,16 @@ pub(crate) mod tests {
             message.contains("503") && message.contains("/page"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn all_addresses_of_a_host_are_tried() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed_address = closed.local_addr().unwrap();
+        drop(closed);
+        let mut page = Page::new(&target(serve(vec![ok("here")]))).unwrap();
+        page.peers.insert(0, Peer::Tcp(closed_address));
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "here");
     }
 
     #[test]

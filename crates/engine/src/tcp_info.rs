@@ -14,7 +14,9 @@ pub struct TcpInfo {
     pub min_rtt_ns: Option<u64>,
     /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
     pub segments_sent: u64,
-    /// Segments sent again (`tcpi_total_retrans`).
+    /// Segments sent again (`tcpi_total_retrans`), 0 while no payload was (`tcpi_bytes_retrans`):
+    /// the kernel counts connection requests sent again with them. Where payload was sent again
+    /// too, and before Linux 4.19, these are included.
     pub segments_retransmitted: u64,
     /// Segments with payload received (`tcpi_data_segs_in`).
     pub segments_received: u64,
@@ -42,6 +44,7 @@ const DATA_SEGMENTS_OUT_OFFSET: usize = 156;
 const BUSY_TIME_OFFSET: usize = 168;
 const RWND_LIMITED_OFFSET: usize = 176;
 const SNDBUF_LIMITED_OFFSET: usize = 184;
+const BYTES_RETRANS_OFFSET: usize = 208;
 const OUT_OF_ORDER_OFFSET: usize = 224;
 /// How often a reading is repeated while bytes come in.
 const READ_ATTEMPTS: u32 = 3;
@@ -104,6 +107,12 @@ fn parse(bytes: &[u8]) -> TcpInfo {
         let field = bytes.get(offset..).and_then(|rest| rest.first_chunk());
         field.map_or(0, |field| u32::from_ne_bytes(*field))
     };
+    let has_bytes_retrans = bytes.len() >= BYTES_RETRANS_OFFSET + 8;
+    let segments_retransmitted = if has_bytes_retrans && wide(BYTES_RETRANS_OFFSET) == 0 {
+        0
+    } else {
+        narrow(TOTAL_RETRANS_OFFSET)
+    };
     let ns_of = |us: u64| us.saturating_mul(1_000);
     let (min_rtt_us, receive_rtt_us) = (narrow(MIN_RTT_OFFSET), narrow(RECEIVE_RTT_OFFSET));
     TcpInfo {
@@ -111,7 +120,7 @@ fn parse(bytes: &[u8]) -> TcpInfo {
         bytes_unread: 0,
         min_rtt_ns: (min_rtt_us != u32::MAX).then(|| ns_of(min_rtt_us.into())),
         segments_sent: narrow(DATA_SEGMENTS_OUT_OFFSET).into(),
-        segments_retransmitted: narrow(TOTAL_RETRANS_OFFSET).into(),
+        segments_retransmitted: segments_retransmitted.into(),
         segments_received: narrow(DATA_SEGMENTS_IN_OFFSET).into(),
         segments_out_of_order: narrow(OUT_OF_ORDER_OFFSET).into(),
         busy_ns: ns_of(wide(BUSY_TIME_OFFSET)),
@@ -144,6 +153,28 @@ mod tests {
         bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4].fill(0xff);
         let info = parse(&bytes);
         assert_eq!((info.min_rtt_ns, info.receive_rtt_ns), (None, None));
+    }
+
+    #[test]
+    fn connection_requests_sent_again_are_no_payload_sent_again() {
+        for (length, bytes_retrans, total_retrans, segments) in [
+            (256, 0_u64, 2_u32, 0),
+            (256, 1_448, 2, 2),
+            (256, 0, 0, 0),
+            // Linux before 4.19 does not tell.
+            (BYTES_RETRANS_OFFSET, 0, 2, 2),
+        ] {
+            let mut bytes = [0_u8; 256];
+            bytes[TOTAL_RETRANS_OFFSET..TOTAL_RETRANS_OFFSET + 4]
+                .copy_from_slice(&total_retrans.to_ne_bytes());
+            bytes[BYTES_RETRANS_OFFSET..BYTES_RETRANS_OFFSET + 8]
+                .copy_from_slice(&bytes_retrans.to_ne_bytes());
+            assert_eq!(
+                parse(&bytes[..length]).segments_retransmitted,
+                segments,
+                "{length} {bytes_retrans} {total_retrans}"
+            );
+        }
     }
 
     #[test]

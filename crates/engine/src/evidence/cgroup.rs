@@ -1,11 +1,13 @@
 //! The CPU quota of a process's cgroup, and how often it held the process back (versions 1 and 2).
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_measure::Throttling;
 use procfs::process::{MountInfo, Process};
-use procfs::{ProcResult, ProcessCGroup};
+use procfs::{ProcError, ProcResult, ProcessCGroup};
+use thiserror::Error;
 
 use crate::host::reread;
 
@@ -13,6 +15,28 @@ use crate::host::reread;
 const DEPTH_MAX: usize = 64;
 /// Room for a `cpu.stat`, which has about ten lines.
 const STAT_BYTES: usize = 1_024;
+
+/// Why it is unknown whether a process is under a CPU quota.
+#[derive(Debug, Error)]
+pub(crate) enum UnseenQuota {
+    /// The process's cgroup, or the mounts, cannot be read.
+    #[error("its cgroup cannot be found out ({0})")]
+    Membership(#[from] ProcError),
+    /// The cgroup is not below a mount of this process.
+    #[error("its cgroup {0} is not to be seen from here (no cgroup file system shows it)")]
+    NotMounted(String),
+    /// The cgroup's files cannot be read.
+    #[error("{path}: {reason}")]
+    Files {
+        /// The file.
+        path: String,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+}
+
+/// The quotas of a process, `None` without any, or why they are unknown.
+pub(crate) type SeenQuota = Result<Option<CpuQuota>, UnseenQuota>;
 
 /// The CPU quotas that a process is under: its cgroup's own, and those of the cgroups above it.
 #[derive(Debug)]
@@ -31,14 +55,19 @@ struct Group {
 }
 
 impl CpuQuota {
-    /// Of the process with that id, or of this one. None where no quota is set, or where it cannot
-    /// be seen from here.
-    pub(crate) fn of(pid: Option<u32>) -> Option<Self> {
+    /// Of the process with that id, or of this one.
+    pub(crate) fn of(pid: Option<u32>) -> SeenQuota {
+        let (memberships, mounts) = cgroups_and_mounts(pid)?;
+        let lineage = match deciding(&memberships) {
+            Some(membership) => lineage(membership, &mounts)
+                .ok_or_else(|| UnseenQuota::NotMounted(membership.pathname.clone()))?,
+            None => return Ok(None),
+        };
         let mut quota = Self {
-            groups: groups(&lineages(pid).ok()?),
+            groups: groups(&lineage)?,
         };
         quota.mark();
-        (!quota.groups.is_empty()).then_some(quota)
+        Ok((!quota.groups.is_empty()).then_some(quota))
     }
 
     /// From now on, [`Self::read`] counts from here.
@@ -71,6 +100,11 @@ impl Group {
     }
 }
 
+/// The throttling since the mark; absent without a quota that can be seen.
+pub(crate) fn throttling(quota: &SeenQuota) -> Option<Throttling> {
+    quota.as_ref().ok()?.as_ref().map(CpuQuota::read)
+}
+
 fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
     groups
         .max_by_key(|group| (group.throttled_ns, group.throttled_periods))
@@ -90,10 +124,11 @@ fn since(now: Throttling, earlier: Throttling) -> Throttling {
 
 /// The folder of this process's cgroup in the hierarchy of version 2, where it is mounted.
 pub(crate) fn own_unified_folder() -> Option<PathBuf> {
-    lineages(None)
-        .ok()?
-        .into_iter()
-        .find(|lineage| lineage.version == Version::Two)
+    let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
+    memberships
+        .iter()
+        .find(|membership| version(membership) == Some(Version::Two))
+        .and_then(|membership| lineage(membership, &mounts))
         .map(|lineage| lineage.folder)
 }
 
@@ -121,44 +156,56 @@ impl Lineage {
     }
 }
 
-fn lineages(pid: Option<u32>) -> ProcResult<Vec<Lineage>> {
+/// The cgroups of a process, and the mounts as this process sees them: it is the one that opens the
+/// files.
+fn cgroups_and_mounts(pid: Option<u32>) -> ProcResult<(Vec<ProcessCGroup>, Vec<MountInfo>)> {
     let own = Process::myself()?;
     let member = match pid {
         Some(pid) => Process::new(i32::try_from(pid).unwrap_or(i32::MAX))?,
         None => Process::myself()?,
     };
-    // Mounts as this process sees them: it is the one that opens the files.
-    Ok(resolve(&member.cgroups()?.0, &own.mountinfo()?.0))
+    Ok((member.cgroups()?.0, own.mountinfo()?.0))
 }
 
-/// The cgroups that may have a CPU quota, as folders.
-fn resolve(memberships: &[ProcessCGroup], mounts: &[MountInfo]) -> Vec<Lineage> {
-    let lineage_of = |membership: &ProcessCGroup| {
-        let version = match &membership.controllers[..] {
-            [] if membership.hierarchy == 0 => Version::Two,
-            controllers if controllers.iter().any(|name| name == "cpu") => Version::One,
-            _ => return None,
-        };
-        mounts.iter().find_map(|mount| {
-            let is_it = match version {
-                Version::One => {
-                    mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu")
-                }
-                Version::Two => mount.fs_type == "cgroup2",
-            };
-            let below = is_it.then(|| below(&membership.pathname, &mount.root))??;
-            let mut folder = mount.mount_point.clone();
-            if !below.is_empty() {
-                folder.push(below);
-            }
-            Some(Lineage {
-                version,
-                folder,
-                top: mount.mount_point.clone(),
-            })
-        })
+/// The hierarchy's version, where a membership may bring a CPU quota.
+fn version(membership: &ProcessCGroup) -> Option<Version> {
+    match &membership.controllers[..] {
+        [] if membership.hierarchy == 0 => Some(Version::Two),
+        controllers if controllers.iter().any(|name| name == "cpu") => Some(Version::One),
+        _ => None,
+    }
+}
+
+/// The membership that says which CPU quota there is: the controller is either in version 1, or
+/// in version 2.
+fn deciding(memberships: &[ProcessCGroup]) -> Option<&ProcessCGroup> {
+    let of_version = |wanted| {
+        memberships
+            .iter()
+            .find(|membership| version(membership) == Some(wanted))
     };
-    memberships.iter().filter_map(lineage_of).collect()
+    of_version(Version::One).or_else(|| of_version(Version::Two))
+}
+
+/// A cgroup as folders; none when no mount shows it.
+fn lineage(membership: &ProcessCGroup, mounts: &[MountInfo]) -> Option<Lineage> {
+    let version = version(membership)?;
+    mounts.iter().find_map(|mount| {
+        let is_it = match version {
+            Version::One => mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu"),
+            Version::Two => mount.fs_type == "cgroup2",
+        };
+        let below = is_it.then(|| below(&membership.pathname, &mount.root))??;
+        let mut folder = mount.mount_point.clone();
+        if !below.is_empty() {
+            folder.push(below);
+        }
+        Some(Lineage {
+            version,
+            folder,
+            top: mount.mount_point.clone(),
+        })
+    })
 }
 
 /// The path of a cgroup below a mount whose top is the cgroup `root`; none when it is not there.
@@ -171,27 +218,44 @@ fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
 }
 
-fn groups(lineages: &[Lineage]) -> Vec<Group> {
-    let folders = lineages
-        .iter()
-        .flat_map(|lineage| lineage.folders().map(|folder| (lineage.version, folder)));
-    let group_of = |(version, folder): (Version, &Path)| {
-        let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
-        let cpus = match version {
-            Version::One => quota_cpus(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?),
-            Version::Two => {
-                let limit = read("cpu.max")?;
+/// The cgroups of a lineage that have a quota.
+fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
+    let unseen = |path: PathBuf, reason| UnseenQuota::Files {
+        path: path.display().to_string(),
+        reason,
+    };
+    // Without this folder, files that are not there would say that there is no quota.
+    fs::metadata(&lineage.folder).map_err(|error| unseen(lineage.folder.clone(), error))?;
+    let mut found = Vec::new();
+    for folder in lineage.folders() {
+        // The topmost cgroup has no such file, nor has one that the controller is off for.
+        let read = |name: &str| {
+            let path = folder.join(name);
+            match fs::read_to_string(&path) {
+                Ok(text) => Ok(Some(text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(unseen(path, error)),
+            }
+        };
+        let limit = match lineage.version {
+            Version::One => read("cpu.cfs_quota_us")?
+                .zip(read("cpu.cfs_period_us")?)
+                .and_then(|(quota_us, period_us)| quota_cpus(&quota_us, &period_us)),
+            Version::Two => read("cpu.max")?.and_then(|limit| {
                 let (quota_us, period_us) = limit.split_once(' ')?;
                 quota_cpus(quota_us, period_us)
-            }
-        }?;
-        Some(Group {
-            stat: File::open(folder.join("cpu.stat")).ok()?,
-            cpus,
-            marked: Throttling::default(),
-        })
-    };
-    folders.filter_map(group_of).collect()
+            }),
+        };
+        if let Some(cpus) = limit {
+            let path = folder.join("cpu.stat");
+            found.push(Group {
+                stat: File::open(&path).map_err(|error| unseen(path, error))?,
+                cpus,
+                marked: Throttling::default(),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// The quota in CPUs. None without one, which is written as `-1` (version 1) or `max` (version 2).
@@ -241,72 +305,111 @@ mod tests {
          rw,cpu,cpuacct
 ";
 
-    fn found(memberships: &str, mounts: &str) -> Vec<(Version, String, String)> {
+    /// The cgroup that decides on the quota, and where it is; `Err`: it cannot be seen.
+    fn found(memberships: &str, mounts: &str) -> Result<Option<(Version, String, String)>, String> {
         let memberships =
             ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
         let mounts = MountInfos::from_buf_read(mounts.as_bytes()).expect("mounts");
         let shown = |path: &Path| path.display().to_string();
-        resolve(&memberships.0, &mounts.0)
-            .iter()
-            .map(|lineage| (lineage.version, shown(&lineage.folder), shown(&lineage.top)))
-            .collect()
+        deciding(&memberships.0)
+            .map(|membership| {
+                lineage(membership, &mounts.0)
+                    .map(|lineage| {
+                        let (folder, top) = (shown(&lineage.folder), shown(&lineage.top));
+                        (lineage.version, folder, top)
+                    })
+                    .ok_or_else(|| membership.pathname.clone())
+            })
+            .transpose()
     }
 
     #[test]
     fn the_cgroup_of_a_process_is_found_below_a_mount() {
-        type Expected<'a> = &'a [(Version, &'a str, &'a str)];
+        type Expected<'a> = Result<Option<(Version, &'a str, &'a str)>, &'a str>;
         let (one, two) = (Version::One, Version::Two);
-        let cases: [(&str, &str, Expected<'_>); 9] = [
+        let cases: [(&str, &str, Expected<'_>); 11] = [
+            // The controller is in one of the two hierarchies; here, in the first.
             (
                 "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
                 HYBRID,
-                &[
-                    (one, "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu"),
-                    (two, "/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified"),
-                ],
+                Ok(Some((one, "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu"))),
+            ),
+            (
+                "4:memory:/a\n0::/x\n",
+                HYBRID,
+                Ok(Some((
+                    two,
+                    "/sys/fs/cgroup/unified/x",
+                    "/sys/fs/cgroup/unified",
+                ))),
             ),
             (
                 "0::/user.slice/run-1.scope\n",
                 UNIFIED,
-                &[(
+                Ok(Some((
                     two,
                     "/sys/fs/cgroup/user.slice/run-1.scope",
                     "/sys/fs/cgroup",
-                )],
+                ))),
             ),
             // In a container without a cgroup namespace, paths are the host's.
             (
                 "4:cpu,cpuacct:/docker/ab12\n",
                 DOCKER,
-                &[(
+                Ok(Some((
                     one,
                     "/sys/fs/cgroup/cpu,cpuacct",
                     "/sys/fs/cgroup/cpu,cpuacct",
-                )],
+                ))),
             ),
             (
                 "4:cpu,cpuacct:/docker/ab12/x\n",
                 DOCKER,
-                &[(
+                Ok(Some((
                     one,
                     "/sys/fs/cgroup/cpu,cpuacct/x",
                     "/sys/fs/cgroup/cpu,cpuacct",
-                )],
+                ))),
             ),
             // Other cgroups cannot be seen from inside.
-            ("4:cpu,cpuacct:/docker/ab123\n", DOCKER, &[]),
-            ("4:cpu,cpuacct:/\n", DOCKER, &[]),
-            ("0::/../other\n", UNIFIED, &[]),
-            ("0::/\n", "", &[]),
-            ("4:memory:/a\n", HYBRID, &[]),
+            (
+                "4:cpu,cpuacct:/docker/ab123\n",
+                DOCKER,
+                Err("/docker/ab123"),
+            ),
+            ("4:cpu,cpuacct:/\n", DOCKER, Err("/")),
+            ("0::/../other\n", UNIFIED, Err("/../other")),
+            ("0::/\n", "", Err("/")),
+            // Without the controller, there is no quota.
+            ("4:memory:/a\n", HYBRID, Ok(None)),
+            ("", UNIFIED, Ok(None)),
         ];
         for (memberships, mounts, expected) in cases {
-            let expected: Vec<_> = expected
-                .iter()
-                .map(|&(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
-                .collect();
+            let expected = expected
+                .map(|found| {
+                    found.map(|(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
+                })
+                .map_err(str::to_owned);
             assert_eq!(found(memberships, mounts), expected, "{memberships:?}");
         }
+    }
+
+    #[test]
+    fn files_that_cannot_be_seen_are_not_taken_for_no_quota() {
+        let lineage = |folder: &str| Lineage {
+            version: Version::Two,
+            folder: PathBuf::from(folder),
+            top: PathBuf::from(folder),
+        };
+        let unseen = groups(&lineage("/nonexistent/cgroup")).expect_err("no folder");
+        assert!(
+            unseen.to_string().contains("/nonexistent/cgroup"),
+            "{unseen}"
+        );
+        // A folder without the file of a quota, as the topmost cgroup's.
+        assert!(groups(&lineage("/proc/self")).is_ok_and(|groups| groups.is_empty()));
+        let ended = CpuQuota::of(Some(u32::MAX)).expect_err("no process");
+        assert!(matches!(ended, UnseenQuota::Membership(_)), "{ended}");
     }
 
     #[test]

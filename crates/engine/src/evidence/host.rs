@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use brunt_measure::{CpuTimes, HostEvidence, HostPoint};
 
-use super::cgroup::{self, CpuQuota};
+use super::cgroup::{self, CpuQuota, SeenQuota};
 use super::series::Readings;
 use crate::host::{CpuUse, reread};
 
@@ -25,7 +25,7 @@ const PRESSURE_BYTES: usize = 256;
 pub(crate) struct HostReader {
     stat: io::Result<File>,
     pressure: io::Result<File>,
-    quota: Option<CpuQuota>,
+    quota: SeenQuota,
     ns_per_tick: u64,
     text: Vec<u8>,
     start: Start,
@@ -77,7 +77,7 @@ impl HostReader {
             sums: self.read_sums(),
             cpus: cpus.ok(),
         };
-        if let Some(quota) = &mut self.quota {
+        if let Ok(Some(quota)) = &mut self.quota {
             quota.mark();
         }
         self.series.add(HostPoint::default());
@@ -123,11 +123,17 @@ impl HostReader {
             miss("client_cpus", format!("sched_getaffinity: {error}"));
             Vec::new()
         });
+        if let Err(unseen) = &self.quota {
+            miss(
+                "throttling",
+                format!("whether brunt is under a CPU quota is unknown: {unseen}"),
+            );
+        }
         HostEvidence {
             cpus,
             client_cpus,
             pressure_ns,
-            throttling: self.quota.as_ref().map(CpuQuota::read),
+            throttling: cgroup::throttling(&self.quota),
             series: self.series.finish(last),
         }
     }

@@ -209,6 +209,10 @@ fn follow(reader: &mut Reader, orders: &Orders, control: &Control) -> Result<(),
     {
         server.begin_idle(clock::now_ns());
         server.end_idle(orders.wait_until(baseline_end_ns)?);
+        // Many threads take long to read, and what they did under load is no baseline.
+        if clock::now_ns() >= load_ns {
+            server.discard_idle();
+        }
     }
     reader.begin(orders.wait_until(window.start_ns)?);
     let mut due_ns = reader.start_ns + reader.pace.pause_ns();
@@ -278,7 +282,9 @@ impl Reader {
         let now_ns = clock::now_ns();
         let host = self.host.end(now_ns, &mut missing);
         let network = self.network.end(&mut missing);
-        let server = self.server.map(|server| server.end(clock::now_ns()));
+        let server = self
+            .server
+            .map(|server| server.end(clock::now_ns(), &mut missing));
         Evidence {
             interval_ns: now_ns.saturating_sub(self.start_ns),
             host,

@@ -25,6 +25,11 @@ impl IdleUse {
             });
     }
 
+    /// Nothing is known of it: load began before the second reading ended.
+    pub(super) fn discard(&mut self) {
+        *self = Self::default();
+    }
+
     /// CPUs used between the two; absent without both.
     pub(super) fn cpus_used(&self) -> Option<f64> {
         self.cpus_used
@@ -49,6 +54,8 @@ mod tests {
             idle.begin(first.0, first.1);
             idle.end(second.0, second.1);
             assert_eq!(idle.cpus_used(), cpus_used, "{first:?} {second:?}");
+            idle.discard();
+            assert_eq!(idle.cpus_used(), None);
         }
     }
 }

@@ -25,7 +25,7 @@ const FORWARDERS: [&str; 5] = [
     "pasta",
     "pasta.avx2",
 ];
-/// Programs that hold listening sockets for services that they start.
+/// Programs that hold listening sockets for services that they start: the system's, or a user's.
 const ACTIVATORS: [&str; 2] = ["systemd", "init"];
 
 /// The processes that hold the listening socket, lowest id first, without brunt itself; or in words
@@ -202,8 +202,8 @@ fn socket_inode(link: &Path) -> Option<u64> {
 /// The servers among the holders of a socket: not those that only pass connections on, or hold it
 /// for a service. The name of such a one, where there are no others.
 fn without_helpers(holders: Vec<(u32, String)>) -> Result<Vec<u32>, String> {
-    let is_helper = |(pid, name): &(u32, String)| {
-        FORWARDERS.contains(&name.as_str()) || (*pid == 1 && ACTIVATORS.contains(&name.as_str()))
+    let is_helper = |(_, name): &(u32, String)| {
+        FORWARDERS.contains(&name.as_str()) || ACTIVATORS.contains(&name.as_str())
     };
     let helper = holders.iter().find(|holder| is_helper(holder)).cloned();
     let pids: Vec<_> = holders
@@ -323,6 +323,8 @@ Num       RefCount Protocol Flags    Type St Inode Path
         };
         assert_eq!(case(&[(1, "systemd"), (70, "app")]), Ok(vec![70]));
         assert_eq!(case(&[(1, "systemd")]), Err("systemd".to_owned()));
+        assert_eq!(case(&[(812, "systemd")]), Err("systemd".to_owned()));
+        assert_eq!(case(&[(812, "systemd"), (900, "app")]), Ok(vec![900]));
         assert_eq!(case(&[(1, "nginx"), (7, "nginx")]), Ok(vec![1, 7]));
         assert_eq!(
             case(&[(50, "docker-proxy")]),

@@ -9,6 +9,7 @@ mod proc_files;
 mod processes;
 mod threads;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use brunt_load::Watch;
@@ -81,8 +82,8 @@ impl Found {
 
 /// Watches the server.
 ///
-/// The calls come in this order: `begin_idle` and `end_idle` before the load, `begin` and `end` at
-/// the window's edges, `sample` between them. All may be left out but the last one.
+/// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
+/// `begin` and `end` at the window's edges, `sample` between them. All may be left out but the last one.
 #[derive(Debug)]
 pub(crate) struct ServerWatch {
     means: Means,
@@ -158,6 +159,15 @@ impl ServerWatch {
         }
     }
 
+    /// The load began before the second reading ended: what was read says nothing.
+    pub(crate) fn discard_idle(&mut self) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.discard_idle(),
+            Means::OwnThreads(watch) => watch.discard_idle(),
+            Means::Exporter(_) => {}
+        }
+    }
+
     /// The window begins. The reading of an exporter is begun, and not waited for.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         match &mut self.means {
@@ -176,10 +186,11 @@ impl ServerWatch {
         }
     }
 
-    /// The window ends. Waits for an exporter: 2 s at most.
-    pub(crate) fn end(self, now_ns: u64) -> ServerEvidence {
+    /// The window ends. Waits for an exporter: 2 s at most. What could not be read of processes is
+    /// added to `missing`.
+    pub(crate) fn end(self, now_ns: u64, missing: &mut BTreeMap<String, String>) -> ServerEvidence {
         match self.means {
-            Means::Processes(watch) => watch.end(now_ns),
+            Means::Processes(watch) => watch.end(now_ns, missing),
             Means::OwnThreads(watch) => watch.end(now_ns),
             Means::Exporter(watch) => watch.end(),
         }

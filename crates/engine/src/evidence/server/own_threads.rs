@@ -8,7 +8,7 @@ use procfs::process::Process;
 use super::idle::IdleUse;
 use super::proc_files::{self, TickedCpu};
 use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
-use crate::evidence::cgroup::CpuQuota;
+use crate::evidence::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::evidence::series::Readings;
 
 /// Names of its threads begin so.
@@ -23,7 +23,7 @@ pub(super) struct OwnThreads {
     idle: IdleUse,
     began_ns: Option<u64>,
     first: Option<ThreadTable>,
-    quota: Option<CpuQuota>,
+    quota: SeenQuota,
     points: Readings<ServerPoint>,
 }
 
@@ -54,9 +54,13 @@ impl OwnThreads {
         self.idle.end(now_ns, self.run_ns());
     }
 
+    pub(super) fn discard_idle(&mut self) {
+        self.idle.discard();
+    }
+
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.began_ns = Some(now_ns);
-        if let Some(quota) = &mut self.quota {
+        if let Ok(Some(quota)) = &mut self.quota {
             quota.mark();
         }
         self.first = self.read();
@@ -92,10 +96,10 @@ impl OwnThreads {
             interval_ns,
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
-            cpus: usable_cpus(&cpus, self.quota.as_ref()),
+            cpus: usable_cpus(&cpus, &self.quota),
             cpu_list: cpus.into_iter().collect(),
             run_queue_wait_ns: sums.map(|sums| sums.wait_ns),
-            throttling: self.quota.as_ref().map(CpuQuota::read),
+            throttling: throttling(&self.quota),
             threads: sums.map(|sums| sums.threads(self.threads.len() as u32)),
             idle_cpus_used: self.idle.cpus_used(),
             // Memory and descriptors are those of the process, most of them the client's.

@@ -1,6 +1,8 @@
 //! What /proc says of a process, as far as the watch of the server needs it.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use procfs::process::{Process, Stat};
@@ -9,6 +11,8 @@ use procfs::{page_size, ticks_per_second};
 /// Entries of /proc/PID/fd that are counted one by one, where the kernel does not give their
 /// number (before Linux 6.2).
 const DESCRIPTORS_COUNTED_MAX: usize = 10_000;
+/// Bytes of a command line that are read: its program comes first.
+const COMMAND_BYTES: u64 = 4_096;
 /// Bytes of a process's name that the kernel keeps.
 const NAME_BYTES: usize = 15;
 
@@ -41,6 +45,14 @@ impl TickedCpu {
         }
     }
 
+    /// The greater of either part.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.max(other.user_ns),
+            system_ns: self.system_ns.max(other.system_ns),
+        }
+    }
+
     pub(super) fn total_ns(self) -> u64 {
         self.user_ns.saturating_add(self.system_ns)
     }
@@ -59,6 +71,11 @@ impl TickedCpu {
     }
 }
 
+/// Ticks that the kernel gives as a signed number.
+fn ticks_ns(ticks: i64) -> u64 {
+    u64::try_from(ticks).unwrap_or(0).saturating_mul(tick_ns())
+}
+
 /// Length of the tick in which CPU is counted.
 pub(super) fn tick_ns() -> u64 {
     1_000_000_000 / ticks_per_second().max(1)
@@ -69,7 +86,11 @@ pub(super) fn tick_ns() -> u64 {
 pub(super) struct ProcessReading {
     /// When it started: tells it from a later one of the same id.
     pub(super) start_ticks: u64,
+    /// The process that started it, or has taken it over.
+    pub(super) parent: u32,
     pub(super) cpu: TickedCpu,
+    /// CPU of children that have ended and that it has waited for, and of theirs.
+    pub(super) waited_cpu: TickedCpu,
     pub(super) threads: u32,
     pub(super) resident_bytes: u64,
 }
@@ -80,7 +101,12 @@ impl ProcessReading {
         let stat = stat(pid)?;
         Some(Self {
             start_ticks: stat.starttime,
+            parent: stat.ppid.try_into().unwrap_or(0),
             cpu: TickedCpu::of(&stat),
+            waited_cpu: TickedCpu {
+                user_ns: ticks_ns(stat.cutime),
+                system_ns: ticks_ns(stat.cstime),
+            },
             threads: stat.num_threads.try_into().unwrap_or(0),
             resident_bytes: stat.rss.saturating_mul(page_size()),
         })
@@ -97,6 +123,17 @@ fn stat(pid: u32) -> Option<Stat> {
 /// The process that started it, or has taken it over.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.ppid.try_into().ok()
+}
+
+/// The processes that have started this one, and those that have started them.
+pub(super) fn own_ancestors() -> BTreeSet<u32> {
+    let mut ancestors = BTreeSet::new();
+    let mut next = parent(std::process::id());
+    // Read one after the other, parents could go round in a circle.
+    while let Some(pid) = next.filter(|&pid| pid > 0 && ancestors.insert(pid)) {
+        next = parent(pid);
+    }
+    ancestors
 }
 
 /// All processes that are to be seen.
@@ -123,13 +160,20 @@ pub(super) fn name(pid: u32) -> Option<String> {
 pub(super) fn pids_named(wanted: &str) -> Vec<u32> {
     let mut found: Vec<_> = pids()
         .filter(|&pid| pid != std::process::id())
-        .filter(|&pid| {
-            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            name(pid).is_some_and(|name| is_named(wanted, &name, &command))
-        })
+        .filter(|&pid| name(pid).is_some_and(|name| is_named(wanted, &name, &command(pid))))
         .collect();
     found.sort_unstable();
     found
+}
+
+/// The start of a process's command line; empty where there is none.
+fn command(pid: u32) -> Vec<u8> {
+    let mut command = Vec::new();
+    if let Ok(file) = File::open(format!("/proc/{pid}/cmdline")) {
+        // A process that ends meanwhile has no name to be found by.
+        let _ = file.take(COMMAND_BYTES).read_to_end(&mut command);
+    }
+    command
 }
 
 /// `command` as in `/proc/PID/cmdline`.
@@ -205,6 +249,13 @@ mod tests {
         assert!(pids().any(|other| other == pid));
         assert!(descriptors(pid).is_some_and(|(count, _)| count >= 1));
         assert_eq!(parent(pid), Some(std::os::unix::process::parent_id()));
+        assert_eq!(Some(reading.parent), parent(pid));
+        let ancestors = own_ancestors();
+        // The first process of a container has none.
+        assert!(reading.parent == 0 || ancestors.contains(&reading.parent));
+        assert!(!ancestors.contains(&pid));
+        let command = command(pid);
+        assert!(!command.is_empty() && command.len() as u64 <= COMMAND_BYTES);
         assert_eq!(ProcessReading::of(0), None);
     }
 }

@@ -1,17 +1,17 @@
 //! The server as processes of this machine: those that were found, their descendants, and what
 //! these start while they are watched.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::idle::IdleUse;
 use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
-use crate::evidence::cgroup::CpuQuota;
+use super::threads::{self, THREADS_MAX, ThreadSums, ThreadTable, usable_cpus};
+use crate::evidence::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::evidence::series::Readings;
 
-/// Processes that are watched.
+/// Processes that are watched at a time, and that are named in the evidence.
 const PROCESSES_MAX: usize = 1_024;
 /// Descriptors that are counted one by one for every sample; with more, only at the edges.
 const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
@@ -19,7 +19,17 @@ const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
 /// Watches processes.
 #[derive(Debug)]
 pub(super) struct ProcessWatch {
+    /// Those that live, parents before their descendants.
     processes: Vec<Watched>,
+    /// All that were watched, by process id.
+    pids: Vec<u32>,
+    /// CPU over the window of those that have ended.
+    ended_cpu: TickedCpu,
+    /// Most that all of them were seen to have used: what a child used comes to its parent after
+    /// it has ended, and no sum may fall meanwhile.
+    cpu_max: TickedCpu,
+    /// Processes that brunt descends from: what else they have started is not the server's.
+    own_ancestors: BTreeSet<u32>,
     name: String,
     found_by: String,
     /// All processes of the machine when it was last looked for new ones.
@@ -29,7 +39,7 @@ pub(super) struct ProcessWatch {
     began_ns: Option<u64>,
     points: Readings<ServerPoint>,
     cpus: BTreeSet<u32>,
-    quota: Option<CpuQuota>,
+    quota: SeenQuota,
     resident_bytes_max: Option<u64>,
     descriptors_max: Option<u64>,
     /// Descriptors have to be counted, and are too many for every sample.
@@ -44,6 +54,12 @@ struct Watched {
     last: ProcessReading,
     /// Its CPU when the window began; 0 when it began later.
     first_cpu: TickedCpu,
+    /// The CPU of children that it had waited for when the window began; 0 when it began later.
+    first_waited: TickedCpu,
+    /// What watched children that have ended since had used in all their lives.
+    watched_children: TickedCpu,
+    /// Whether its children count.
+    counts_children: bool,
     /// Its threads when the window began, none when it began later. Absent: unknown.
     first_threads: Option<ThreadTable>,
     has_ended: bool,
@@ -60,12 +76,20 @@ impl ProcessWatch {
     /// Watches these processes and their descendants, but not brunt itself. `None` when none of
     /// them is there.
     pub(super) fn new(pids: &[u32], found_by: String) -> Option<Self> {
-        let mut processes: Vec<_> = pids.iter().filter_map(|&pid| Watched::new(pid)).collect();
-        processes.truncate(PROCESSES_MAX);
+        let own_ancestors = proc_files::own_ancestors();
+        let processes: Vec<_> = pids
+            .iter()
+            .filter_map(|&pid| Watched::new(pid, !own_ancestors.contains(&pid)))
+            .take(PROCESSES_MAX)
+            .collect();
         let first_pid = processes.first()?.pid;
         let name = proc_files::name(first_pid)?;
         let mut watch = Self {
+            pids: processes.iter().map(|process| process.pid).collect(),
             processes,
+            ended_cpu: TickedCpu::default(),
+            cpu_max: TickedCpu::default(),
+            own_ancestors,
             name,
             found_by,
             listed: BTreeSet::new(),
@@ -90,15 +114,25 @@ impl ProcessWatch {
         self.idle.end(now_ns, self.run_ns());
     }
 
+    pub(super) fn discard_idle(&mut self) {
+        self.idle.discard();
+    }
+
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.discover();
+        self.update();
         self.began_ns = Some(now_ns);
+        self.ended_cpu = TickedCpu::default();
+        let reads_threads = self.reads_threads();
         for process in &mut self.processes {
-            process.update();
-            process.first_cpu = process.last.cpu;
-            process.first_threads = process.read_threads();
+            process.begin();
+            process.first_threads = if reads_threads {
+                process.read_threads()
+            } else {
+                None
+            };
         }
-        if let Some(quota) = &mut self.quota {
+        if let Ok(Some(quota)) = &mut self.quota {
             quota.mark();
         }
         self.add_affinities();
@@ -108,62 +142,75 @@ impl ProcessWatch {
 
     pub(super) fn sample(&mut self, now_ns: u64) {
         self.discover();
-        self.processes.iter_mut().for_each(Watched::update);
+        self.update();
         let point = self.point(now_ns, Place::Within);
         self.points.add(point);
     }
 
-    pub(super) fn end(mut self, now_ns: u64) -> ServerEvidence {
+    /// What could not be read is added to `missing`.
+    pub(super) fn end(
+        mut self,
+        now_ns: u64,
+        missing: &mut BTreeMap<String, String>,
+    ) -> ServerEvidence {
         self.discover();
         self.add_affinities();
         let interval_ns = self
             .began_ns
             .map_or(0, |began_ns| now_ns.saturating_sub(began_ns));
-        let mut ticked = TickedCpu::default();
-        let (mut cpu_ns, mut count) = (0_u64, 0_u32);
-        let mut sums = Some(ThreadSums::default());
-        for process in &mut self.processes {
-            let threads = process.read_threads();
-            process.update();
-            let process_ticked = process.cpu();
-            ticked = ticked.plus(process_ticked);
-            if process.has_ended {
-                cpu_ns = cpu_ns.saturating_add(process_ticked.total_ns());
-                continue;
+        let mut tables = BTreeMap::new();
+        if self.reads_threads() {
+            for process in &self.processes {
+                tables.extend(process.read_threads().map(|table| (process.pid, table)));
             }
+        } else {
+            missing.insert(
+                "server.threads".to_owned(),
+                format!("it has more than {THREADS_MAX} threads, which are not read one by one"),
+            );
+        }
+        if let Err(unseen) = &self.quota {
+            missing.insert(
+                "server.cpus".to_owned(),
+                format!("whether the server is under a CPU quota is unknown: {unseen}"),
+            );
+        }
+        self.update();
+        let (mut exact_ns, mut count) = (self.ended_cpu.total_ns(), 0_u32);
+        let mut sums = Some(ThreadSums::default());
+        for process in &self.processes {
             count = count.saturating_add(process.last.threads);
-            let mut own = ThreadSums::default();
-            let exact_ns = process
-                .first_threads
-                .as_ref()
-                .zip(threads)
-                .map(|(first, last)| {
-                    own.add(first, &last, interval_ns);
-                    if let Some(sums) = &mut sums {
-                        sums.add(first, &last, interval_ns);
-                    }
-                    own.run_ns
-                });
-            if exact_ns.is_none() {
+            let tables = process.first_threads.as_ref().zip(tables.get(&process.pid));
+            let run_ns = tables.map(|(first, last)| {
+                let mut own = ThreadSums::default();
+                own.add(first, last, interval_ns);
+                if let Some(sums) = &mut sums {
+                    sums.add(first, last, interval_ns);
+                }
+                own.run_ns
+            });
+            if run_ns.is_none() {
                 sums = None;
             }
-            cpu_ns = cpu_ns.saturating_add(best_cpu_ns(exact_ns, process_ticked.total_ns()));
+            exact_ns = exact_ns
+                .saturating_add(best_cpu_ns(run_ns, process.own_cpu().total_ns()))
+                .saturating_add(process.unwatched_children().total_ns());
         }
-        let cpu = ticked.scaled_to(cpu_ns);
         let last = self.point(now_ns, Place::Edge);
+        let cpu = self.cpu_max.scaled_to(exact_ns);
         ServerEvidence {
             scope: ServerScope::Processes {
-                pids: self.processes.iter().map(|process| process.pid).collect(),
+                pids: self.pids,
                 found_by: self.found_by,
             },
             name: self.name,
             interval_ns,
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
-            cpus: usable_cpus(&self.cpus, self.quota.as_ref()),
+            cpus: usable_cpus(&self.cpus, &self.quota),
             cpu_list: self.cpus.into_iter().collect(),
             run_queue_wait_ns: sums.map(|sums| sums.wait_ns),
-            throttling: self.quota.as_ref().map(CpuQuota::read),
+            throttling: throttling(&self.quota),
             threads: sums.map(|sums| sums.threads(count)),
             idle_cpus_used: self.idle.cpus_used(),
             resident_bytes_max: self.resident_bytes_max,
@@ -172,11 +219,44 @@ impl ProcessWatch {
         }
     }
 
-    /// CPU of all threads so far.
+    /// CPU of all threads so far; absent where they cannot be read, or are too many.
     fn run_ns(&self) -> Option<u64> {
+        if !self.reads_threads() {
+            return None;
+        }
         self.processes.iter().try_fold(0_u64, |sum, process| {
             Some(sum.saturating_add(process.read_threads()?.run_ns()))
         })
+    }
+
+    /// Whether the threads are few enough to be read one by one.
+    fn reads_threads(&self) -> bool {
+        are_few(self.processes.iter().map(|process| process.last.threads))
+    }
+
+    /// Reads all again, parents first, and leaves out those that have ended.
+    fn update(&mut self) {
+        self.processes.iter_mut().for_each(Watched::update);
+        self.retire();
+    }
+
+    /// Leaves out the processes that have ended; what they used stays counted.
+    fn retire(&mut self) {
+        let all = std::mem::take(&mut self.processes);
+        let (mut ended, live): (Vec<_>, _) = all.into_iter().partition(|process| process.has_ended);
+        self.processes = live;
+        // Children before their parents.
+        while let Some(process) = ended.pop() {
+            self.ended_cpu = self.ended_cpu.plus(process.cpu());
+            let parent = self
+                .processes
+                .iter_mut()
+                .chain(&mut ended)
+                .find(|parent| parent.pid == process.last.parent);
+            if let Some(parent) = parent {
+                parent.watched_children = parent.watched_children.plus(process.lifetime_cpu());
+            }
+        }
     }
 
     /// Looks for processes that the watched ones have started.
@@ -189,28 +269,37 @@ impl ProcessWatch {
             .filter_map(|&pid| Some((pid, proc_files::parent(pid)?)))
             .collect();
         self.listed = listed;
-        let known = self.live().map(|process| process.pid).collect();
+        let known = self
+            .processes
+            .iter()
+            .filter(|process| process.counts_children)
+            .map(|process| process.pid)
+            .collect();
         for pid in descendants(&fresh, known) {
             if self.processes.len() >= PROCESSES_MAX {
                 return;
             }
-            self.processes.extend(Watched::new(pid));
+            // A server that started brunt's shell started that as well.
+            if let Some(process) = Watched::new(pid, !self.own_ancestors.contains(&pid)) {
+                self.processes.push(process);
+                if self.pids.len() < PROCESSES_MAX {
+                    self.pids.push(pid);
+                }
+            }
         }
-    }
-
-    fn live(&self) -> impl Iterator<Item = &Watched> {
-        self.processes.iter().filter(|process| !process.has_ended)
     }
 
     fn add_affinities(&mut self) {
-        let mut cpus = std::mem::take(&mut self.cpus);
-        for tid in self
-            .live()
-            .flat_map(|process| threads::thread_ids(process.pid))
-        {
-            threads::add_affinity(tid, &mut cpus);
+        let reads_threads = self.reads_threads();
+        for process in &self.processes {
+            // Too many threads are taken to be as free as the first one of their process.
+            threads::add_affinity(process.pid, &mut self.cpus);
+            if reads_threads {
+                for tid in threads::thread_ids(process.pid) {
+                    threads::add_affinity(tid, &mut self.cpus);
+                }
+            }
         }
-        self.cpus = cpus;
     }
 
     /// The last readings in sum; notes the most of memory and descriptors.
@@ -218,13 +307,17 @@ impl ProcessWatch {
         let cpu = self
             .processes
             .iter()
-            .fold(TickedCpu::default(), |sum, process| sum.plus(process.cpu()));
+            .fold(self.ended_cpu, |sum, process| sum.plus(process.cpu()))
+            .max(self.cpu_max);
+        self.cpu_max = cpu;
         let resident_bytes = self
-            .live()
+            .processes
+            .iter()
             .map(|process| process.last.resident_bytes)
             .fold(0, u64::saturating_add);
         let threads = self
-            .live()
+            .processes
+            .iter()
             .map(|process| process.last.threads)
             .fold(0, u32::saturating_add);
         let descriptors = self.descriptors(place);
@@ -245,7 +338,7 @@ impl ProcessWatch {
             return None;
         }
         let mut counted = 0;
-        let sum = self.live().try_fold(0_u64, |sum, process| {
+        let sum = self.processes.iter().try_fold(0_u64, |sum, process| {
             let (count, was_counted) = proc_files::descriptors(process.pid)?;
             counted += if was_counted { count } else { 0 };
             Some(sum.saturating_add(count))
@@ -257,11 +350,14 @@ impl ProcessWatch {
 
 impl Watched {
     /// A process whose whole life counts, until its first readings are taken.
-    fn new(pid: u32) -> Option<Self> {
+    fn new(pid: u32, counts_children: bool) -> Option<Self> {
         Some(Self {
             pid,
             last: ProcessReading::of(pid)?,
             first_cpu: TickedCpu::default(),
+            first_waited: TickedCpu::default(),
+            watched_children: TickedCpu::default(),
+            counts_children,
             first_threads: Some(ThreadTable::default()),
             has_ended: false,
         })
@@ -278,17 +374,49 @@ impl Watched {
         }
     }
 
+    /// From now on, its CPU counts.
+    fn begin(&mut self) {
+        self.first_cpu = self.last.cpu;
+        self.first_waited = self.last.waited_cpu;
+        self.watched_children = TickedCpu::default();
+    }
+
     fn read_threads(&self) -> Option<ThreadTable> {
-        if self.has_ended {
-            return Some(ThreadTable::default());
-        }
         ThreadTable::read(self.pid, |_| true)
     }
 
-    /// Its CPU since the window began.
+    /// Its CPU since the window began, with that of children that nobody watched.
     fn cpu(&self) -> TickedCpu {
+        self.own_cpu().plus(self.unwatched_children())
+    }
+
+    fn own_cpu(&self) -> TickedCpu {
         self.last.cpu.since(self.first_cpu)
     }
+
+    /// CPU of children that it has waited for since the window began, beyond what was seen of them
+    /// while they lived. Nothing is known of children that it does not wait for (SIGCHLD ignored).
+    fn unwatched_children(&self) -> TickedCpu {
+        if !self.counts_children {
+            return TickedCpu::default();
+        }
+        let waited = self.last.waited_cpu.since(self.first_waited);
+        waited.since(self.watched_children)
+    }
+
+    /// What its parent is given when it waits for it, as far as it was seen: its own CPU, and that
+    /// of the children that it has waited for, some perhaps after its last reading.
+    fn lifetime_cpu(&self) -> TickedCpu {
+        let seen = self.first_waited.plus(self.watched_children);
+        self.last.cpu.plus(self.last.waited_cpu.max(seen))
+    }
+}
+
+/// Whether processes with so many threads each can be read thread by thread.
+fn are_few(mut threads: impl Iterator<Item = u32>) -> bool {
+    threads
+        .try_fold(THREADS_MAX, |left, count| left.checked_sub(count as usize))
+        .is_some()
 }
 
 /// Those of `fresh` (process, parent) that descend from `known`, parents first.
@@ -367,14 +495,14 @@ mod tests {
         watch.end_idle(2 * MS);
         watch.begin(1_000 * MS);
         watch.sample(2_000 * MS);
-        let evidence = watch.end(2_500 * MS);
+        let evidence = watch.end(2_500 * MS, &mut BTreeMap::new());
         assert_eq!(evidence.interval_ns, 1_500 * MS);
         let at: Vec<_> = evidence.series.iter().map(|point| point.at_ns).collect();
         assert_eq!(at, [0, 1_000 * MS, 1_500 * MS]);
         assert!(
             evidence
                 .cpus
-                .is_some_and(|cpus| cpus <= evidence.cpu_list.len() as f64)
+                .is_none_or(|cpus| cpus <= evidence.cpu_list.len() as f64)
         );
         assert!(evidence.resident_bytes_max > Some(0) && evidence.descriptors_max > Some(0));
         let pids = match &evidence.scope {
@@ -392,24 +520,161 @@ mod tests {
 
     #[test]
     fn a_window_that_never_began_has_no_length() {
-        let evidence = own_watch().end(5);
+        let evidence = own_watch().end(5, &mut BTreeMap::new());
         assert_eq!((evidence.interval_ns, evidence.series.len()), (0, 1));
         assert_eq!(evidence.cpus_used(), None);
     }
 
+    /// CPU in user space, milliseconds.
+    fn cpu(ms: u64) -> TickedCpu {
+        TickedCpu {
+            user_ns: ms * MS,
+            system_ns: 0,
+        }
+    }
+
+    /// A process as of its last reading: its parent, its own CPU and its waited-for children's,
+    /// milliseconds, of which the window's begin saw the second each.
+    fn process(pid: u32, parent: u32, own: [u64; 2], waited: [u64; 2]) -> Watched {
+        let mut process = Watched::new(std::process::id(), true).unwrap();
+        process.pid = pid;
+        process.last.parent = parent;
+        process.last.cpu = cpu(own[0]);
+        process.first_cpu = cpu(own[1]);
+        process.last.waited_cpu = cpu(waited[0]);
+        process.first_waited = cpu(waited[1]);
+        process
+    }
+
+    /// CPU over the window of these, of which some have ended, in milliseconds.
+    fn counted(processes: Vec<Watched>, ended: &[u32]) -> (u64, Vec<u32>) {
+        let mut watch = own_watch();
+        watch.processes = processes;
+        for process in &mut watch.processes {
+            process.has_ended = ended.contains(&process.pid);
+        }
+        watch.retire();
+        let point = watch.point(0, Place::Within);
+        let live = watch.processes.iter().map(|process| process.pid).collect();
+        (point.cpu_user_ns / MS, live)
+    }
+
+    #[test]
+    fn children_that_come_and_go_are_counted_once() {
+        for (processes, ended, ms, live) in [
+            // Nobody saw them.
+            (
+                vec![process(1, 0, [150, 100], [730, 700])],
+                &[][..],
+                80,
+                vec![1],
+            ),
+            // One was watched: 20 ms before the window, 40 ms in it, 10 ms after it was last seen.
+            (
+                vec![
+                    process(1, 0, [100, 100], [70, 0]),
+                    process(2, 1, [60, 20], [0, 0]),
+                ],
+                &[2],
+                50,
+                vec![1],
+            ),
+            // It was not waited for yet, or never will be.
+            (
+                vec![
+                    process(1, 0, [100, 100], [0, 0]),
+                    process(2, 1, [60, 20], [0, 0]),
+                ],
+                &[2],
+                40,
+                vec![1],
+            ),
+            // Its parent lives elsewhere.
+            (
+                vec![
+                    process(1, 0, [100, 100], [0, 0]),
+                    process(2, 9, [60, 20], [0, 0]),
+                ],
+                &[2],
+                40,
+                vec![1],
+            ),
+            // A child and then its child ended; the first parent got all of it.
+            (
+                vec![
+                    process(1, 0, [0, 0], [100, 0]),
+                    process(2, 1, [60, 0], [0, 0]),
+                    process(3, 2, [40, 0], [0, 0]),
+                ],
+                &[2, 3],
+                100,
+                vec![1],
+            ),
+        ] {
+            assert_eq!(counted(processes, ended), (ms, live));
+        }
+    }
+
+    #[test]
+    fn children_of_a_process_that_brunt_descends_from_do_not_count() {
+        let mut shell = process(1, 0, [150, 100], [730, 700]);
+        shell.counts_children = false;
+        assert_eq!(counted(vec![shell], &[]), (50, vec![1]));
+
+        let parent = std::os::unix::process::parent_id();
+        if let Some(watch) = ProcessWatch::new(&[parent], "test".to_owned()) {
+            assert_eq!(watch.pids, [parent]);
+        }
+    }
+
+    #[test]
+    fn no_sum_falls_while_a_child_goes() {
+        let mut watch = own_watch();
+        // The child ended after its parent was read.
+        watch.processes = vec![
+            process(1, 0, [0, 0], [30, 0]),
+            process(2, 1, [60, 0], [0, 0]),
+        ];
+        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 90 * MS);
+        watch.processes[1].has_ended = true;
+        watch.retire();
+        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 90 * MS);
+        watch.processes[0].last.waited_cpu = cpu(95);
+        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 95 * MS);
+    }
+
+    #[test]
+    fn threads_are_read_one_by_one_up_to_a_bound() {
+        for (threads, expected) in [
+            (vec![], true),
+            (vec![10_000], true),
+            (vec![9_999, 1], true),
+            (vec![9_999, 2], false),
+            (vec![u32::MAX, u32::MAX], false),
+        ] {
+            assert_eq!(are_few(threads.iter().copied()), expected, "{threads:?}");
+        }
+        let mut watch = own_watch();
+        watch.begin(0);
+        watch.processes[0].last.threads = THREADS_MAX as u32 + 1;
+        assert_eq!(watch.run_ns(), None);
+        let mut missing = BTreeMap::new();
+        let evidence = watch.end(5, &mut missing);
+        assert_eq!((evidence.threads, evidence.run_queue_wait_ns), (None, None));
+        assert!(missing["server.threads"].contains("10000"), "{missing:?}");
+    }
+
     #[test]
     fn what_has_ended_keeps_its_last_reading() {
-        let mut process = Watched::new(std::process::id()).unwrap();
+        let mut process = Watched::new(std::process::id(), true).unwrap();
         // As if its id had been given to another.
         process.last.start_ticks ^= 1;
-        process.last.cpu = TickedCpu {
-            user_ns: 7,
-            system_ns: 0,
-        };
+        process.last.cpu = cpu(7);
+        process.last.waited_cpu = TickedCpu::default();
         process.update();
         assert!(process.has_ended);
-        assert_eq!(process.cpu().total_ns(), 7);
+        assert_eq!(process.cpu(), cpu(7));
         process.update();
-        assert_eq!(process.cpu().total_ns(), 7);
+        assert_eq!(process.cpu(), cpu(7));
     }
 }

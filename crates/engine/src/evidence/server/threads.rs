@@ -10,10 +10,10 @@ use brunt_measure::ServerThreads;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity};
 
 use super::proc_files;
-use crate::evidence::cgroup::CpuQuota;
+use crate::evidence::cgroup::{CpuQuota, SeenQuota};
 
-/// Threads of one process that are looked at.
-const THREADS_MAX: usize = 4_096;
+/// Threads that are looked at, of all processes together.
+pub(super) const THREADS_MAX: usize = 10_000;
 
 /// How a thread has spent its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,10 +85,10 @@ pub(super) fn add_affinity(tid: u32, cpus: &mut BTreeSet<u32>) {
     }
 }
 
-/// How many CPUs threads may use that share these, and a quota. Absent where nothing is known.
-pub(super) fn usable_cpus(affinities: &BTreeSet<u32>, quota: Option<&CpuQuota>) -> Option<f64> {
+/// How many CPUs threads may use that share these, and a quota. Absent where either is unknown.
+pub(super) fn usable_cpus(affinities: &BTreeSet<u32>, quota: &SeenQuota) -> Option<f64> {
     let count = (!affinities.is_empty()).then_some(affinities.len() as f64)?;
-    let allowed = quota.and_then(CpuQuota::cpus);
+    let allowed = quota.as_ref().ok()?.as_ref().and_then(CpuQuota::cpus);
     Some(allowed.map_or(count, |allowed| allowed.min(count)))
 }
 
@@ -141,6 +141,7 @@ fn is_share(part_ns: u64, percent: u32, whole_ns: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::cgroup::UnseenQuota;
 
     fn table(threads: &[(u32, u64, u64)]) -> ThreadTable {
         let times = |&(tid, run_ns, wait_ns)| (tid, ThreadTimes { run_ns, wait_ns });
@@ -196,8 +197,10 @@ mod tests {
         let mut cpus = BTreeSet::new();
         add_affinity(pid, &mut cpus);
         assert!(!cpus.is_empty());
-        assert_eq!(usable_cpus(&cpus, None), Some(cpus.len() as f64));
-        assert_eq!(usable_cpus(&BTreeSet::new(), None), None);
+        assert_eq!(usable_cpus(&cpus, &Ok(None)), Some(cpus.len() as f64));
+        assert_eq!(usable_cpus(&BTreeSet::new(), &Ok(None)), None);
+        let unseen = UnseenQuota::NotMounted("/../x".to_owned());
+        assert_eq!(usable_cpus(&cpus, &Err(unseen)), None);
         assert_eq!(ThreadTable::read(u32::MAX, |_| true), None);
     }
 }
