@@ -42,6 +42,8 @@ pub(super) struct ProcessWatch {
     quota: SeenQuota,
     resident_bytes_max: Option<u64>,
     descriptors_max: Option<u64>,
+    /// When the window began, there were too many threads to read them one by one.
+    began_with_too_many_threads: bool,
     /// Descriptors have to be counted, and are too many for every sample.
     counts_at_edges_only: bool,
 }
@@ -100,6 +102,7 @@ impl ProcessWatch {
             quota: CpuQuota::of(Some(first_pid)),
             resident_bytes_max: None,
             descriptors_max: None,
+            began_with_too_many_threads: false,
             counts_at_edges_only: false,
         };
         watch.discover();
@@ -124,6 +127,7 @@ impl ProcessWatch {
         self.began_ns = Some(now_ns);
         self.ended_cpu = TickedCpu::default();
         let reads_threads = self.reads_threads();
+        self.began_with_too_many_threads = !reads_threads;
         for process in &mut self.processes {
             process.begin();
             process.first_threads = if reads_threads {
@@ -159,7 +163,7 @@ impl ProcessWatch {
             .began_ns
             .map_or(0, |began_ns| now_ns.saturating_sub(began_ns));
         let mut tables = BTreeMap::new();
-        if self.reads_threads() {
+        if self.reads_threads() && !self.began_with_too_many_threads {
             for process in &self.processes {
                 tables.extend(process.read_threads().map(|table| (process.pid, table)));
             }
