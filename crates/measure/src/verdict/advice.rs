@@ -158,8 +158,8 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
             "--watch-url URL: watch the server by a Prometheus exporter".to_owned()
         });
     }
-    if weighed.grade("link_use") == Grade::Unknown && !case.is_local() {
-        advice.push("--link-speed SPEED: the speed of the link".to_owned());
+    if !case.is_local() && !case.network_has_room() {
+        advice.push("--link-speed SPEED: of the slowest link on the way".to_owned());
     }
     if case.is_closed() {
         let more = u64::from(case.run.load.connections).saturating_mul(MORE);

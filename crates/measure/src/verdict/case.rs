@@ -1,18 +1,19 @@
 //! What several signals and rules need of a run, worked out once.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::thresholds::{
     DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS,
-    QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, STARVED_BELOW,
+    QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
 };
 use crate::invariants::{Finding, Standing, check};
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::{
     CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription, NetworkEvidence,
-    Overload, Route, Run, ServerEvidence, ServerScope, ServerThreads, Steadiness, Summary,
-    TcpCounters, ThreadUse, samples_needed,
+    Overload, Quantile, Route, Run, ServerEvidence, ServerScope, ServerThreads, Steadiness,
+    Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
 };
 
 /// A run with what is derived from it.
@@ -25,6 +26,10 @@ pub(super) struct Case<'a> {
     pub(super) broken: Vec<Finding>,
     /// The threads of the workers; absent when none was read.
     pub(super) threads: Option<Threads>,
+    /// CPUs that brunt may run on.
+    pub(super) client_cpus: BTreeSet<u32>,
+    /// CPUs of this machine that the server may run on.
+    pub(super) server_cpus: BTreeSet<u32>,
     /// The kernel's samples of all workers.
     pub(super) kernel: KernelSample,
     pub(super) elasticity: Option<Effect>,
@@ -107,6 +112,15 @@ impl Threads {
     }
 }
 
+/// Share of its periods in which a quota was used up.
+pub(super) fn throttled_share(throttling: Throttling) -> f64 {
+    let share = ratio(
+        throttling.throttled_periods as f64,
+        throttling.periods as f64,
+    );
+    share.unwrap_or(1.0).clamp(0.0, 1.0)
+}
+
 fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
     let parts = parts?;
     ratio(parts.own_ns(), parts.response_ns())
@@ -133,6 +147,13 @@ impl<'a> Case<'a> {
                 .filter(|finding| finding.standing == Standing::Broken)
                 .collect(),
             threads: Threads::of(run),
+            client_cpus: run.evidence.host.client_cpus.iter().copied().collect(),
+            server_cpus: run
+                .evidence
+                .server
+                .iter()
+                .flat_map(|server| server.cpu_list.iter().copied())
+                .collect(),
             kernel,
             elasticity: diagnosis.and_then(|made| made.connections_elasticity()),
             delay_effect: diagnosis.and_then(|made| made.delay_effect()),
@@ -182,6 +203,14 @@ impl<'a> Case<'a> {
     pub(super) fn workers_are_held_up(&self) -> bool {
         let waited = self.threads.and_then(|threads| threads.waited);
         waited.is_some_and(|waited| waited >= RUN_WAIT_FAIL)
+    }
+
+    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, and with too few arrivals.
+    pub(super) fn lag_ns_p99(&self) -> Option<f64> {
+        match self.run.latencies.lag.quantile(0.99) {
+            Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
+            _ => None,
+        }
     }
 
     /// Brunt's own share of all response times, on connections with kernel stamps.
@@ -236,10 +265,31 @@ impl<'a> Case<'a> {
         ratio(bits, self.interval_ns()? / 1e9 * bits_per_s as f64)
     }
 
-    /// Whether the way to the server cannot be what limits: there is none, or its link is known to
-    /// have room.
+    /// Whether the way to the server cannot be what limits: there is none, or its speed was given
+    /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        self.is_local() || self.link_use().is_some_and(|used| used < LINK_WARN)
+        let is_given = self.network().is_some_and(|network| {
+            matches!(
+                network.route,
+                Route::Interface {
+                    was_given: true,
+                    ..
+                }
+            )
+        });
+        self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
+    }
+
+    /// Whether the CPUs of this machine are known not to be what limits a server that may live on
+    /// it.
+    pub(super) fn host_has_room(&self) -> bool {
+        if !self.is_local() || self.server().is_some() {
+            return true;
+        }
+        let cpus = self.cpus(|_| true);
+        let sum = |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|times| ns(times) as f64).sum();
+        ratio(sum(|times| times.busy_ns), sum(CpuTimes::total_ns))
+            .is_some_and(|busy| busy < SHARED_BUSY_PRESSED)
     }
 
     pub(super) fn server(&self) -> Option<&'a ServerEvidence> {
@@ -247,6 +297,17 @@ impl<'a> Case<'a> {
             .server
             .as_ref()
             .filter(|server| server.interval_ns > 0)
+            .filter(|server| {
+                // Metrics of the machine that brunt runs on count brunt as well.
+                !(self.is_local() && matches!(server.scope, ServerScope::ExporterHost { .. }))
+            })
+    }
+
+    /// Whether it is not known if the server uses CPUs with nothing to do: an exporter is read too
+    /// seldom to see that before the load.
+    pub(super) fn may_poll(&self) -> bool {
+        self.server()
+            .is_some_and(|server| server.idle_cpus_used.is_none())
     }
 
     /// Whether the server uses CPUs with nothing to do, so that their use says nothing.
@@ -278,17 +339,16 @@ impl<'a> Case<'a> {
         if threads.saturated == 0 || under_way < DEMAND_PER_THREAD * saturated {
             return Saturation::None;
         }
+        let theirs = threads.saturated_cpu_ns as f64 / server.interval_ns as f64;
         let all = threads.saturated >= threads.active;
-        if !all && used - saturated > HELPER_CPUS * saturated {
+        if !all && used - theirs > HELPER_CPUS * saturated {
             return Saturation::None;
         }
         let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
-        if used < STARVED_BELOW * could_use {
+        if theirs < STARVED_BELOW * could_use {
             Saturation::Starved
-        } else if all || used >= STARVED_BELOW * saturated {
-            Saturation::Busy
         } else {
-            Saturation::None
+            Saturation::Busy
         }
     }
 
@@ -301,11 +361,19 @@ impl<'a> Case<'a> {
     /// Absent where its use is unknown.
     pub(super) fn server_headroom(&self) -> Option<f64> {
         let of_cpus = 1.0 - self.server_use()?;
+        let server = self.server()?;
+        if server.threads.is_none() && server.cpus.is_none_or(|cpus| cpus > 1.0) {
+            // One thread may be at its end while other CPUs idle.
+            return None;
+        }
         let of_busiest = self.server_threads().and_then(|(server, threads)| {
             ratio(threads.busiest_cpu_ns as f64, server.interval_ns as f64).map(|used| 1.0 - used)
         });
         let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
-        let is_free = self.server_saturation() == Saturation::None;
+        let is_held_back = server
+            .throttling
+            .is_some_and(|found| throttled_share(found) >= SERVER_THROTTLED_FAIL);
+        let is_free = self.server_saturation() == Saturation::None && !is_held_back;
         Some(if is_free {
             headroom.clamp(0.0, 1.0)
         } else {
@@ -386,8 +454,8 @@ impl<'a> Case<'a> {
         let summary = &self.summary;
         let live = summary.live_mean.known()?;
         let busy = match self.run.load.model {
-            ModelDescription::Closed { .. } => return Some(1.0),
-            ModelDescription::Open { .. } => {
+            ModelDescription::Closed { .. } if self.run.load.think_time_ns == 0 => 1.0,
+            ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
                 let pipeline = f64::from(self.run.load.pipeline.max(1));
                 ratio(summary.under_way_mean.known()?, live * pipeline)?
             }

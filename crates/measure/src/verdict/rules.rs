@@ -5,8 +5,8 @@
 
 use super::advice;
 use super::case::Case;
-use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, OWN_SHARE_FAIL};
-use super::words::percent;
+use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
+use super::words::{duration, percent};
 use super::{Grade, Side, Signal, Verdict};
 
 /// Names of signals told in a short report.
@@ -191,6 +191,12 @@ impl Weighed<'_> {
     fn network_is_out(&self) -> bool {
         self.case.network_has_room() && self.of(Side::Network, Grade::Warn).is_empty()
     }
+
+    /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
+    /// a machine that a server of which nothing is known may share.
+    fn rest_is_out(&self) -> bool {
+        self.network_is_out() && self.case.host_has_room()
+    }
 }
 
 /// The first match.
@@ -340,9 +346,15 @@ fn latency_is_ours(case: &Case<'_>) -> Option<String> {
     let of = |share: f64, what: &str| format!("{} of {what} is brunt's own", percent(share));
     let in_all = case.own_share().filter(too_much);
     let of_p99 = case.own_share_of_p99().filter(too_much);
+    let lag = case.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS);
     in_all
         .map(|share| of(share, "the response time"))
         .or_else(|| of_p99.map(|share| of(share, "p99")))
+        .or_else(|| lag.map(|ns| format!("p99 of brunt's lag is {}", duration(ns))))
+        .or_else(|| {
+            let is_unknown = case.own_share().is_none();
+            is_unknown.then(|| "brunt's own share of the latency is not known".to_owned())
+        })
 }
 
 /// A verdict that trusts the figures, with what of them is not to be trusted.
@@ -376,13 +388,15 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         });
     }
     // What follows tells of something behind the client, which may be the network.
-    if !weighed.network_is_out() {
+    if !weighed.rest_is_out() {
         return None;
     }
     let case = weighed.case;
+    // A plan that is met gives no more with more connections either.
+    let may_give_more = case.is_closed() || case.overload.is_some();
     let gives_no_more = case
         .elasticity
-        .is_some_and(|effect| effect.high < EFFECT_WEAK);
+        .is_some_and(|effect| may_give_more && effect.high < EFFECT_WEAK);
     let work_is_hidden = match case.delay_effect {
         Some(effect) => effect.high < EFFECT_WEAK,
         None => case.workers_have_time(),
@@ -408,7 +422,10 @@ fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let elasticity = weighed.case.elasticity;
     let gave_more = elasticity.is_some_and(|effect| effect.low > EFFECT_STRONG);
     let gave_less = elasticity.is_some_and(|effect| effect.low <= EFFECT_STRONG);
-    let would_give = weighed.fails("connections_busy") && weighed.client_has_time() && !gave_less;
+    let would_give = weighed.fails("connections_busy")
+        && weighed.client_has_time()
+        && weighed.rest_is_out()
+        && !gave_less;
     if !gave_more && !would_give {
         return None;
     }

@@ -50,7 +50,7 @@ pub(super) const STEAL_FAIL: f64 = 0.02;
 /// [tuned].
 pub(super) const STEAL_LEAST_NS: f64 = 30e6;
 
-/// Share of the time for which a quota held a cgroup back. The proposal was any: a single period
+/// Share of the periods in which brunt's quota held it back. The proposal was any: a single period
 /// at the edge of a long window moves no figure [tuned].
 pub(super) const THROTTLED_FAIL: f64 = 0.01;
 
@@ -101,6 +101,9 @@ pub(super) const LINK_FAIL: f64 = 0.90;
 
 /// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
 pub(super) const SLOW_CONNECT_NS: u64 = 900_000_000;
+/// Connections opened in the window, as a share of all, from which on their times are those of the
+/// window.
+pub(super) const OF_WINDOW_LEAST: f64 = 0.1;
 /// Share of the connections that may be so slow.
 pub(super) const SLOW_CONNECT_FAIL: f64 = 0.001;
 
@@ -116,6 +119,8 @@ pub(super) const PLAN_MET: f64 = 0.99;
 /// A shorter window does not show whether a backlog grows, nanoseconds.
 pub(super) const PLAN_WINDOW_LEAST_NS: u64 = 800_000_000;
 
+/// Share of the periods in which the server's quota held it back, and most of it was used.
+pub(super) const SERVER_THROTTLED_FAIL: f64 = 0.1;
 /// Share of its CPUs that the server used.
 pub(super) const SERVER_WARN: f64 = 0.80;
 /// The same.
@@ -168,5 +173,8 @@ pub(super) const EFFECT_WEAK: f64 = 0.3;
 pub(super) const CONNECTIONS_BUSY: f64 = 0.90;
 /// Mean service time over the fastest hundredth, from which on requests wait for each other.
 pub(super) const QUEUED_RATIO: f64 = 2.0;
+/// The same: up to this, they do not. Between the two only an experiment tells: a thread or a lock
+/// that is just at its end makes requests wait for less than their own time.
+pub(super) const UNQUEUED_RATIO: f64 = 1.25;
 /// Service times that this ratio needs.
 pub(super) const QUEUED_SAMPLES_LEAST: u64 = 100;

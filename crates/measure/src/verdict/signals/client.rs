@@ -1,6 +1,6 @@
 //! Signals that accuse brunt or its machine.
 
-use super::super::case::{Case, ratio};
+use super::super::case::{Case, ratio, throttled_share};
 use super::super::thresholds::{
     CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
     IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
@@ -12,7 +12,7 @@ use super::super::thresholds::{
 use super::super::words::{count, counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, missing};
-use crate::{FailureKind, Quantile, TcpCounters};
+use crate::{FailureKind, TcpCounters};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -75,10 +75,9 @@ pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
     if case.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
-    let Quantile::Known { ns: lag_ns, .. } = case.run.latencies.lag.quantile(0.99) else {
+    let Some(lag_ns) = case.lag_ns_p99() else {
         return Reading::unknown("too few arrivals for p99 of the schedule lag");
     };
-    let lag_ns = lag_ns as f64;
     // With a schedule of connections it is they that are late.
     let response = if case.is_open() {
         &case.run.latencies.response
@@ -186,21 +185,21 @@ pub(super) fn cpu_pressure(case: &Case<'_>) -> Reading {
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
 pub(super) fn throttling(case: &Case<'_>) -> Reading {
-    let Some(interval_ns) = case.interval_ns() else {
+    if case.interval_ns().is_none() {
         return missing(case, "host", "nothing was read of the machine");
-    };
+    }
     if case.evidence().missing.contains_key("host.throttling") {
         return missing(case, "host.throttling", "");
     }
     let Some(throttling) = case.evidence().host.throttling else {
         return Reading::healthy("no CPU quota");
     };
-    let share = (throttling.throttled_ns as f64 / interval_ns).min(1.0);
     if throttling.throttled_ns == 0 {
         return Reading::healthy("CPU quota never used up");
     }
+    let share = throttled_share(throttling);
     let words = format!(
-        "brunt's CPU quota held it back {} of the time",
+        "brunt's CPU quota held it back in {} of the periods",
         percent(share)
     );
     if share < THROTTLED_FAIL {

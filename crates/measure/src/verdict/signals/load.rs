@@ -4,7 +4,7 @@ use super::super::case::{Case, Saturation, ratio};
 use super::super::thresholds::{
     CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, EFFECT_STRONG, EFFECT_WEAK,
     HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST,
-    SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, WINDOW_LEAST_NS,
+    SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
@@ -48,12 +48,23 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
 pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
     let (summary, arrivals) = (&case.summary, &case.summary.arrivals);
     if case.is_closed() {
-        return Reading::unknown("closed loop: no rate was asked for");
+        let busy = case.connections_busy();
+        return match busy.filter(|&busy| busy < CONNECTIONS_BUSY) {
+            Some(busy) => Reading::fail(format!(
+                "connections busy {} of the time, and pausing else",
+                percent(busy)
+            )),
+            None => Reading::unknown("closed loop: no rate was asked for"),
+        };
     }
     let done = if case.is_open() {
         summary.answered_of_plan()
     } else {
-        arrivals.sent
+        // Connections that are still at work at the end were not kept up with, but for chance.
+        let requests = case.run.load.requests_per_connection.unwrap_or(1).max(1);
+        let chance = 2.0 * (arrivals.planned as f64).sqrt();
+        let done = case.replies() / requests;
+        arrivals.sent.min(done.saturating_add(chance as u64))
     };
     let (Some(share), Some(planned_per_s)) = (
         ratio(done as f64, arrivals.planned as f64),
@@ -121,7 +132,7 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
     let Some(busy) = case.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
     };
-    if !case.is_closed() && (busy < CONNECTIONS_BUSY || case.overload.is_none()) {
+    if busy < CONNECTIONS_BUSY || (!case.is_closed() && case.overload.is_none()) {
         return Reading::healthy(format!("{places}, {} busy", percent(busy)));
     }
     let Some(headroom) = case.server_headroom() else {
@@ -142,7 +153,7 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
             "{places}, all busy; too few samples to see a queue"
         ));
     };
-    if times >= QUEUED_RATIO {
+    if times > UNQUEUED_RATIO {
         let words = format!(
             "{places}, all busy; service time {} times its best",
             number(times)
@@ -172,8 +183,7 @@ pub(super) fn elasticity(case: &Case<'_>) -> Reading {
 }
 
 pub(super) fn steal(case: &Case<'_>) -> Reading {
-    let client = &case.evidence().host.client_cpus;
-    let server = case.server().map_or(&[][..], |server| &server.cpu_list);
+    let (client, server) = (&case.client_cpus, &case.server_cpus);
     let nobody = client.is_empty() && server.is_empty();
     let cpus = case.cpus(|cpu| nobody || client.contains(&cpu) || server.contains(&cpu));
     let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();

@@ -8,7 +8,12 @@ use super::super::thresholds::{
 };
 use super::super::words::{count, duration, number, percent};
 use super::{Reading, grade_above, missing};
-use crate::Route;
+use crate::{Route, TcpCounters};
+
+/// Payload of a segment on Ethernet.
+const SEGMENT_BYTES: f64 = 1448.0;
+/// Share of a namespace's segments that must be brunt's for its counters to tell of brunt.
+const OWN_SEGMENTS_LEAST: f64 = 0.2;
 
 /// Rare events, and the segments among which they were counted.
 #[derive(Clone, Copy)]
@@ -55,7 +60,7 @@ fn sent_again(case: &Case<'_>) -> Option<Rare> {
         events: kernel.segments_retransmitted,
         segments: kernel.segments_sent,
     };
-    let all = case.tcp().map(|tcp| Rare {
+    let all = ours(case).map(|tcp| Rare {
         events: tcp
             .segments_retransmitted
             .saturating_sub(tcp.syn_retransmits),
@@ -64,13 +69,23 @@ fn sent_again(case: &Case<'_>) -> Option<Rare> {
     worse([Some(sampled), all])
 }
 
+/// The counters of the namespace, where brunt's own segments are many of them: with little load
+/// they tell of others.
+fn ours<'a>(case: &Case<'a>) -> Option<&'a TcpCounters> {
+    let window = &case.summary.window;
+    let of_bytes = window.bytes_sent.saturating_add(window.bytes_received / 2) as f64;
+    let own = window.requests_sent as f64 + of_bytes / SEGMENT_BYTES;
+    case.tcp()
+        .filter(|tcp| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64)
+}
+
 fn out_of_order_segments(case: &Case<'_>) -> Option<Rare> {
     let kernel = &case.kernel;
     let sampled = Rare {
         events: kernel.segments_out_of_order,
         segments: kernel.segments_received,
     };
-    let all = case.tcp().map(|tcp| Rare {
+    let all = ours(case).map(|tcp| Rare {
         events: tcp.segments_out_of_order,
         segments: tcp.segments_received,
     });

@@ -1,11 +1,12 @@
 //! Signals that accuse the server, or the machine that it shares with brunt.
 
 use super::super::Grade;
-use super::super::case::{Case, Saturation, ratio};
+use super::super::case::{Case, Saturation, ratio, throttled_share};
 use super::super::thresholds::{
-    PRESSURE_WARN, RARE_LEAST, RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN,
-    SERVER_FAIL, SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST,
-    SHARED_USE_LEAST, SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, THROTTLED_FAIL, UPLOAD_BYTES,
+    OF_WINDOW_LEAST, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST, RECEIVE_WINDOW_FAIL,
+    RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN,
+    SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST, SLOW_CONNECT_FAIL,
+    SLOW_CONNECT_NS, UPLOAD_BYTES,
 };
 use super::super::words::{counted, cpus, name, number, percent};
 use super::network::loses_segments;
@@ -29,7 +30,10 @@ pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
         _ => format!("{name} {}", cpus(used)),
     };
     if case.server_use().is_some_and(|share| share >= SERVER_FAIL) {
-        return Reading::fail(words);
+        // Where requests wait for each other, there is work for it.
+        let has_queue = case.queueing().is_some_and(|times| times >= QUEUED_RATIO);
+        return Reading::fail(words)
+            .warn_at_most(case.may_poll() && !has_queue, "with work or by polling");
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = counted(saturated.into(), "thread", "threads");
@@ -58,13 +62,15 @@ pub(super) fn server_throttling(case: &Case<'_>) -> Reading {
     let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
         return Reading::healthy("no CPU quota held the server back");
     };
-    let share = throttling.throttled_ns as f64 / server.interval_ns as f64;
+    let share = throttled_share(throttling);
     let words = format!(
-        "its CPU quota held the server back {} of the time",
-        percent(share.min(1.0))
+        "its CPU quota held the server back in {} of the periods",
+        percent(share)
     );
-    let is_rare = share < THROTTLED_FAIL;
-    Reading::new(if is_rare { Grade::Warn } else { Grade::Fail }, words)
+    // Now and then a burst is held back that an average has room for.
+    let is_used = case.server_use().is_none_or(|used| used >= SERVER_WARN);
+    let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
+    Reading::new(if is_often { Grade::Fail } else { Grade::Warn }, words)
 }
 
 pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
@@ -74,7 +80,10 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
     let connect = &case.run.latencies.connect;
     let slow = connect.buckets().count_between(SLOW_CONNECT_NS, u64::MAX);
     let slow_share = ratio(slow as f64, connect.count() as f64).unwrap_or(0.0);
-    let is_slow = slow_share >= SLOW_CONNECT_FAIL;
+    // Connections are timed in all phases: those of set-up alone say nothing of the window.
+    let is_of_window = tried as f64 >= OF_WINDOW_LEAST * connect.count() as f64;
+    let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
+    let had_trouble = slow > 0 || timed_out > 0;
     let (overflows, drops, retried) = match case.tcp() {
         // What listens is in this namespace on loopback alone.
         Some(tcp) if case.is_local() => {
@@ -112,10 +121,15 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
             Reading::healthy("connections were accepted at once")
         };
     }
-    let retried_often = retried >= RARE_LEAST
-        && ratio(retried as f64, tried as f64).is_some_and(|share| share >= SLOW_CONNECT_FAIL);
+    // The counters are of the whole namespace: without trouble of brunt's own, they are others'.
+    let is_often = |events: u64| {
+        events >= RARE_LEAST
+            && ratio(events as f64, tried as f64).is_some_and(|share| share >= SLOW_CONNECT_FAIL)
+    };
+    let retried_often = is_often(retried) && had_trouble;
+    let overflows_often = is_often(overflows);
     let words = found.join(", ");
-    if overflows == 0 && !retried_often && !is_slow {
+    if !overflows_often && !retried_often && !is_slow && !is_often(timed_out) {
         return Reading::warn(words);
     }
     let why = if tried == 0 {
@@ -148,18 +162,18 @@ pub(super) fn receive_window(case: &Case<'_>) -> Reading {
 /// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
 /// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
 pub(super) fn shared_host(case: &Case<'_>) -> Reading {
-    let client_list = &case.evidence().host.client_cpus;
+    let (client_list, server_list) = (&case.client_cpus, &case.server_cpus);
     let Some(server) = case.server() else {
         return missing(case, "server", "the server was not watched");
     };
-    if server.cpu_list.is_empty() {
+    if server_list.is_empty() {
         return if case.is_local() {
             Reading::unknown("the server's CPUs are not known")
         } else {
             Reading::healthy("client and server do not share a machine")
         };
     }
-    let common = case.cpus(|cpu| client_list.contains(&cpu) && server.cpu_list.contains(&cpu));
+    let common = case.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
     if client_list.is_empty() || case.evidence().host.cpus.is_empty() {
         return missing(case, "host.cpus", "the machine's CPUs were not read");
     }
@@ -204,7 +218,7 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     if !both_work || !is_short {
         return Reading::healthy(words);
     }
-    let any = case.cpus(|cpu| client_list.contains(&cpu) || server.cpu_list.contains(&cpu));
+    let any = case.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
     // Soft interrupts belong to whoever was interrupted, and to the pair's own traffic.
     let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
     let others = of_tasks_ns / interval_ns - client_used - server_used;

@@ -81,8 +81,8 @@ pub(super) fn tried(rates: [u64; 4]) -> Option<Diagnosis> {
 
 pub(super) fn server_throttled(run: &mut Run, ms: u64) {
     server(run).throttling = Some(Throttling {
-        periods: 20,
-        throttled_periods: 10,
+        periods: 200,
+        throttled_periods: ms / 10,
         throttled_ns: ms * MS,
     });
 }
@@ -159,8 +159,8 @@ pub(super) fn histogram(values: &[(u64, u64)]) -> Histogram {
 
 pub(super) fn throttled(run: &mut Run, ms: u64) {
     run.evidence.host.throttling = Some(Throttling {
-        periods: 20,
-        throttled_periods: 10,
+        periods: 200,
+        throttled_periods: ms / 10,
         throttled_ns: ms * MS,
     });
 }

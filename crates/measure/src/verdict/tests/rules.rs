@@ -417,7 +417,10 @@ fn the_server_limits() {
         situation(
             "a quota",
             closed(),
-            |run| server_throttled(run, 900),
+            |run| {
+                server_busy_for(run, 3_500);
+                server_throttled(run, 900);
+            },
             ServerLimited,
             ["server_throttling", "under its CPU quota", "quota"],
         ),

@@ -218,8 +218,13 @@ fn the_server() {
         bent("server_throttling", WARN, "0.5 %", |run| {
             server_throttled(run, 10)
         }),
-        bent("server_throttling", FAIL, "50 %", |run| {
+        // Bursts alone.
+        bent("server_throttling", WARN, "50 %", |run| {
             server_throttled(run, 1_000)
+        }),
+        bent("server_throttling", FAIL, "50 %", |run| {
+            server_busy_for(run, 3_500);
+            server_throttled(run, 1_000);
         }),
         bent("server_throttling", UNKNOWN, "not watched", |run| {
             run.evidence.server = None
@@ -236,15 +241,20 @@ fn the_server() {
                 tcp(run).syn_retransmits = 1;
             },
         ),
-        bent("accept_queue", WARN, "none of the window's", |run| {
-            tcp(run).listen_overflows = 3
+        bent("accept_queue", WARN, "20 connections met a full", |run| {
+            tcp(run).listen_overflows = 20
+        }),
+        // A few of many.
+        bent("accept_queue", WARN, "3 connections met a full", |run| {
+            tcp(run).listen_overflows = 3;
+            run.workers[0].tallies.measure.connections_opened = 500;
         }),
         bent(
             "accept_queue",
             FAIL,
-            "3 connections met a full accept queue",
+            "20 connections met a full accept queue",
             |run| {
-                tcp(run).listen_overflows = 3;
+                tcp(run).listen_overflows = 20;
                 run.workers[0].tallies.measure.connections_opened = 500;
             },
         ),
@@ -254,12 +264,26 @@ fn the_server() {
         }),
         bent("accept_queue", FAIL, "asked for again", |run| {
             tcp(run).syn_retransmits = 20;
+            run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
             run.workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
+        // Another program's, for all of brunt's connections were quick.
+        bent("accept_queue", WARN, "asked for again", |run| {
+            tcp(run).syn_retransmits = 20;
+            run.workers[0].tallies.measure.connections_opened = 500;
+        })
+        .on(remote_closed),
+        // Those of set-up were slow, and the window opened hardly any.
+        bent("accept_queue", WARN, "", |run| {
+            tcp(run).listen_drops = 1;
+            run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
+            run.workers[0].tallies.measure.connections_opened = 1;
+        }),
         // On a network that loses segments, requests for connections are lost as well.
         bent("accept_queue", WARN, "as other segments were lost", |run| {
             (tcp(run).syn_retransmits, tcp(run).segments_retransmitted) = (20, 800);
+            run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
             run.workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
