@@ -264,7 +264,7 @@ pub(crate) struct LoadArguments {
           help_heading = "Evidence")]
     pub(crate) link_speed: Option<u64>,
     /// After the run, find out by experiment what limited it: more and fewer connections, and work
-    /// added to each request, in turns. Takes 7 s more
+    /// added to each request, in turns. Takes about 7 s, more with slow replies
     #[arg(long, conflicts_with = "stages", help_heading = "Evidence")]
     pub(crate) diagnose: bool,
 

@@ -6,17 +6,22 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Result, bail};
 use brunt_engine::RunError;
 use brunt_load::{Experiment, Level, LoadModel, Plan, Stop, Watch};
-use brunt_measure::{Diagnosis, DiagnosisPart, Finding, Run, Series, Standing};
+use brunt_measure::{Diagnosis, DiagnosisPart, Finding, Latencies, Run, Series, Standing};
 
 use crate::progress::Line;
 use crate::signals::run_until_interrupted;
 
-/// Each level has one part per round. With four levels they take 6.4 s in all.
-const PART_NS: u64 = 400_000_000;
+/// Each level has one part per round. With quick replies four levels take 6.4 s in all.
 const ROUNDS: u32 = 4;
-/// Beginning of a part in which the level before it may still show.
-const SETTLING_NS: u64 = 100_000_000;
+/// What is counted of a part, after its settling.
+const COUNTED_NS: u64 = 300_000_000;
+/// Settling is a multiple of this: the parts are counted by the points of the series.
+const SETTLING_STEP_NS: u64 = 100_000_000;
+/// The share of replies that come before settling ends.
+const SETTLING_QUANTILE: f64 = 0.99;
 const WARMUP_NS: u64 = 200_000_000;
+/// Beyond this, an experiment is no small addition to a run.
+const LENGTH_NS_MAX: u64 = 60_000_000_000;
 /// Late replies say nothing about any level: they are not waited for.
 const DRAIN_NS_MAX: u64 = 1_000_000_000;
 /// What the added work may be: long enough to be noticed among the rest, and short enough that a
@@ -68,7 +73,9 @@ fn experiment(
         bail!("the run is invalid");
     }
     let connections = connections_used(&plan, run);
-    let experiment = Experiment::new(levels(connections, added_delay_ns(run)), PART_NS, ROUNDS);
+    let settling_ns = settling_ns(&run.latencies);
+    let levels = levels(connections, added_delay_ns(run));
+    let experiment = experiment_of(levels, settling_ns)?;
     let plan = plan_of(plan, &experiment);
     let workers = plan.workers.get();
     let mut line = Line::new(quiet, &plan);
@@ -87,7 +94,7 @@ fn experiment(
     Ok(Diagnosis {
         workers,
         connections: connections.get(),
-        parts: parts(&experiment, &made.summary().series),
+        parts: parts(&experiment, settling_ns, &made.summary().series),
     })
 }
 
@@ -123,6 +130,43 @@ fn levels(connections: NonZeroU32, delay_ns: Option<u64>) -> Vec<Level> {
         .chain([level(more, 0)])
         .chain(delay_ns.map(|delay_ns| level(connections, delay_ns)))
         .collect()
+}
+
+/// Beginning of a part in which the level before it may still show: requests sent at that level are
+/// answered only then. Nanoseconds; by the service time of the run, in whole points of a series.
+fn settling_ns(latencies: &Latencies) -> u64 {
+    let mut replies = latencies.service.clone();
+    // Without service times of their own, response times count from the send as well. Where nothing
+    // succeeded on a schedule, they may count from the plan, which is earlier.
+    if replies.count() == 0 {
+        replies.merge(&latencies.response);
+        replies.merge(&latencies.response_error);
+    }
+    let slow_ns = replies.quantile_ns(SETTLING_QUANTILE).unwrap_or(0);
+    slow_ns
+        .div_ceil(SETTLING_STEP_NS)
+        .max(1)
+        .saturating_mul(SETTLING_STEP_NS)
+}
+
+/// The experiment at `levels` whose parts begin with this settling.
+///
+/// # Errors
+///
+/// It would take too long.
+fn experiment_of(levels: Vec<Level>, settling_ns: u64) -> Result<Experiment> {
+    let parts = levels.len() as u64 * u64::from(ROUNDS);
+    let part_ns = settling_ns.saturating_add(COUNTED_NS);
+    let length_ns = part_ns.saturating_mul(parts).saturating_add(WARMUP_NS);
+    if length_ns > LENGTH_NS_MAX {
+        bail!(
+            "replies take up to {} s, with which the experiment would take {} s; {} s is the most",
+            settling_ns as f64 / 1e9,
+            length_ns.div_ceil(1_000_000_000),
+            LENGTH_NS_MAX / 1_000_000_000
+        );
+    }
+    Ok(Experiment::new(levels, part_ns, ROUNDS))
 }
 
 /// A quarter of what a request costs a worker. Absent where that is not known.
@@ -167,13 +211,13 @@ fn plan_of(mut plan: Plan, experiment: &Experiment) -> Plan {
 }
 
 /// What each part of `experiment` brought, by the points of the series that lie within it and after
-/// its beginning.
-fn parts(experiment: &Experiment, series: &Series) -> Vec<DiagnosisPart> {
+/// its settling.
+fn parts(experiment: &Experiment, settling_ns: u64, series: &Series) -> Vec<DiagnosisPart> {
     let mut start_ns = 0;
     let mut parts = Vec::new();
     for level in experiment.parts() {
         let end_ns = start_ns + experiment.part_ns();
-        let first = (start_ns + SETTLING_NS).div_ceil(series.interval_ns);
+        let first = (start_ns + settling_ns).div_ceil(series.interval_ns);
         let points = first..end_ns / series.interval_ns;
         // The series ends with its last event: what is beyond it is nothing.
         let replies = points.clone().filter_map(|at| {
@@ -196,6 +240,8 @@ mod tests {
     use brunt_measure::SeriesPoint;
 
     use super::*;
+
+    const MS: u64 = 1_000_000;
 
     fn many(count: u32) -> NonZeroU32 {
         NonZeroU32::new(count).expect("not 0")
@@ -222,12 +268,66 @@ mod tests {
     }
 
     #[test]
+    fn settling_outlasts_slow_replies() {
+        // (service times in ms, or response times of successes and of errors, settling in ms)
+        let cases: [([&[u64]; 3], u64); 8] = [
+            ([&[], &[], &[]], 100),
+            ([&[0], &[], &[]], 100),
+            ([&[], &[100], &[]], 100),
+            ([&[], &[101], &[]], 200),
+            ([&[], &[1], &[450]], 500),
+            ([&[], &[], &[250]], 300),
+            // The wait for a connection is no part of it.
+            ([&[450, 250], &[9_000], &[9_000]], 500),
+            ([&[2_000], &[], &[]], 2_000),
+        ];
+        for (replies_ms, expected_ms) in cases {
+            let mut latencies = Latencies::default();
+            let Latencies {
+                service,
+                response,
+                response_error,
+                ..
+            } = &mut latencies;
+            for (histogram, ms) in [service, response, response_error]
+                .into_iter()
+                .zip(replies_ms)
+            {
+                ms.iter().for_each(|ms| histogram.record(ms * MS));
+            }
+            assert_eq!(settling_ns(&latencies), expected_ms * MS, "{replies_ms:?}");
+        }
+        // One reply in a thousand is late: it may be left out.
+        let mut latencies = Latencies::default();
+        for index in 0..1_000 {
+            let ms = if index == 0 { 5_000 } else { 1 };
+            latencies.response.record(ms * MS);
+        }
+        assert_eq!(settling_ns(&latencies), 100 * MS);
+    }
+
+    #[test]
     fn the_help_says_how_long_it_takes() {
-        let experiment = Experiment::new(levels(many(64), Some(7)), PART_NS, ROUNDS);
-        assert_eq!(
-            (experiment.length_ns() + WARMUP_NS).div_ceil(1_000_000_000),
-            7
-        );
+        let levels = || levels(many(64), Some(7));
+        // Settling, a part, and the whole in seconds, where it is made.
+        for (settling_ms, part_ms, length_s) in [
+            (100, 400, Some(7)),
+            (500, 800, Some(13)),
+            (3_400, 3_700, Some(60)),
+            (3_500, 0, None),
+            (u64::MAX / MS, 0, None),
+        ] {
+            let made = experiment_of(levels(), settling_ms * MS);
+            let Some(length_s) = length_s else {
+                let reason = made.expect_err("too long").to_string();
+                assert!(reason.ends_with("60 s is the most"), "{reason}");
+                continue;
+            };
+            let experiment = made.expect("short enough");
+            assert_eq!(experiment.part_ns(), part_ms * MS);
+            let length_ns = experiment.length_ns() + WARMUP_NS;
+            assert_eq!(length_ns.div_ceil(1_000 * MS), length_s, "{settling_ms} ms");
+        }
     }
 
     #[test]
@@ -242,7 +342,7 @@ mod tests {
                 delay_ns: 9,
             },
         ];
-        let experiment = Experiment::new(levels, PART_NS, 2);
+        let experiment = Experiment::new(levels, 400 * MS, 2);
         let mut series = Series::default();
         // Points 0 to 13 of 16: nothing came in the last two.
         for (index, replies) in (0..14).zip(1_u64..) {
@@ -250,7 +350,7 @@ mod tests {
             point.successes = replies;
             point.errors = 100;
         }
-        let found: Vec<_> = parts(&experiment, &series)
+        let found: Vec<_> = parts(&experiment, 100 * MS, &series)
             .iter()
             .map(|part| (part.delay_ns, part.replies, part.length_ns))
             .collect();
@@ -267,8 +367,8 @@ mod tests {
 
     #[test]
     fn no_points_make_parts_without_replies() {
-        let experiment = Experiment::new(levels(many(1), None), PART_NS, 1);
-        let parts = parts(&experiment, &Series::default());
+        let experiment = Experiment::new(levels(many(1), None), 700 * MS, 1);
+        let parts = parts(&experiment, 400 * MS, &Series::default());
         assert!(
             parts
                 .iter()

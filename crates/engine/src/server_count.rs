@@ -75,7 +75,7 @@ pub(crate) struct Reading {
     /// What was read, such as `requests`.
     pub(crate) path: String,
     /// Requests that a second reading adds by itself, at most.
-    own_reads: u64,
+    pub(crate) own_reads: u64,
 }
 
 impl CounterReader {

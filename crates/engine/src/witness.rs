@@ -6,12 +6,19 @@ use std::sync::Arc;
 
 use brunt_measure::{Evidence, Window};
 
+use crate::clock;
 use crate::control::Control;
 use crate::evidence::server::ServerWatch;
 use crate::evidence::{Observer, Sources};
 use crate::prepare::Prepared;
 use crate::run::RunError;
-use crate::server_count::{CounterReader, Reading};
+use crate::server_count::{CounterReader, Reading, ServerCountError};
+use crate::threads;
+
+/// Between two readings of the server's count after the run.
+const COUNT_PAUSE_NS: u64 = 100_000_000;
+/// For so long a count that still rises is read again.
+const COUNT_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Everything that testifies about one run.
 pub(crate) struct Witnesses {
@@ -76,7 +83,7 @@ impl Witnesses {
             },
         };
         if let Some((reader, before)) = self.counter {
-            match reader.read() {
+            match read_settled(&reader) {
                 Ok(after) => evidence.server_count = Some(reader.server_count(&before, &after)),
                 Err(error) => {
                     let reason = format!("it could not be read after the run: {error}");
@@ -85,5 +92,73 @@ impl Witnesses {
             }
         }
         evidence
+    }
+}
+
+/// The server's count when it rises no more, or after a second.
+fn read_settled(reader: &CounterReader) -> Result<Reading, ServerCountError> {
+    let first = reader.read()?;
+    let end_ns = clock::now_ns() + COUNT_LIMIT_NS;
+    Ok(settled(first, || {
+        if clock::now_ns() + COUNT_PAUSE_NS > end_ns {
+            return None;
+        }
+        threads::sleep(COUNT_PAUSE_NS);
+        // The readings so far are a count, too.
+        reader.read().ok()
+    }))
+}
+
+/// The first reading that rose by no more than itself, else the last one: many servers count a
+/// request after its reply was written, or add up their counts now and then. `again` gives nothing
+/// when it is to end.
+fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Reading {
+    let own_reads = first.own_reads;
+    let mut last = first;
+    while let Some(mut next) = again() {
+        let is_settled = next.count.abs_diff(last.count) <= own_reads;
+        // Each reading may have counted those before it.
+        next.own_reads = last.own_reads.saturating_add(own_reads);
+        last = next;
+        if is_settled {
+            break;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_read_until_it_rises_no_more() {
+        // (readings, what a reading adds, the one taken, what readings may have added)
+        let cases: [(&[u64], u64, u64, u64); 7] = [
+            (&[500], 0, 500, 0),
+            (&[500, 500, 501], 0, 500, 0),
+            (&[490, 495, 500, 500, 501], 0, 500, 0),
+            // nginx counts its readings.
+            (&[500, 501, 502], 1, 501, 2),
+            (&[490, 500, 501, 502], 1, 501, 3),
+            // One that never settles.
+            (&[1, 10, 20], 1, 20, 3),
+            // The server was started anew.
+            (&[500, 3, 3, 9], 0, 3, 0),
+        ];
+        for (counts, own_reads, count, own_reads_all) in cases {
+            let mut readings = counts.iter().map(|&count| Reading {
+                count,
+                path: "requests".to_owned(),
+                own_reads,
+            });
+            let first = readings.next().expect("one");
+            let found = settled(first, || readings.next());
+            assert_eq!(
+                (found.count, found.own_reads),
+                (count, own_reads_all),
+                "{counts:?}"
+            );
+        }
     }
 }

@@ -326,8 +326,8 @@ const BREAKS: &[Break] = &[
     closed("I8", "the server counted half of it", |run| {
         server_counted(run, 0.5);
     }),
-    open("I8", "the server counted twice as much", |run| {
-        server_counted(run, 2.0);
+    open("I8", "the server counted three times as much", |run| {
+        server_counted(run, 3.0);
     }),
     closed("I8", "the server's counter went back", |run| {
         server_counted(run, 1.0);

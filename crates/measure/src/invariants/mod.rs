@@ -185,7 +185,7 @@ pub const INVARIANTS: &[Invariant] = &[
     },
     Invariant {
         id: "I6",
-        rule: "payload fits the link or, on loopback, the ceiling that `brunt calibrate` measured",
+        rule: "payload fits the link or, on loopback, what `brunt calibrate` measured",
         check: witnesses::payload_fits,
     },
     Invariant {
@@ -195,7 +195,7 @@ pub const INVARIANTS: &[Invariant] = &[
     },
     Invariant {
         id: "I8",
-        rule: "the server counted what was answered, and no more than was sent",
+        rule: "the server counted what was answered, and at most twice what was sent",
         check: witnesses::server_agrees,
     },
     Invariant {

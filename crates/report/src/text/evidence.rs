@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{Calibration, Diagnosis, Figure, Run, Summary};
+use brunt_measure::{Calibration, Diagnosis, Evidence, Figure, Route, Run, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -17,6 +17,10 @@ pub(super) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut P
     let missing = run.evidence.missing.iter();
     for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
+    }
+    let network = network(&run.evidence);
+    if !network.is_empty() {
+        page.row("network", &network, Tone::Plain);
     }
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
         page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
@@ -54,6 +58,35 @@ fn observer(run: &Run) -> Vec<String> {
         Figure::ratio(observer.cpu_ns as f64, evidence.interval_ns as f64, "")
     {
         items.push(format!("reading took {} of a CPU", units::percent(share)));
+    }
+    items
+}
+
+/// What the kernel held and threw away on the way to the server, and its work for it.
+fn network(evidence: &Evidence) -> Vec<String> {
+    let network = evidence.network.as_ref();
+    let mut items = Vec::new();
+    if let Some(sockets) = network.and_then(|network| network.time_wait) {
+        items.push(format!("time-wait {}", units::count(sockets)));
+    }
+    if let Some(Route::Interface {
+        name,
+        dropped_packets,
+        ..
+    }) = network.map(|network| &network.route)
+    {
+        items.push(format!("{name} drops {}", units::count(*dropped_packets)));
+    }
+    let host = &evidence.host;
+    let (mut softirq_ns, mut total_ns) = (0_u64, 0_u64);
+    for times in &host.cpus {
+        if host.client_cpus.contains(&times.cpu) {
+            softirq_ns = softirq_ns.saturating_add(times.softirq_ns);
+            total_ns = total_ns.saturating_add(times.total_ns());
+        }
+    }
+    if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
+        items.push(format!("softirq {} of CPUs", units::percent(share)));
     }
     items
 }

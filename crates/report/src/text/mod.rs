@@ -57,7 +57,7 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     }
     connections(run, &summary, &mut page);
     all_phases(run, &summary, &mut page);
-    resources::client(run, &summary, &mut page);
+    resources::client(run, &summary, is_withheld, &mut page);
     resources::server(run, &summary, is_withheld, style.verbose, &mut page);
     if style.verbose {
         evidence::rows(run, &summary, is_withheld, &mut page);

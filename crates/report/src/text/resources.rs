@@ -4,7 +4,9 @@ use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summa
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
-use crate::figures::{CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_cpu};
+use crate::figures::{
+    CpuUse, ceiling_share, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_cpu,
+};
 use crate::units;
 
 /// Rows of the table over time; more readings are joined.
@@ -12,8 +14,8 @@ const ROWS_MAX: usize = 20;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
-/// What brunt itself used.
-pub(super) fn client(run: &Run, summary: &Summary, page: &mut Page) {
+/// What brunt itself used, and how near that is to the most it reaches on this machine.
+pub(super) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     let host = &run.host;
     let mut items = Vec::new();
     match client_cpu(run) {
@@ -33,6 +35,7 @@ pub(super) fn client(run: &Run, summary: &Summary, page: &mut Page) {
         };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
+    items.extend(of_ceiling(run, summary).filter(|_| !is_withheld));
     if summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
@@ -43,6 +46,26 @@ pub(super) fn client(run: &Run, summary: &Summary, page: &mut Page) {
         ));
     }
     page.row("client", &items, Tone::Plain);
+}
+
+/// The rate as a share of what was calibrated: `64 % of its ceiling here`. Absent without a ceiling.
+fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
+    let share = ceiling_share(run, summary).known()?;
+    let load = &run.load;
+    let ceiling = run
+        .calibration
+        .as_ref()?
+        .ceiling(load.backend, load.workers)?;
+    let with = if ceiling.workers == load.workers {
+        String::new()
+    } else {
+        let workers = counted(ceiling.workers.into(), "worker", "workers");
+        format!(" with {workers}")
+    };
+    Some(format!(
+        "{} of its ceiling here{with}",
+        units::percent(share)
+    ))
 }
 
 /// What the server used, where it was watched; `verbose`: with how, and over time.
