@@ -48,7 +48,8 @@ pub(super) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut
     page.row("client", &items, Tone::Plain);
 }
 
-/// The rate as a share of what was calibrated: `64 % of its ceiling here`. Absent without a ceiling.
+/// The rate as a share of what was calibrated: `64 % of its ceiling here`. Absent without a
+/// ceiling.
 fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
     let share = ceiling_share(run, summary).known()?;
     let load = &run.load;

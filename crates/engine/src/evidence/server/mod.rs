@@ -83,7 +83,8 @@ impl Found {
 /// Watches the server.
 ///
 /// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
-/// `begin` and `end` at the window's edges, `sample` between them. All may be left out but the last one.
+/// `begin` and `end` at the window's edges, `sample` between them. All may be left out
+/// but the last one.
 #[derive(Debug)]
 pub(crate) struct ServerWatch {
     means: Means,
