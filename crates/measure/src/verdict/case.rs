@@ -11,9 +11,9 @@ use crate::invariants::{Finding, Standing, check};
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::{
-    CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription, NetworkEvidence,
-    Overload, Quantile, Route, Run, ServerEvidence, ServerScope, ServerThreads, Steadiness,
-    Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
+    Backend, CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription,
+    NetworkEvidence, Overload, Quantile, Route, Run, ServerEvidence, ServerScope, ServerThreads,
+    Steadiness, Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
 };
 
 /// A run with what is derived from it.
@@ -234,8 +234,11 @@ impl<'a> Case<'a> {
         self.network()?.tcp.as_ref()
     }
 
-    /// Whether client and server share a machine and nothing lies between them.
+    /// Whether client and server share a machine and nothing lies between them, as in simulation.
     pub(super) fn is_local(&self) -> bool {
+        if self.run.load.backend == Backend::Sim {
+            return true;
+        }
         match self.network().map(|network| &network.route) {
             Some(Route::UnixSocket | Route::Loopback) => true,
             Some(Route::Interface { .. }) => false,

@@ -1,6 +1,6 @@
 //! What a reader of the simulated machine and server would have found.
 
-use brunt_measure::{CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope};
+use brunt_measure::{CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope, ServerThreads};
 
 use super::ledger::{Ledger, Spent};
 use super::settings::{SimHost, SimSettings};
@@ -74,20 +74,33 @@ fn others_ns(host: SimHost, ledger: &Ledger) -> u64 {
 fn server(settings: &SimSettings, ledgers: &[Ledger]) -> Option<ServerEvidence> {
     let places = settings.server.concurrency?;
     let lengths_ns = ledgers.iter().map(|ledger| ledger.window().length_ns());
+    let interval_ns = lengths_ns.max().unwrap_or(0);
+    let served_ns = ledgers.iter().map(Ledger::served_ns).sum::<u64>();
+    // Each place is a thread, and all take turns.
+    let count = places.get().saturating_mul(ledgers.len() as u32);
+    let each_ns = served_ns / u64::from(count.max(1));
+    let is_active = each_ns >= interval_ns / 20;
+    let is_saturated = each_ns >= interval_ns / 10 * 9;
     Some(ServerEvidence {
         scope: ServerScope::Processes {
             pids: Vec::new(),
             found_by: "simulation".to_owned(),
         },
         name: "sim".to_owned(),
-        interval_ns: lengths_ns.max().unwrap_or(0),
-        cpu_user_ns: ledgers.iter().map(Ledger::served_ns).sum(),
+        interval_ns,
+        cpu_user_ns: served_ns,
         cpu_system_ns: 0,
-        cpus: Some(f64::from(places.get()) * ledgers.len() as f64),
+        cpus: Some(f64::from(count)),
         cpu_list: Vec::new(),
         run_queue_wait_ns: None,
         throttling: None,
-        threads: None,
+        threads: Some(ServerThreads {
+            count,
+            active: if is_active { count } else { 0 },
+            saturated: if is_saturated { count } else { 0 },
+            busiest_cpu_ns: each_ns,
+            saturated_cpu_ns: if is_saturated { served_ns } else { 0 },
+        }),
         idle_cpus_used: Some(0.0),
         resident_bytes_max: None,
         descriptors_max: None,

@@ -202,6 +202,12 @@ fn too_few_connections() {
     let few = Situation::closed(4).with(|_, settings| {
         settings.server.concurrency = Some(many(16));
     });
+    // Service times that differ by themselves look like a queue.
+    few.expect(Verdict::Inconclusive, "");
+    let few = Situation::closed(4).with(|_, settings| {
+        settings.server.service = ServiceTime::Constant(100 * US);
+        settings.server.concurrency = Some(many(16));
+    });
     few.expect(Verdict::ConcurrencyLimited, "");
     let delay = Situation::closed(64).with(|_, settings| {
         settings.server.service = ServiceTime::Exponential { mean_ns: 20 * US };

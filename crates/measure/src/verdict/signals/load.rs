@@ -4,7 +4,8 @@ use super::super::case::{Case, Saturation, ratio};
 use super::super::thresholds::{
     CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, EFFECT_STRONG, EFFECT_WEAK,
     HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST,
-    SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
+    SERVER_FAIL, SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO,
+    WINDOW_LEAST_NS,
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
@@ -104,17 +105,19 @@ pub(super) fn backlog(case: &Case<'_>) -> Reading {
         "overloaded: capacity about {} per second",
         rate(overload.capacity_per_s)
     );
+    // With connections to spare, the server has had more to do than it did.
+    let all_busy = case
+        .connections_busy()
+        .is_none_or(|busy| busy >= CONNECTIONS_BUSY);
+    let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
     let is_at_its_end = case.server_saturation() == Saturation::Busy
-        || case.server_use().is_some_and(|used| used >= SERVER_WARN);
+        || case.server_use().is_some_and(|used| used >= limit);
     if is_at_its_end {
         return Reading::fail(words).accusing(Side::Server);
     }
+    // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
     match case.queueing() {
-        Some(times) if times >= QUEUED_RATIO => {
-            let words = format!("{words}, service time {} times its best", number(times));
-            Reading::fail(words).accusing(Side::Server)
-        }
-        Some(_) if has_room_at_server(case) => {
+        Some(times) if times < QUEUED_RATIO && has_room_at_server(case) => {
             let words = format!("{words}, all connections busy");
             Reading::fail(words).accusing(Side::Concurrency)
         }
