@@ -258,7 +258,6 @@ pub struct ServerThreads {
     /// CPU of the busiest, nanoseconds.
     pub busiest_cpu_ns: u64,
     /// CPU of the saturated ones together, nanoseconds.
-    #[serde(default)]
     pub saturated_cpu_ns: u64,
 }
 
