@@ -281,6 +281,17 @@ fn the_client_is_blamed_before_the_server() {
             ["worker_idle", "at least", "machines"],
         ),
         situation(
+            "the same beside a server whose CPU is used up",
+            closed(),
+            |run| {
+                saturated(run);
+                busy_for(run, 1_700);
+                thread(run).run_queue_wait_ns = Some(40 * MS);
+            },
+            Verdict::ServerLimited,
+            ["server_cpu", "describe", ""],
+        ),
+        situation(
             "two warnings of one kind",
             closed(),
             |run| {
