@@ -288,7 +288,7 @@ fn the_client_is_blamed_before_the_server() {
                 busy_for(run, 1_700);
                 thread(run).run_queue_wait_ns = Some(40 * MS);
             },
-            Verdict::ServerLimited,
+            ServerLimited,
             ["server_cpu", "describe", ""],
         ),
         situation(
