@@ -258,8 +258,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "URL[#PATH]", value_parser = server_counter,
           help_heading = "Evidence")]
     pub(crate) verify_url: Option<ServerCounter>,
-    /// Speed of the link to the server in bits per second, as in 2.5gbit [default: what its driver
-    /// says]
+    /// Speed of the slowest link on the way to the server in bits per second, as in 2.5gbit
+    /// [default: what the driver of brunt's own interface says]
     #[arg(long, value_name = "SPEED", value_parser = units::link_bits_per_s,
           help_heading = "Evidence")]
     pub(crate) link_speed: Option<u64>,
