@@ -70,7 +70,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "throttling",
         side: Side::Client,
-        rule: "brunt's CPU quota does not hold it back; for 1 % of the time at most",
+        rule: "brunt's CPU quota does not hold it back; in 1 % of its periods at most",
         read: client::throttling,
     },
     SignalRule {
@@ -148,7 +148,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "server_throttling",
         side: Side::Server,
-        rule: "the server's CPU quota does not hold it back; for 1 % of the time at most",
+        rule: "the server's CPU quota, mostly used, holds it back in 10 % of its periods at most",
         read: server::server_throttling,
     },
     SignalRule {
@@ -208,7 +208,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "drift",
         side: Side::Doubt,
-        rule: "the rate holds still over the window, to 3 % and chance",
+        rule: "the rate holds still over the window, to 3 % and chance; to 10 % by halves at most",
         read: load::drift,
     },
     SignalRule {
