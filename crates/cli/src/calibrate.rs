@@ -11,8 +11,8 @@ use brunt_engine::{
     RunError, clock, ports_per_address, raise_descriptor_limit, threads, uring_refusal, usable_cpus,
 };
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
-    Stamps, Stop, Target, Watch,
+    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse,
+    Schedule, Spin, Stamps, Stop, Target, TlsSpec, Watch,
 };
 use brunt_measure::{
     Accuracy, Backend, Calibration, Ceiling, ClockQuality, MachineLimits, Quantile, Run, Standing,
@@ -290,7 +290,10 @@ impl Measured<'_> {
             model,
             connections: at_least_one(ACCURACY_CONNECTIONS),
             workers: NonZeroU32::MIN,
+            http: HttpChoice::Auto,
+            tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
+            streams: NonZeroU32::MIN,
             reuse: Reuse::Unlimited,
             think_time_ns: 0,
             stop: Stop {

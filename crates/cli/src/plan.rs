@@ -5,8 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Context, Result, bail};
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
-    Stamps, Stop, Target, Watch,
+    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse,
+    Schedule, Spin, Stamps, Stop, Target, TlsSpec, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -80,7 +80,10 @@ impl Load {
             workers: arguments
                 .threads
                 .unwrap_or(workers_default.min(self.connections)),
+            http: HttpChoice::Auto,
+            tls: TlsSpec::default(),
             pipeline: arguments.pipeline,
+            streams: NonZeroU32::MIN,
             reuse: self.reuse,
             think_time_ns: arguments.think_time.unwrap_or(0),
             stop: self.stop,

@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) is_offered: bool,
     /// A reply came since it was opened.
     pub(crate) has_replied: bool,
+    /// When the first byte of the reply under way was received.
+    pub(crate) reply_from_ns: u64,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
     /// When it was due, if it was planned and has not had a reply.
@@ -63,6 +65,7 @@ impl Connection {
             settled: !is_awaited,
             is_offered: false,
             has_replied: false,
+            reply_from_ns: 0,
             free_ns: 0,
             session_due_ns: None,
             attempts: 0,

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{LoadModel, Reuse, Schedule, Stage};
 use brunt_measure::{
-    LoadDescription, ModelDescription, ScheduleDescription, StageDescription, Window,
+    LoadDescription, ModelDescription, Protocol, ScheduleDescription, StageDescription, Window,
 };
 
 use crate::backend::Peer;
@@ -31,13 +31,15 @@ impl Prepared {
                 Peer::Tcp(address) => address.to_string(),
                 Peer::Unix(path) => path.display().to_string(),
             },
-            protocol: "HTTP/1.1".to_owned(),
+            protocol: Protocol::Http1,
+            protocol_note: None,
+            tls: None,
             method: plan.request.method.clone(),
             request_bytes: self.request.bytes(!keepalive) as u64,
             model: self.describe_model(load_ns, window),
             connections: plan.connections.get(),
             workers: plan.workers.get(),
-            pipeline: plan.pipeline.get(),
+            depth: plan.pipeline.get(),
             keepalive,
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => None,

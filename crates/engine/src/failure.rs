@@ -3,6 +3,8 @@
 use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
 
+use crate::backend::HandshakeFailure;
+
 /// The kind of a failed connection attempt.
 pub(crate) fn of_connect(errno: i32) -> FailureKind {
     match errno {
@@ -17,9 +19,21 @@ pub(crate) fn of_connect(errno: i32) -> FailureKind {
     }
 }
 
+/// The kind of a failed TLS handshake.
+pub(crate) fn of_handshake(reason: HandshakeFailure) -> FailureKind {
+    match reason {
+        HandshakeFailure::Cut => FailureKind::HandshakeCut,
+        HandshakeFailure::Alert => FailureKind::TlsAlert,
+        HandshakeFailure::Certificate => FailureKind::TlsCertificate,
+        HandshakeFailure::OtherProtocol => FailureKind::OtherProtocol,
+        HandshakeFailure::Broken => FailureKind::TlsFailed,
+    }
+}
+
 /// The kind of a failed send or receive while a request was under way.
 pub(crate) fn of_socket(errno: i32) -> FailureKind {
     match errno {
+        libc::EPROTO => FailureKind::TlsBroken,
         libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => FailureKind::Reset,
         _ => FailureKind::SocketError,
     }

@@ -6,6 +6,7 @@ mod experiment;
 mod plan;
 mod share;
 mod target;
+mod tls;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
@@ -15,4 +16,5 @@ pub use plan::{
     Watch,
 };
 pub use share::share;
-pub use target::{Target, TargetError};
+pub use target::{Scheme, Target, TargetError};
+pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{Experiment, Schedule, Target};
+use crate::{Experiment, HttpChoice, Schedule, Target, TlsSpec};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub struct ServerCounter {
     pub path: Option<String>,
 }
 
-/// A run over HTTP/1.1.
+/// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The server under test.
@@ -181,8 +181,14 @@ pub struct Plan {
     pub connections: NonZeroU32,
     /// Worker threads; at most `connections`.
     pub workers: NonZeroU32,
-    /// Requests under way per connection.
+    /// Which HTTP is spoken.
+    pub http: HttpChoice,
+    /// How TLS is spoken, where the target's scheme is https.
+    pub tls: TlsSpec,
+    /// Requests under way per connection in HTTP/1.1 (pipelining).
     pub pipeline: NonZeroU32,
+    /// Requests under way per connection in HTTP/2; the server may allow fewer.
+    pub streams: NonZeroU32,
     /// When connections are replaced.
     pub reuse: Reuse,
     /// From a reply to the next request on its connection, nanoseconds; not with a schedule of

@@ -10,7 +10,7 @@ use url::Url;
 #[non_exhaustive]
 pub enum TargetError {
     /// The text is not a URL.
-    #[error("`{url}` is not a URL ({reason}); write it as http://HOST[:PORT]/PATH")]
+    #[error("`{url}` is not a URL ({reason}); write it as http[s]://HOST[:PORT]/PATH")]
     NotUrl {
         /// As typed.
         url: String,
@@ -18,7 +18,7 @@ pub enum TargetError {
         reason: String,
     },
     /// The scheme is not spoken.
-    #[error("`{url}` has the scheme `{scheme}`; this version speaks http only")]
+    #[error("`{url}` has the scheme `{scheme}`; http and https are spoken")]
     Scheme {
         /// As typed.
         url: String,
@@ -26,7 +26,7 @@ pub enum TargetError {
         scheme: String,
     },
     /// There is no host.
-    #[error("`{url}` names no host; write it as http://HOST[:PORT]/PATH")]
+    #[error("`{url}` names no host; write it as http[s]://HOST[:PORT]/PATH")]
     NoHost {
         /// As typed.
         url: String,
@@ -39,11 +39,32 @@ pub enum TargetError {
     },
 }
 
+/// What the URL begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Clear text.
+    Http,
+    /// TLS.
+    Https,
+}
+
+impl Scheme {
+    /// As in the URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The URL, normalised.
     pub url: String,
+    /// Clear text or TLS.
+    pub scheme: Scheme,
     /// Host name or address, without brackets.
     pub host: String,
     /// TCP port.
@@ -61,7 +82,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// It is not an absolute http URL with a host.
+    /// It is not an absolute http or https URL with a host.
     pub fn parse(typed: &str, unix_socket: Option<PathBuf>) -> Result<Self, TargetError> {
         let with_scheme = if typed.contains("://") {
             typed.to_owned()
@@ -72,13 +93,16 @@ impl Target {
             url: typed.to_owned(),
             reason: reason.to_string(),
         })?;
-        if url.scheme() != "http" {
-            let scheme = url.scheme().to_owned();
-            return Err(TargetError::Scheme {
-                url: typed.to_owned(),
-                scheme,
-            });
-        }
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            other => {
+                return Err(TargetError::Scheme {
+                    url: typed.to_owned(),
+                    scheme: other.to_owned(),
+                });
+            }
+        };
         if !url.username().is_empty() || url.password().is_some() {
             return Err(TargetError::UserInfo {
                 url: typed.to_owned(),
@@ -109,6 +133,7 @@ impl Target {
         shown.set_fragment(None);
         Ok(Self {
             url: shown.into(),
+            scheme,
             host,
             port,
             authority,
@@ -149,6 +174,20 @@ mod tests {
                 "/a%20b",
             ),
             (
+                "https://example.org/",
+                "example.org",
+                443,
+                "example.org",
+                "/",
+            ),
+            (
+                "https://example.org:8443/",
+                "example.org",
+                8443,
+                "example.org:8443",
+                "/",
+            ),
+            (
                 "http://example.org:80/",
                 "example.org",
                 80,
@@ -174,7 +213,6 @@ mod tests {
     fn bad_urls_are_refused_with_the_reason() {
         for (typed, words) in [
             ("ftp://example.org/", "scheme `ftp`"),
-            ("https://example.org/", "scheme `https`"),
             ("http://", "not a URL"),
             ("http://exa mple/", "not a URL"),
             ("http://host:99999/", "not a URL"),

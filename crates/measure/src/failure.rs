@@ -53,6 +53,18 @@ failure_kinds! {
     ConnectNoDescriptor, Connect, "no free descriptor";
     /// Any other error of the connection attempt.
     ConnectOther, Connect, "connect failed otherwise";
+    /// The server closed or reset the connection before the TLS handshake or the exchange of
+    /// HTTP/2 settings was complete.
+    HandshakeCut, Connect, "closed in handshake";
+    /// The server ended the TLS handshake with an alert.
+    TlsAlert, Connect, "TLS alert from server";
+    /// The server's certificate did not pass.
+    TlsCertificate, Connect, "certificate refused";
+    /// The TLS handshake failed otherwise.
+    TlsFailed, Connect, "TLS handshake failed";
+    /// The server negotiated another protocol (ALPN) than on the connection made before the run,
+    /// or answered HTTP/2 by something else.
+    OtherProtocol, Connect, "another protocol negotiated";
     /// Bytes came that no request had asked for.
     UnexpectedBytes, Connection, "unasked bytes";
     /// An idle connection was reset.
@@ -87,6 +99,44 @@ failure_kinds! {
     BadInterim, Request, "bad interim reply";
     /// The connection ended after an earlier pipelined reply; this request was not answered.
     Unanswered, Request, "pipelined, not answered";
+    /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8).
+    NotProcessed, Request, "not processed (GOAWAY)";
+    /// The stream was reset with NO_ERROR before its reply was complete (RFC 9113 section 7, as
+    /// all that follow).
+    StreamNoError, Request, "stream reset: NO_ERROR";
+    /// The stream was reset with PROTOCOL_ERROR.
+    StreamProtocolError, Request, "stream reset: PROTOCOL_ERROR";
+    /// The stream was reset with INTERNAL_ERROR.
+    StreamInternalError, Request, "stream reset: INTERNAL_ERROR";
+    /// The stream was reset with FLOW_CONTROL_ERROR.
+    StreamFlowControlError, Request, "stream reset: FLOW_CONTROL_ERROR";
+    /// The stream was reset with SETTINGS_TIMEOUT.
+    StreamSettingsTimeout, Request, "stream reset: SETTINGS_TIMEOUT";
+    /// The stream was reset with STREAM_CLOSED.
+    StreamClosed, Request, "stream reset: STREAM_CLOSED";
+    /// The stream was reset with FRAME_SIZE_ERROR.
+    StreamFrameSizeError, Request, "stream reset: FRAME_SIZE_ERROR";
+    /// The stream was reset with REFUSED_STREAM: the request was not processed.
+    StreamRefused, Request, "stream reset: REFUSED_STREAM";
+    /// The stream was reset with CANCEL.
+    StreamCancelled, Request, "stream reset: CANCEL";
+    /// The stream was reset with COMPRESSION_ERROR.
+    StreamCompressionError, Request, "stream reset: COMPRESSION_ERROR";
+    /// The stream was reset with CONNECT_ERROR.
+    StreamConnectError, Request, "stream reset: CONNECT_ERROR";
+    /// The stream was reset with ENHANCE_YOUR_CALM.
+    StreamEnhanceYourCalm, Request, "stream reset: ENHANCE_YOUR_CALM";
+    /// The stream was reset with INADEQUATE_SECURITY.
+    StreamInadequateSecurity, Request, "stream reset: INADEQUATE_SECURITY";
+    /// The stream was reset with HTTP_1_1_REQUIRED.
+    StreamHttp11Required, Request, "stream reset: HTTP_1_1_REQUIRED";
+    /// The stream was reset with an unknown code.
+    StreamOtherCode, Request, "stream reset: unknown code";
+    /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
+    Http2Error, Request, "HTTP/2 connection error";
+    /// A TLS record could not be decrypted, or the server sent an alert, while the request was
+    /// under way.
+    TlsBroken, Request, "TLS broken";
     /// Any other error of the socket while the request was under way.
     SocketError, Request, "socket error";
 }

@@ -25,8 +25,15 @@ pub struct Latencies {
     /// came that freed one. In a closed loop there is no planned instant: it is the time from a
     /// reply to the next request. Of the window.
     pub lag: Histogram,
-    /// Time to open a connection, over all phases.
+    /// Time of the TCP handshake of a connection, over all phases.
     pub connect: Histogram,
+    /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
+    /// phases. Empty in clear text.
+    pub tls: Histogram,
+    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    pub first_byte: Histogram,
+    /// From the first byte of a reply to its last, of the replies in `response`.
+    pub transfer: Histogram,
     /// From the planned instant of a connection to its first complete reply. Of the connections
     /// planned in the window; empty without a schedule of connections.
     pub first_reply: Histogram,
@@ -46,6 +53,9 @@ impl Latencies {
         self.unfinished.merge(&other.unfinished);
         self.lag.merge(&other.lag);
         self.connect.merge(&other.connect);
+        self.tls.merge(&other.tls);
+        self.first_byte.merge(&other.first_byte);
+        self.transfer.merge(&other.transfer);
         self.first_reply.merge(&other.first_reply);
         self.split.merge(&other.split);
         self.intervals.merge(&other.intervals);

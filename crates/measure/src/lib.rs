@@ -49,8 +49,8 @@ pub use record::{
 };
 pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
 pub use run::{
-    Backend, HostUse, LimitsChecked, LoadDescription, ModelDescription, Run, RunEdges,
-    ScheduleDescription, StageDescription, Wall, Window,
+    Backend, HostUse, LimitsChecked, LoadDescription, ModelDescription, Protocol, Run, RunEdges,
+    ScheduleDescription, StageDescription, TlsDescription, Wall, Window,
 };
 pub use series::{Series, SeriesPoint};
 pub use split::{Instants, MeanParts, Parts, Split};

@@ -39,6 +39,8 @@ pub struct Answer {
     pub head_bytes: u64,
     /// Bytes of its body with their framing.
     pub body_bytes: u64,
+    /// When its first byte was received.
+    pub first_byte_ns: u64,
 }
 
 /// Why an arrival was never sent.
@@ -248,6 +250,9 @@ impl Recorder {
                 latencies.response.record(response_ns);
                 let offset_ns = self.window.nearest_offset(done_ns);
                 self.intervals.record(offset_ns, response_ns);
+                let first_byte_ns = answer.first_byte_ns.clamp(issue.sent_ns, done_ns);
+                latencies.first_byte.record(first_byte_ns - issue.sent_ns);
+                latencies.transfer.record(done_ns - first_byte_ns);
                 if self.is_planned {
                     let service_ns = done_ns.saturating_sub(issue.sent_ns);
                     latencies.service.record(service_ns);
@@ -312,6 +317,27 @@ impl Recorder {
             self.recording.record.population.censored += 1;
         }
         self.unfinished(issue.due_ns, at_ns);
+    }
+
+    /// `bytes` of those received belong to no reply by their nature.
+    pub fn overhead(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).overhead_bytes += bytes;
+    }
+
+    /// The TLS handshake of a connection, full or resumed, took `tls_ns`.
+    pub fn secured(&mut self, at_ns: u64, tls_ns: u64, is_resumed: bool) {
+        let tally = self.tally(at_ns);
+        if is_resumed {
+            tally.handshakes_resumed += 1;
+        } else {
+            tally.handshakes_full += 1;
+        }
+        self.recording.latencies.tls.record(tls_ns);
+    }
+
+    /// The server asked for a connection to be replaced.
+    pub fn gone_away(&mut self, at_ns: u64) {
+        self.tally(at_ns).goaways += 1;
     }
 
     /// A connection is open, `connect_ns` after the attempt began.
@@ -454,6 +480,7 @@ mod tests {
             interim,
             head_bytes,
             body_bytes,
+            first_byte_ns: u64::MAX,
         }
     }
 

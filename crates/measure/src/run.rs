@@ -91,6 +91,49 @@ impl ModelDescription {
     }
 }
 
+/// The protocol above TCP and TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112).
+    #[default]
+    #[serde(rename = "HTTP/1.1")]
+    Http1,
+    /// HTTP/2 (RFC 9113).
+    #[serde(rename = "HTTP/2")]
+    Http2,
+}
+
+impl Protocol {
+    /// Its name as printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+        }
+    }
+}
+
+/// What TLS was negotiated with the server, as seen on the connection made before the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TlsDescription {
+    /// Version, such as `TLS 1.3`.
+    pub version: String,
+    /// Cipher suite, such as `TLS_AES_128_GCM_SHA256`.
+    pub cipher_suite: String,
+    /// Key exchange group, such as `X25519`; null where none was used.
+    pub group: Option<String>,
+    /// Server name that was asked for (SNI) and, unless insecure, verified.
+    pub server_name: String,
+    /// Whether the server's certificate was not verified.
+    pub insecure: bool,
+    /// Whether later connections were allowed to resume the session of an earlier one.
+    pub resumption: bool,
+    /// Whether a client certificate was offered.
+    pub client_certificate: bool,
+}
+
 /// What was asked for, in the words of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -102,7 +145,11 @@ pub struct LoadDescription {
     /// The socket address that was connected to, or the socket's path.
     pub address: String,
     /// Protocol spoken, such as `HTTP/1.1`.
-    pub protocol: String,
+    pub protocol: Protocol,
+    /// Why it is not the one that was preferred, or what the server restricts it by.
+    pub protocol_note: Option<String>,
+    /// What TLS was negotiated; null in clear text.
+    pub tls: Option<TlsDescription>,
     /// Request method.
     pub method: String,
     /// Bytes of one request, head and body.
@@ -113,8 +160,8 @@ pub struct LoadDescription {
     pub connections: u32,
     /// Worker threads.
     pub workers: u32,
-    /// Requests under way per connection.
-    pub pipeline: u32,
+    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    pub depth: u32,
     /// Whether connections are used for more than one request.
     pub keepalive: bool,
     /// Requests after which a connection is replaced; null for no limit.

@@ -40,8 +40,17 @@ pub struct Tally {
     pub reply_body_bytes: u64,
     /// Bytes received that belong to no complete reply.
     pub discarded_bytes: u64,
+    /// Bytes received that belong to no reply by their nature: TLS handshakes and the overhead of
+    /// TLS records, frames about an HTTP/2 connection as a whole.
+    pub overhead_bytes: u64,
     /// Connections opened.
     pub connections_opened: u64,
+    /// Of these, those with a full TLS handshake.
+    pub handshakes_full: u64,
+    /// Of these, those that resumed the TLS session of an earlier one.
+    pub handshakes_resumed: u64,
+    /// Connections that the server asked to be replaced (GOAWAY, RFC 9113 section 6.8).
+    pub goaways: u64,
     /// Connections that the server closed while no request was under way. Not a failure.
     pub connections_closed_idle: u64,
 }
@@ -59,6 +68,12 @@ impl Tally {
         self.reply_head_bytes = self.reply_head_bytes.saturating_add(other.reply_head_bytes);
         self.reply_body_bytes = self.reply_body_bytes.saturating_add(other.reply_body_bytes);
         self.discarded_bytes = self.discarded_bytes.saturating_add(other.discarded_bytes);
+        self.overhead_bytes = self.overhead_bytes.saturating_add(other.overhead_bytes);
+        self.handshakes_full = self.handshakes_full.saturating_add(other.handshakes_full);
+        self.handshakes_resumed = self
+            .handshakes_resumed
+            .saturating_add(other.handshakes_resumed);
+        self.goaways = self.goaways.saturating_add(other.goaways);
         self.connections_opened = self
             .connections_opened
             .saturating_add(other.connections_opened);

@@ -185,7 +185,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             }
             Event::SendFailed(slot, _) | Event::ReceiveFailed(slot, _) => self.close(slot),
             // This worker never connects.
-            Event::Connected(slot) | Event::ConnectFailed(slot, _) => self.close(slot),
+            Event::Connected(slot)
+            | Event::ConnectFailed(slot, _)
+            | Event::HandshakeFailed(slot, _) => self.close(slot),
         }
     }
 

@@ -12,7 +12,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "brunt-engine",
         &["brunt-proto", "brunt-load", "brunt-measure"],
     ),
-    ("brunt-server", &["brunt-load", "brunt-engine"]),
+    (
+        "brunt-server",
+        &["brunt-proto", "brunt-load", "brunt-engine"],
+    ),
     ("brunt-report", &["brunt-measure"]),
     (
         "brunt",

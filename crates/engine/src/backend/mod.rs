@@ -48,13 +48,43 @@ pub enum Outgoing {
     Owned(Vec<u8>),
 }
 
+/// Why the TLS handshake of a connection failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeFailure {
+    /// The peer closed the connection, or it broke.
+    Cut,
+    /// The peer ended it with an alert.
+    Alert,
+    /// The peer's certificate did not pass.
+    Certificate,
+    /// The peer chose another protocol (ALPN) than the one that the run speaks.
+    OtherProtocol,
+    /// The peer broke the rules of TLS, or there is nothing that both sides can do.
+    Broken,
+}
+
+/// The TLS handshake of an open connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secured {
+    /// When the TCP connection was open and it began, on the run's clock.
+    pub from_ns: u64,
+    /// When it was complete.
+    pub to_ns: u64,
+    /// It resumed the session of an earlier connection.
+    pub is_resumed: bool,
+}
+
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The connection attempt succeeded; the backend receives from now on.
+    /// The connection attempt succeeded, with its TLS handshake where there is one; the backend
+    /// receives from now on.
     Connected(Slot),
     /// The connection attempt failed with this errno. The caller must still `close` the slot.
     ConnectFailed(Slot, i32),
+    /// The connection is there, and its TLS handshake failed. The caller must still `close` the
+    /// slot.
+    HandshakeFailed(Slot, HandshakeFailure),
     /// A connection was accepted into the slot; the backend receives from now on.
     Accepted(Slot),
     /// The offer to accept into the slot failed with this errno (the slot is free again).
@@ -79,6 +109,7 @@ impl Event {
         match self {
             Self::Connected(slot)
             | Self::ConnectFailed(slot, _)
+            | Self::HandshakeFailed(slot, _)
             | Self::Accepted(slot)
             | Self::AcceptFailed(slot, _)
             | Self::Received(slot)
@@ -168,6 +199,17 @@ pub trait Backend {
 
     /// The bytes of the latest `Received` event.
     fn received(&self) -> &[u8];
+
+    /// How the connection in `slot` was secured. Absent in clear text.
+    fn secured(&self, _slot: Slot) -> Option<Secured> {
+        None
+    }
+
+    /// Bytes that came on `slot` since this was last asked and that [`Backend::received`] never
+    /// shows: TLS handshakes and the overhead of TLS records.
+    fn take_overhead(&mut self, _slot: Slot) -> u64 {
+        0
+    }
 
     /// When the last of the bytes shown by [`Backend::received`] reached this machine's kernel, on
     /// the run's clock; never later than now. Absent on a slot without stamps, and where the kernel

@@ -164,7 +164,7 @@ impl<B: Backend> Worker<B> {
             Pacing::Open(_) => {
                 connection.state == State::Open
                     && !connection.sending
-                    && connection.under_way < self.task.pipeline
+                    && connection.under_way < self.task.depth
                     && connection.requests_left > 0
             }
             Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),

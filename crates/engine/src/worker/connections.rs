@@ -133,7 +133,7 @@ impl<B: Backend> Worker<B> {
             State::Down { retry_ns } => retry_ns,
             State::Connecting { since_ns } => since_ns + self.task.connect_timeout_ns,
             State::Open if connection.under_way > 0 => {
-                let place = index * self.task.pipeline as usize + connection.oldest as usize;
+                let place = index * self.task.depth as usize + connection.oldest as usize;
                 self.issues[place].due_ns + self.task.timeout_ns
             }
             State::Open if self.task.think_time_ns > 0 => self.resume_ns(slot),

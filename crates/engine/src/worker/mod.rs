@@ -73,7 +73,8 @@ pub(crate) struct Task {
     pub(crate) pace: Pace,
     /// Connections to hold; with planned connections, most at once.
     pub(crate) connections: u32,
-    pub(crate) pipeline: u32,
+    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    pub(crate) depth: u32,
     /// Requests after which a connection is replaced.
     pub(crate) requests_per_connection: u64,
     pub(crate) request: Arc<EncodedRequest>,
@@ -153,7 +154,7 @@ pub(crate) struct Worker<B> {
     /// When the connections taken by the arrivals of one batch would be free again, had each been
     /// sent when it could have been; earliest first.
     would_be_free_ns: VecDeque<u64>,
-    /// `pipeline` places per connection: its requests under way.
+    /// `depth` places per connection: its requests under way.
     issues: Vec<Issue>,
     deadlines: Timers<Deadline>,
     mode: Mode,
@@ -177,7 +178,7 @@ pub(crate) struct Worker<B> {
 
 impl<B: Backend> Worker<B> {
     pub(crate) fn new(mut backend: B, task: Task, spinner: Spinner) -> Self {
-        let payload = backend.add_payload(task.request.payload(task.pipeline));
+        let payload = backend.add_payload(task.request.payload(task.depth));
         backend.set_stamps(task.stamps_every);
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
@@ -206,7 +207,7 @@ impl<B: Backend> Worker<B> {
         let connections = (0..slots)
             .map(|slot| Connection::new(slot < held))
             .collect();
-        let issues = vec![Issue::default(); slots as usize * task.pipeline as usize];
+        let issues = vec![Issue::default(); slots as usize * task.depth as usize];
         Self {
             recorder,
             spinner,
@@ -485,6 +486,10 @@ impl<B: Backend> Worker<B> {
             Event::ConnectFailed(slot, errno) => {
                 self.backend.close(slot);
                 self.attempt_failed(slot, now_ns, failure::of_connect(errno));
+            }
+            Event::HandshakeFailed(slot, reason) => {
+                self.backend.close(slot);
+                self.attempt_failed(slot, now_ns, failure::of_handshake(reason));
             }
             Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
                 self.broken(

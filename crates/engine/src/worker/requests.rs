@@ -34,7 +34,7 @@ impl<B: Backend> Worker<B> {
         let connection = &mut self.connections[slot.0 as usize];
         match self.pacing {
             Pacing::Open(_) => {
-                if connection.under_way < self.task.pipeline {
+                if connection.under_way < self.task.depth {
                     connection.free_ns = free_ns;
                 }
                 self.freed(slot, free_ns);
@@ -65,7 +65,7 @@ impl<B: Backend> Worker<B> {
             return;
         }
         let thinks = self.task.think_time_ns > 0;
-        let room = u64::from(self.task.pipeline - connection.under_way);
+        let room = u64::from(self.task.depth - connection.under_way);
         let count = room.min(connection.requests_left);
         if count == 0 || thinks && connection.under_way > 0 {
             return;
@@ -131,11 +131,11 @@ impl<B: Backend> Worker<B> {
         let connection = &mut self.connections[index];
         connection.requests_left -= u64::from(count);
         let closing = connection.requests_left == 0;
-        let (start, end) = self.task.request.range(self.task.pipeline, count, closing);
+        let (start, end) = self.task.request.range(self.task.depth, count, closing);
         connection.sending = true;
-        let base = index * self.task.pipeline as usize;
+        let base = index * self.task.depth as usize;
         for place in connection.under_way..connection.under_way + count {
-            let place = (connection.oldest + place) % self.task.pipeline;
+            let place = (connection.oldest + place) % self.task.depth;
             self.issues[base + place as usize] = issue;
         }
         let was_idle = connection.under_way == 0;
@@ -181,6 +181,9 @@ impl<B: Backend> Worker<B> {
                     .failed(now_ns, FailureKind::UnexpectedBytes, rest);
                 self.replace(slot, now_ns);
                 return;
+            }
+            if connection.parser.pending_bytes() == 0 {
+                connection.reply_from_ns = received_ns;
             }
             let bytes = &self.backend.received()[taken..];
             match connection
@@ -230,6 +233,7 @@ impl<B: Backend> Worker<B> {
             interim: reply.interim,
             head_bytes: reply.head_bytes,
             body_bytes: reply.body_bytes,
+            first_byte_ns: self.connections[index].reply_from_ns,
         };
         self.last_done_ns = done_ns;
         if done_ns.saturating_sub(issue.due_ns) > self.task.timeout_ns {
@@ -271,7 +275,7 @@ impl<B: Backend> Worker<B> {
         done_ns: u64,
         status: u16,
     ) {
-        if self.task.pipeline > 1 || status >= 400 {
+        if self.task.depth > 1 || status >= 400 {
             return;
         }
         let Some(arrived_ns) = reception.stamp_ns else {
@@ -365,8 +369,8 @@ impl<B: Backend> Worker<B> {
         if connection.under_way == 0 {
             return None;
         }
-        let place = index * self.task.pipeline as usize + connection.oldest as usize;
-        connection.oldest = (connection.oldest + 1) % self.task.pipeline;
+        let place = index * self.task.depth as usize + connection.oldest as usize;
+        connection.oldest = (connection.oldest + 1) % self.task.depth;
         connection.under_way -= 1;
         self.under_way -= 1;
         Some(self.issues[place])

@@ -5,7 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
 use brunt_load::{
-    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop, Target, Watch,
+    BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop,
+    Target, TlsSpec, Watch,
 };
 use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
@@ -39,7 +40,10 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
         },
         connections: many(4),
         workers: many(1),
+        http: HttpChoice::Auto,
+        tls: TlsSpec::default(),
         pipeline: many(1),
+        streams: many(1),
         reuse: Reuse::Unlimited,
         think_time_ns: 0,
         stop: Stop {

@@ -40,7 +40,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
     }
-    let depth = f64::from(run.load.pipeline.max(1));
+    let depth = f64::from(run.load.depth.max(1));
     let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
     let busy = summary.under_way_mean.known().unwrap_or(0.0);
     let mut words = format!("mean under way {busy:.2}, connections times depth {room:.2}");
@@ -64,7 +64,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         && run.load.think_time_ns == 0
         && run.load.keepalive
         && run.load.requests_per_connection.is_none()
-        && run.load.pipeline == 1
+        && run.load.depth == 1
         && !by_count
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
@@ -322,7 +322,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
         return Outcome::broken(words);
     }
     let replies = facts.summary.window.replies.total();
-    if load.pipeline == 1 && replies >= CPU_REPLIES_LEAST {
+    if load.depth == 1 && replies >= CPU_REPLIES_LEAST {
         let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
         let per_reply_ns = per_window_ns / replies as f64;
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));

@@ -57,7 +57,7 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         .map_or(0, |schedule| schedule.queue_max);
     let queue_bytes = WAITING_BYTES * u64::from(waiting);
     let copies = PAYLOAD_COPIES
-        .saturating_mul(u64::from(load.pipeline))
+        .saturating_mul(u64::from(load.depth))
         .saturating_mul(workers.saturating_add(1));
     let payload_bytes = load.request_bytes.saturating_mul(copies);
     let of = |budget: Budget| {

@@ -48,7 +48,7 @@ impl Payload {
 /// ended, or when its connection did.
 fn payloads(facts: &Facts<'_>) -> [Payload; 2] {
     let (load, window) = (&facts.run.load, &facts.summary.window);
-    let places = f64::from(facts.summary.live.max) * f64::from(load.pipeline.max(1));
+    let places = f64::from(facts.summary.live.max) * f64::from(load.depth.max(1));
     let reply_bytes = match window.replies.total() {
         0 => RECEIVE_BUFFER_BYTES,
         replies => (window.bytes_received as f64 / replies as f64).min(RECEIVE_BUFFER_BYTES),
@@ -269,5 +269,5 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
 fn places(facts: &Facts<'_>) -> u64 {
     let load = &facts.run.load;
     let connections = facts.summary.live.max.max(load.connections);
-    u64::from(connections) * u64::from(load.pipeline.max(1))
+    u64::from(connections) * u64::from(load.depth.max(1))
 }

@@ -448,7 +448,7 @@ impl<'a> Case<'a> {
             } => connections_max.max(load.connections),
             _ => load.connections,
         };
-        u64::from(connections).saturating_mul(u64::from(load.pipeline.max(1)))
+        u64::from(connections).saturating_mul(u64::from(load.depth.max(1)))
     }
 
     /// Share of the open connections (with a schedule of connections: of those allowed) in use on
@@ -459,8 +459,8 @@ impl<'a> Case<'a> {
         let busy = match self.run.load.model {
             ModelDescription::Closed { .. } if self.run.load.think_time_ns == 0 => 1.0,
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
-                let pipeline = f64::from(self.run.load.pipeline.max(1));
-                ratio(summary.under_way_mean.known()?, live * pipeline)?
+                let depth = f64::from(self.run.load.depth.max(1));
+                ratio(summary.under_way_mean.known()?, live * depth)?
             }
             ModelDescription::Sessions { .. } => ratio(live, f64::from(summary.live.most))?,
         };

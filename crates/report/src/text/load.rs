@@ -1,8 +1,8 @@
 //! The rows of the load: its model and schedule, and what became of the schedule.
 
 use brunt_measure::{
-    ArrivalCounts, Figure, LoadDescription, ModelDescription, Overload, Run, ScheduleDescription,
-    Summary, Window,
+    ArrivalCounts, Figure, LoadDescription, ModelDescription, Overload, Protocol, Run,
+    ScheduleDescription, Summary, Window,
 };
 
 use super::describe::counted;
@@ -21,9 +21,9 @@ pub(super) fn target(load: &LoadDescription) -> Vec<String> {
         items.push(load.method.clone());
     }
     items.push(if load.keepalive {
-        format!("{} keep-alive", load.protocol)
+        format!("{} keep-alive", load.protocol.name())
     } else {
-        format!("{}, a connection per request", load.protocol)
+        format!("{}, a connection per request", load.protocol.name())
     });
     items
 }
@@ -60,8 +60,11 @@ pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
         counted(load.workers.into(), "worker", "workers"),
         load.backend.name().to_owned(),
     ]);
-    if load.pipeline > 1 {
-        items.push(format!("{} requests in a pipeline", count(load.pipeline)));
+    if load.depth > 1 {
+        items.push(match load.protocol {
+            Protocol::Http1 => format!("{} requests in a pipeline", count(load.depth)),
+            Protocol::Http2 => format!("{} streams each", count(load.depth)),
+        });
     }
     if let Some(requests) = load.requests_per_connection {
         let requests = counted(requests, "request", "requests");

@@ -5,8 +5,8 @@ mod watched;
 
 use brunt_measure::{
     Answer, Backend, Evidence, FailureKind, Finding, HostUse, Instants, Issue, KernelSample,
-    Latencies, LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Recorder, Recording,
-    Run, RunEdges, Standing, Wall, Window, check,
+    Latencies, LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Protocol, Recorder,
+    Recording, Run, RunEdges, Standing, Wall, Window, check,
 };
 
 pub(crate) use planned::{growing, open, overloaded, sessions};
@@ -112,7 +112,7 @@ pub(crate) fn failures() -> Run {
         "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
             .to_owned(),
     );
-    run.load.pipeline = 4;
+    run.load.depth = 4;
     run.load.timeout_ns = S;
     run.load.stamps_every = None;
     run.load.model = ModelDescription::Closed {
@@ -308,6 +308,7 @@ fn answer(status: u16) -> Answer {
         interim: 0,
         head_bytes: REPLY.0,
         body_bytes: REPLY.1,
+        first_byte_ns: u64::MAX,
     }
 }
 
@@ -343,7 +344,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             target: "http://127.0.0.1:8080/100.html".to_owned(),
             unix_socket: None,
             address: "127.0.0.1:8080".to_owned(),
-            protocol: "HTTP/1.1".to_owned(),
+            protocol: Protocol::Http1,
             method: "GET".to_owned(),
             request_bytes: REQUEST_BYTES,
             model: ModelDescription::Closed {
@@ -351,7 +352,9 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             },
             connections: workers.iter().map(|worker| worker.live.asked).sum(),
             workers: workers.len() as u32,
-            pipeline: 1,
+            depth: 1,
+            protocol_note: None,
+            tls: None,
             keepalive: true,
             requests_per_connection: None,
             think_time_ns: 0,

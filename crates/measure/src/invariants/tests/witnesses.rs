@@ -189,11 +189,11 @@ fn the_server_counted_the_same() {
         }),
         flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
         flagged("I8", "as many fewer as can be under way", |run| {
-            let places = i64::from(run.load.connections * run.load.pipeline);
+            let places = i64::from(run.load.connections * run.load.depth);
             counted(run, -places);
         }),
         broken("I8", "fewer than that", |run| {
-            let places = i64::from(run.load.connections * run.load.pipeline);
+            let places = i64::from(run.load.connections * run.load.depth);
             counted(run, -places - 1);
         }),
         flagged("I8", "one of somebody else", |run| counted(run, 3)),

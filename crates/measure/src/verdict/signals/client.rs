@@ -12,7 +12,7 @@ use super::super::thresholds::{
 use super::super::words::{count, counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, missing};
-use crate::{FailureKind, TcpCounters};
+use crate::{FailureKind, Protocol, TcpCounters};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -46,7 +46,7 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
     if load.stamps_every.is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
-    if load.pipeline > 1 {
+    if load.depth > 1 && load.protocol == Protocol::Http1 {
         return Reading::unknown("pipelined replies have no stamps of their own");
     }
     if split.count() < OWN_SAMPLES_LEAST {

@@ -118,9 +118,7 @@ fn the_time_that_brunt_takes() {
         bent("own_share", UNKNOWN, "no kernel stamps", |run| {
             run.load.stamps_every = None
         }),
-        bent("own_share", UNKNOWN, "pipelined", |run| {
-            run.load.pipeline = 2
-        }),
+        bent("own_share", UNKNOWN, "pipelined", |run| run.load.depth = 2),
         bent("own_share", UNKNOWN, "0 stamped replies", |run| {
             run.latencies.split = Default::default();
         }),
