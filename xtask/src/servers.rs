@@ -1,6 +1,8 @@
 //! The step `servers`: the real servers that the black-box tests load must be installed.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,10 +17,34 @@ struct Server {
     package: &'static str,
 }
 
-const SERVERS: &[Server] = &[Server {
-    program: "nginx",
-    package: "nginx",
-}];
+const SERVERS: &[Server] = &[
+    Server {
+        program: "nginx",
+        package: "nginx",
+    },
+    Server {
+        program: "nghttpd",
+        package: "nghttp2-server",
+    },
+    Server {
+        program: "nghttpx",
+        package: "nghttp2-proxy",
+    },
+    Server {
+        program: "caddy",
+        package: "caddy",
+    },
+    Server {
+        program: "haproxy",
+        package: "haproxy",
+    },
+];
+
+/// The program that packages of Debian and Ubuntu ask before they start or restart a service.
+const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Tells that policy that this installation is the one that asks.
+const INSTALLING: &str = "BRUNT_INSTALLS_SERVERS";
 
 /// Directories of servers that the search path of an ordinary user often lacks.
 const EXTRA_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];
@@ -42,8 +68,10 @@ pub(crate) fn run() -> Result<()> {
         bail!("{}", instruction(&missing));
     }
     shell::run(&mut apt_get(&["update"]))?;
+    let held_back = HeldBack::set(Path::new(SERVICE_POLICY))?;
     let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
-    shell::run(install.args(&missing))?;
+    shell::run(install.args(&missing).env(INSTALLING, "1"))?;
+    drop(held_back);
     let missing = missing_packages(SERVERS, &directories);
     if !missing.is_empty() {
         bail!("installed, and still not found: {}", missing.join(", "));
@@ -57,6 +85,53 @@ fn apt_get(arguments: &[&str]) -> Command {
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive");
     command
+}
+
+/// Keeps packages from starting the services that they bring, on ports such as 80, for as long as it
+/// lives. Services that run already are neither stopped nor restarted.
+///
+/// The policy forbids nothing to others, so that one that is left behind by a killed process does
+/// no harm.
+#[derive(Debug)]
+struct HeldBack {
+    /// Absent where the machine has a policy of its own, which is left as it is.
+    policy: Option<PathBuf>,
+}
+
+impl HeldBack {
+    fn set(path: &Path) -> Result<Self> {
+        let created = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(path);
+        let mut file = match created {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Ok(Self { policy: None });
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot create {}", path.display()));
+            }
+        };
+        let held_back = Self {
+            policy: Some(path.into()),
+        };
+        // 101: the action is forbidden. 0: it is allowed.
+        writeln!(file, "#!/bin/sh\n[ -z \"${{{INSTALLING}}}\" ] || exit 101")
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(held_back)
+    }
+}
+
+impl Drop for HeldBack {
+    fn drop(&mut self) {
+        if let Some(path) = &self.policy
+            && let Err(error) = fs::remove_file(path)
+        {
+            eprintln!("cannot remove {}: {error}", path.display());
+        }
+    }
 }
 
 fn missing_packages(servers: &[Server], directories: &[PathBuf]) -> Vec<&'static str> {
@@ -109,9 +184,33 @@ mod tests {
     #[test]
     fn only_what_is_in_no_directory_is_missing() {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("present"), "").unwrap();
+        fs::write(directory.path().join("present"), "").unwrap();
         let directories = [PathBuf::from("/nonexistent"), directory.path().into()];
         assert_eq!(missing_packages(TWO, &directories), ["package-of-absent"]);
+    }
+
+    #[test]
+    fn services_are_held_back_for_this_installation_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let policy = directory.path().join("policy-rc.d");
+        let asked = |installing: bool| {
+            let mut command = Command::new("sh");
+            command
+                .arg(&policy)
+                .args(["haproxy", "start"])
+                .env_remove(INSTALLING);
+            if installing {
+                command.env(INSTALLING, "1");
+            }
+            command.status().unwrap().code()
+        };
+        let held_back = HeldBack::set(&policy).unwrap();
+        assert_eq!((asked(true), asked(false)), (Some(101), Some(0)));
+        // A second one is not the owner, and leaves it.
+        drop(HeldBack::set(&policy).unwrap());
+        assert_eq!(asked(true), Some(101));
+        drop(held_back);
+        assert!(!policy.exists());
     }
 
     #[test]
