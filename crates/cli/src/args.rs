@@ -8,8 +8,8 @@ use brunt_load::{ArrivalProcess, ServerCounter, Target, Watch, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::values::{
-    Fault, Stages, exporter, fault, header, positive_duration, server_counter, stages, step, watch,
-    whole_u32, whole_u64,
+    Fault, Stages, exporter, fault, header, listed_name, method, positive_duration, server_counter,
+    server_name, stages, step, watch, whole_u32, whole_u64,
 };
 
 /// A load generator for HTTP servers whose numbers can be trusted.
@@ -22,6 +22,8 @@ use crate::values::{
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
+        SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
+        programs that decrypt captured packets.\n\
         Exit codes: 0 done; 2 wrong usage or set-up failed; 3 an invariant is broken, the figures \
         cannot be trusted; 130 interrupted (what was measured is reported)."
 )]
@@ -88,6 +90,17 @@ pub(crate) enum SpinName {
     Off,
 }
 
+/// A version of TLS, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsVersionName {
+    /// TLS 1.2
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    Tls13,
+}
+
 /// The form of a report, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
@@ -101,7 +114,7 @@ pub(crate) enum FormatName {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
-    /// What to load, as http://HOST[:PORT]/PATH; without it, the built-in reference server
+    /// What to load, as http[s]://HOST[:PORT]/PATH; without it, the built-in reference server
     pub(crate) url: Option<String>,
 
     /// Connections held at once, all workers together; with planned connections, most at once
@@ -123,13 +136,13 @@ pub(crate) struct LoadArguments {
     /// --requests]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
-    /// Requests under way per connection (HTTP pipelining)
+    /// Requests under way per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
-    /// A new connection for each request, with Connection: close
+    /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
-          conflicts_with_all = ["requests_per_connection", "pipeline"])]
+          conflicts_with_all = ["requests_per_connection", "pipeline", "streams"])]
     pub(crate) no_keepalive: bool,
     /// Replace each connection after this many requests
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
@@ -169,7 +182,7 @@ pub(crate) struct LoadArguments {
     pub(crate) queue: Option<NonZeroU32>,
 
     /// Request method [default: GET, or POST with a body]
-    #[arg(short, long, value_name = "METHOD", help_heading = "Request")]
+    #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
     pub(crate) method: Option<String>,
     /// Header field `Name: value`, added to or in place of brunt's own; repeatable
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
@@ -186,6 +199,9 @@ pub(crate) struct LoadArguments {
         help_heading = "Request"
     )]
     pub(crate) body_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArguments,
 
     /// Connect through a Unix socket; the URL gives Host and path
     #[arg(
@@ -283,6 +299,54 @@ pub(crate) struct LoadArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "TLS and HTTP/2")]
+pub(crate) struct ProtocolArguments {
+    /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
+    #[arg(long, conflicts_with_all = ["http2", "streams"])]
+    pub(crate) http1: bool,
+    /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
+    #[arg(long, conflicts_with = "pipeline")]
+    pub(crate) http2: bool,
+    /// Requests under way per connection in HTTP/2; the server may allow fewer [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with = "pipeline")]
+    pub(crate) streams: Option<NonZeroU32>,
+    /// Server name to ask for (SNI) and to verify [default: the URL's host]
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    pub(crate) sni: Option<String>,
+    /// Trust the roots in this PEM file [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Client certificate for servers that ask for one, with those that lead to its root: a PEM
+    /// file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of --cert: a PEM file [default: the file of --cert]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Take any certificate of the server
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// Oldest version of TLS to offer [default: 1.2]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_min: Option<TlsVersionName>,
+    /// Newest version of TLS to offer [default: 1.3]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_max: Option<TlsVersionName>,
+    /// Cipher suites to offer, in this order: IANA names with commas between, such as
+    /// TLS_AES_128_GCM_SHA256 [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
+    pub(crate) tls_ciphers: Vec<String>,
+    /// Key exchange groups to offer, in this order: IANA names with commas between, such as
+    /// x25519,secp256r1 [default: all that are not post-quantum hybrids]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
+    pub(crate) tls_groups: Vec<String>,
+    /// Let a connection resume the session of an earlier one [default: each makes a full
+    /// handshake]
+    #[arg(long)]
+    pub(crate) tls_resume: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
     /// Write the report to this file, and text to the terminal
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -369,8 +433,8 @@ pub(crate) enum CertificateFormatName {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The certificate is stored in $XDG_STATE_HOME/brunt (else ~/.local/state/brunt), \
-        one per machine and version of brunt; runs here refer to it. Nothing else should run \
-        meanwhile."
+        one per machine and version of brunt; runs here refer to it. All steps speak HTTP/1.1 in \
+        clear text: the ceilings are not those of TLS or HTTP/2. Nothing else should run meanwhile."
 )]
 pub(crate) struct CalibrateArguments {
     /// Kernel interfaces to measure; the certificate holds no others

@@ -290,7 +290,7 @@ impl Measured<'_> {
             model,
             connections: at_least_one(ACCURACY_CONNECTIONS),
             workers: NonZeroU32::MIN,
-            http: HttpChoice::Auto,
+            http: HttpChoice::Http1,
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
             streams: NonZeroU32::MIN,

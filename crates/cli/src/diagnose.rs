@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use brunt_engine::RunError;
-use brunt_load::{Experiment, Level, LoadModel, Plan, Stop, Watch};
-use brunt_measure::{Diagnosis, DiagnosisPart, Finding, Latencies, Run, Series, Standing};
+use brunt_load::{Experiment, HttpChoice, Level, LoadModel, Plan, Stop, Watch};
+use brunt_measure::{
+    Diagnosis, DiagnosisPart, Finding, Latencies, Protocol, Run, Series, Standing,
+};
 
 use crate::progress::Line;
 use crate::signals::run_until_interrupted;
@@ -76,7 +78,7 @@ fn experiment(
     let settling_ns = settling_ns(&run.latencies);
     let levels = levels(connections, added_delay_ns(run));
     let experiment = experiment_of(levels, settling_ns)?;
-    let plan = plan_of(plan, &experiment);
+    let plan = plan_of(plan, run.load.protocol, &experiment);
     let workers = plan.workers.get();
     let mut line = Line::new(quiet, &plan);
     let prepared = brunt_engine::prepare(plan)?;
@@ -187,8 +189,13 @@ pub(crate) fn worker_ns_per_reply(run: &Run) -> Option<f64> {
     (replies > 0).then(|| worked_ns as f64 / replies as f64)
 }
 
-/// The same plan for the length of the experiment, with connections for all of its levels.
-fn plan_of(mut plan: Plan, experiment: &Experiment) -> Plan {
+/// The same plan for the length of the experiment, with connections for all of its levels. What the
+/// server chose for the run is not left to it again.
+fn plan_of(mut plan: Plan, protocol: Protocol, experiment: &Experiment) -> Plan {
+    plan.http = match protocol {
+        Protocol::Http1 => HttpChoice::Http1,
+        Protocol::Http2 => HttpChoice::Http2,
+    };
     if let Some(most) = experiment.connections_max() {
         plan.connections = most;
         if let LoadModel::Open {

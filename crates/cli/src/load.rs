@@ -19,11 +19,11 @@ use crate::{EXIT_INTERRUPTED, EXIT_INVALID, calibration_store, serve, signals};
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     // All that was typed is looked at before anything is opened or started.
-    let load = Load::new(arguments)?;
     let target = match &arguments.url {
         Some(url) => Some(Target::parse(url, arguments.unix_socket.clone())?),
         None => None,
     };
+    let load = Load::new(arguments, target.as_ref())?;
     let destination = Destination::open(&arguments.output)?;
     let interrupted = signals::interrupt_flag()?;
     match measure(arguments, target, load, &interrupted) {

@@ -8,6 +8,7 @@ mod load;
 mod output;
 mod plan;
 mod progress;
+mod protocol;
 mod report;
 mod serve;
 mod signals;

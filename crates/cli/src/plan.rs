@@ -5,11 +5,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Context, Result, bail};
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse,
-    Schedule, Spin, Stamps, Stop, Target, TlsSpec, Watch,
+    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
+    Stamps, Stop, Target, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
+use crate::protocol::ProtocolChoice;
 use crate::values::Fault;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -21,7 +22,7 @@ const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
-/// Largest body: it is held in memory once per worker and pipelined request.
+/// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
 const BODY_BYTES_MAX: u64 = 256 << 20;
 
 /// The part of a plan that follows from the arguments alone.
@@ -29,6 +30,7 @@ const BODY_BYTES_MAX: u64 = 256 << 20;
 pub(crate) struct Load {
     pub(crate) model: LoadModel,
     pub(crate) connections: NonZeroU32,
+    protocol: ProtocolChoice,
     reuse: Reuse,
     stop: Stop,
     warmup_ns: u64,
@@ -36,8 +38,10 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Looks at the arguments, and reads the file of the body.
-    pub(crate) fn new(arguments: &LoadArguments) -> Result<Self> {
+    /// Looks at the arguments for a load on `target`, and reads the file of the body. Without a
+    /// target it is the built-in server.
+    pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
+        let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
             Reuse::Requests(NonZeroU64::MIN)
         } else {
@@ -52,6 +56,7 @@ impl Load {
         Ok(Self {
             model,
             connections,
+            protocol,
             reuse,
             stop: Stop {
                 duration_ns: arguments
@@ -80,10 +85,10 @@ impl Load {
             workers: arguments
                 .threads
                 .unwrap_or(workers_default.min(self.connections)),
-            http: HttpChoice::Auto,
-            tls: TlsSpec::default(),
+            http: self.protocol.http,
+            tls: self.protocol.tls,
             pipeline: arguments.pipeline,
-            streams: NonZeroU32::MIN,
+            streams: self.protocol.streams,
             reuse: self.reuse,
             think_time_ns: arguments.think_time.unwrap_or(0),
             stop: self.stop,
@@ -252,7 +257,7 @@ mod tests {
 
     fn load(typed: &str) -> Result<Load> {
         let words = ["brunt"].into_iter().chain(typed.split_whitespace());
-        Load::new(&Arguments::try_parse_from(words)?.load)
+        Load::new(&Arguments::try_parse_from(words)?.load, None)
     }
 
     fn good(typed: &str) -> Load {
@@ -325,7 +330,7 @@ mod tests {
         let words = ["brunt"].into_iter().chain(typed.split_whitespace());
         let arguments = Arguments::try_parse_from(words).expect(typed).load;
         let target = Target::parse("http://host/", None).expect("it is one");
-        let load = Load::new(&arguments).expect(typed);
+        let load = Load::new(&arguments, Some(&target)).expect(typed);
         load.plan(&arguments, target, NonZeroU32::MIN)
     }
 
@@ -357,7 +362,7 @@ mod tests {
     fn evidence_that_cannot_be_had() {
         for (typed, words) in [
             ("--watch 0", "no process id"),
-            ("--watch-url ftp://host/", "http only"),
+            ("--watch-url ftp://host/", "http and https"),
             ("--verify-url http://#requests", "not a URL"),
             ("--link-speed fast", "no link speed"),
             ("--fault idle=0:1s", "no fault"),

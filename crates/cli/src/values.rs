@@ -1,5 +1,6 @@
 //! Single values of options: what was typed, read and checked.
 
+use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{ServerCounter, Stage, Target, TargetError, Watch, units};
@@ -71,6 +72,39 @@ pub(crate) fn header(typed: &str) -> Result<(String, String), String> {
         }
         _ => Err("a header field is written as `Name: value`".to_owned()),
     }
+}
+
+/// A request method. Digits alone are refused: `-m 10` is how h2load is asked for ten streams.
+pub(crate) fn method(typed: &str) -> Result<String, String> {
+    let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        return Err(format!(
+            "-m takes a method; requests under way per connection are --streams {typed} in HTTP/2"
+        ));
+    }
+    Ok(typed.to_owned())
+}
+
+/// A server name for TLS.
+pub(crate) fn server_name(typed: &str) -> Result<String, String> {
+    let is_odd = |character: char| character.is_whitespace() || "/:@".contains(character);
+    match typed {
+        // An IPv6 address has colons of its own.
+        _ if typed.parse::<Ipv6Addr>().is_ok() => Ok(typed.to_owned()),
+        _ if typed.is_empty() || typed.contains(is_odd) => {
+            Err("give a host name alone, without scheme, port and path".to_owned())
+        }
+        _ => Ok(typed.to_owned()),
+    }
+}
+
+/// One of several names with commas between.
+pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
+    let name = typed.trim();
+    if name.is_empty() {
+        return Err("there is a comma without a name beside it".to_owned());
+    }
+    Ok(name.to_owned())
 }
 
 /// What of the server is to be watched: `auto`, `off`, digits for a process id, or a name.
@@ -165,6 +199,47 @@ mod tests {
         for typed in ["99ms", "61s", "x", ""] {
             assert!(step(typed).is_err(), "{typed}");
         }
+    }
+
+    #[test]
+    fn methods_are_no_numbers() {
+        for typed in ["GET", "PROPFIND", "M-SEARCH", "10X", ""] {
+            assert_eq!(method(typed).as_deref(), Ok(typed), "{typed}");
+        }
+        let error = method("100").expect_err("a number");
+        assert!(error.contains("--streams 100"), "{error}");
+    }
+
+    #[test]
+    fn server_names() {
+        for typed in [
+            "example.org",
+            "localhost",
+            "10.0.0.1",
+            "::1",
+            "xn--bcher-kva.example",
+        ] {
+            assert_eq!(server_name(typed).as_deref(), Ok(typed), "{typed}");
+        }
+        for typed in [
+            "",
+            " ",
+            "host:443",
+            "https://host",
+            "host/path",
+            "user@host",
+            "a b",
+        ] {
+            let error = server_name(typed).expect_err(typed);
+            assert!(error.contains("host name"), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn listed_names() {
+        assert_eq!(listed_name(" x25519 ").as_deref(), Ok("x25519"));
+        assert!(listed_name("").is_err());
+        assert!(listed_name(" ").is_err());
     }
 
     #[test]
