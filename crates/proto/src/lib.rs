@@ -5,3 +5,4 @@
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
 pub mod http1;
+pub mod http2;

@@ -1,0 +1,20 @@
+//! HTTP/2 (RFC 9113) with HPACK (RFC 7541), the client's side: requests encoded once, many streams
+//! on one connection, replies counted but not kept.
+//!
+//! [`frame`] and [`hpack`] serve both directions.
+
+mod client;
+pub mod frame;
+mod head;
+pub mod hpack;
+mod reply;
+mod request;
+mod template;
+
+pub use client::Client;
+pub use head::KnownHead;
+pub use reply::{
+    ConnectionError, Event, Limits, MalformedReply, Progress, Reply, StreamFailure, Violation,
+};
+pub use request::{Request, RequestError};
+pub use template::Template;
