@@ -6,3 +6,4 @@
 
 pub mod http1;
 pub mod http2;
+pub mod tls;

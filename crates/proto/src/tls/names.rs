@@ -1,0 +1,139 @@
+//! Versions, cipher suites and key exchange groups by the names of the IANA registries.
+
+use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite};
+use rustls::{SupportedProtocolVersion, version};
+
+use super::error::ConfigError;
+
+/// Groups offered unless others are asked for: those without a post-quantum part, which costs time
+/// and bytes that few servers spend.
+const DEFAULT_GROUPS: [&dyn SupportedKxGroup; 3] =
+    [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
+
+/// A version of TLS, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+impl Version {
+    /// As people write it: `TLS 1.3`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tls12 => "TLS 1.2",
+            Self::Tls13 => "TLS 1.3",
+        }
+    }
+
+    pub(super) fn of(protocol: ProtocolVersion) -> Option<Self> {
+        match protocol {
+            ProtocolVersion::TLSv1_2 => Some(Self::Tls12),
+            ProtocolVersion::TLSv1_3 => Some(Self::Tls13),
+            _ => None,
+        }
+    }
+}
+
+/// Every cipher suite that can be asked for, in the order in which they are offered.
+pub fn cipher_suite_names() -> impl Iterator<Item = &'static str> {
+    ALL_CIPHER_SUITES
+        .iter()
+        .map(|suite| cipher_suite_name(suite.suite()))
+}
+
+/// Every key exchange group that can be asked for.
+pub fn group_names() -> impl Iterator<Item = &'static str> {
+    ALL_KX_GROUPS.iter().map(|group| group_name(group.name()))
+}
+
+/// The registry's name of a cipher suite.
+pub(super) fn cipher_suite_name(suite: CipherSuite) -> &'static str {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+        other => other.as_str().unwrap_or("unknown"),
+    }
+}
+
+/// The registry's name of a key exchange group.
+pub(super) fn group_name(group: NamedGroup) -> &'static str {
+    match group {
+        NamedGroup::X25519 => "x25519",
+        NamedGroup::secp256r1MLKEM768 => "SecP256r1MLKEM768",
+        other => other.as_str().unwrap_or("unknown"),
+    }
+}
+
+/// The versions from `min` to `max`.
+pub(super) fn versions(
+    min: Version,
+    max: Version,
+) -> Result<Vec<&'static SupportedProtocolVersion>, ConfigError> {
+    if min > max {
+        return Err(ConfigError::Versions(min, max));
+    }
+    let all = [
+        (Version::Tls13, &version::TLS13),
+        (Version::Tls12, &version::TLS12),
+    ];
+    let chosen = all
+        .into_iter()
+        .filter(|(version, _)| (min..=max).contains(version));
+    Ok(chosen.map(|(_, supported)| supported).collect())
+}
+
+/// The cryptography on offer: the cipher suites and groups of these names, in this order, or all
+/// suites and the default groups where there are none.
+pub(super) fn provider(
+    versions: &[&'static SupportedProtocolVersion],
+    cipher_suites: &[String],
+    groups: &[String],
+) -> Result<CryptoProvider, ConfigError> {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups = DEFAULT_GROUPS.to_vec();
+    if !cipher_suites.is_empty() {
+        provider.cipher_suites = cipher_suites
+            .iter()
+            .map(|name| find_cipher_suite(name))
+            .collect::<Result<_, _>>()?;
+    }
+    if !groups.is_empty() {
+        provider.kx_groups = groups
+            .iter()
+            .map(|name| find_group(name))
+            .collect::<Result<_, _>>()?;
+    }
+    let is_possible = |version: &&'static SupportedProtocolVersion| {
+        let mut suites = provider.cipher_suites.iter();
+        let mut groups = provider.kx_groups.iter();
+        suites.any(|suite| suite.version() == *version)
+            && groups.any(|group| group.usable_for_version(version.version))
+    };
+    if versions.iter().any(is_possible) {
+        Ok(provider)
+    } else {
+        Err(ConfigError::NothingLeft)
+    }
+}
+
+fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
+    let mut suites = ALL_CIPHER_SUITES.iter();
+    let found = suites.find(|suite| cipher_suite_name(suite.suite()).eq_ignore_ascii_case(name));
+    found
+        .copied()
+        .ok_or_else(|| ConfigError::CipherSuite(name.to_owned()))
+}
+
+fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> {
+    let mut groups = ALL_KX_GROUPS.iter();
+    let found = groups.find(|group| group_name(group.name()).eq_ignore_ascii_case(name));
+    found
+        .copied()
+        .ok_or_else(|| ConfigError::Group(name.to_owned()))
+}

@@ -1,0 +1,427 @@
+//! One connection's TLS session: bytes in, plain text and bytes to send out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncryptError, UnbufferedStatus, WriteTraffic,
+};
+use rustls::{CommonState, HandshakeKind};
+
+use super::client::ClientSide;
+use super::error::TlsError;
+use super::names::{self, Version};
+use super::server::ServerSide;
+
+/// Plain text in one record at most (RFC 8446 section 5.1).
+const RECORD_BYTES_MAX: usize = 16 * 1024;
+/// What a record adds to its plain text at most, of the cipher suites offered: header, explicit
+/// nonce, tag (TLS 1.2 with AES-GCM).
+const RECORD_OVERHEAD_MAX: usize = 5 + 8 + 16;
+/// Bytes kept of incomplete records and handshake messages at most. A handshake message has up to
+/// 64 KiB here, and may come in records of which each holds little of it.
+const KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// Memory for the time of one call, shared by any number of sessions.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    incoming: Vec<u8>,
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Negotiated {
+    /// The version of TLS.
+    pub version: Version,
+    /// The cipher suite's name in the IANA registry.
+    pub cipher_suite: &'static str,
+    /// The key exchange group's name in the IANA registry. Absent where a resumed session of TLS
+    /// 1.2 needed none.
+    pub group: Option<&'static str>,
+    /// The application protocol (RFC 7301), where one was chosen.
+    pub alpn: Option<Vec<u8>>,
+    /// An earlier session was resumed.
+    pub is_resumed: bool,
+}
+
+/// One connection's session.
+pub struct Session {
+    connection: Connection,
+    /// An incomplete record or handshake message. Without capacity while empty.
+    kept: Vec<u8>,
+    is_ended: bool,
+    /// An error was given: rustls must not be asked again.
+    is_failed: bool,
+}
+
+enum Connection {
+    Client(UnbufferedClientConnection),
+    Server(UnbufferedServerConnection),
+}
+
+/// Either side of rustls, so that both are driven by the same code.
+trait Records<Data> {
+    fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Data>;
+
+    /// Whether the next call of `process` gives bytes to send, before it looks at anything.
+    fn has_output(&self) -> bool;
+}
+
+impl Records<ClientConnectionData> for UnbufferedClientConnection {
+    fn process<'c, 'i>(
+        &'c mut self,
+        incoming: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, ClientConnectionData> {
+        self.process_tls_records(incoming)
+    }
+
+    fn has_output(&self) -> bool {
+        self.wants_write()
+    }
+}
+
+impl Records<ServerConnectionData> for UnbufferedServerConnection {
+    fn process<'c, 'i>(
+        &'c mut self,
+        incoming: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
+        self.process_tls_records(incoming)
+    }
+
+    fn has_output(&self) -> bool {
+        self.wants_write()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Session")
+            .field("is_handshaking", &self.is_handshaking())
+            .field("kept_bytes", &self.kept.len())
+            .field("is_ended", &self.is_ended)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A client's session. Its first bytes to send come of a [`Session::receive`] without bytes.
+    ///
+    /// # Errors
+    ///
+    /// None that the options do not bring about.
+    pub fn client(side: &ClientSide) -> Result<Self, TlsError> {
+        let config = Arc::clone(&side.config);
+        let connection = UnbufferedClientConnection::new(config, side.server_name.clone())?;
+        Ok(Self::new(Connection::Client(connection)))
+    }
+
+    /// A server's session.
+    ///
+    /// # Errors
+    ///
+    /// None that the options do not bring about.
+    pub fn server(side: &ServerSide) -> Result<Self, TlsError> {
+        let connection = UnbufferedServerConnection::new(Arc::clone(&side.config))?;
+        Ok(Self::new(Connection::Server(connection)))
+    }
+
+    fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            kept: Vec::new(),
+            is_ended: false,
+            is_failed: false,
+        }
+    }
+
+    /// Takes bytes of the peer, cut anywhere: appends plain text to `plain` and what must be sent,
+    /// an alert that tells of an error too, to `out`.
+    ///
+    /// # Errors
+    ///
+    /// The session is over; plain text that came before that is in `plain`. Certificates and alerts
+    /// are told apart from the rest.
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        scratch: &mut Scratch,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TlsError> {
+        self.check()?;
+        let incoming = &mut scratch.incoming;
+        incoming.clear();
+        incoming.extend_from_slice(&self.kept);
+        incoming.extend_from_slice(bytes);
+        let progress = match &mut self.connection {
+            Connection::Client(connection) => drive(connection, incoming, plain, out),
+            Connection::Server(connection) => drive(connection, incoming, plain, out),
+        };
+        let kept = std::mem::take(&mut self.kept);
+        let progress = progress.inspect_err(|_| self.is_failed = true)?;
+        self.is_ended |= progress.is_ended;
+        let rest = &incoming[progress.taken..];
+        if rest.len() > KEPT_BYTES_MAX {
+            self.is_failed = true;
+            let why = format!("a handshake message has more than {KEPT_BYTES_MAX} bytes");
+            return Err(TlsError::Broken(why));
+        }
+        if !self.is_ended && !rest.is_empty() {
+            self.kept = kept;
+            self.kept.clear();
+            self.kept.reserve_exact(rest.len());
+            self.kept.extend_from_slice(rest);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), TlsError> {
+        if self.is_failed {
+            return Err(TlsError::Broken("the session failed before".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Appends the records that carry `plain` to `out`, each of at most 16 KiB of it. The handshake
+    /// must be complete.
+    ///
+    /// # Errors
+    ///
+    /// The handshake is not complete, or the session is over.
+    pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), TlsError> {
+        if plain.is_empty() {
+            return Ok(());
+        }
+        let records = plain.len().div_ceil(RECORD_BYTES_MAX);
+        let room = plain.len() + records * RECORD_OVERHEAD_MAX;
+        self.write(room, out, |traffic, room| traffic.encrypt(plain, room))
+    }
+
+    /// Appends a `close_notify` to `out`: nothing more may be sent after it. Before the end of the
+    /// handshake it appends nothing.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
+        if self.is_handshaking() {
+            return;
+        }
+        // A session that is over has nobody to tell.
+        let _ = self.write(64, out, |traffic, room| traffic.queue_close_notify(room));
+    }
+
+    fn write(
+        &mut self,
+        room: usize,
+        out: &mut Vec<u8>,
+        write: impl FnMut(&mut dyn Traffic, &mut [u8]) -> Result<usize, EncryptError>,
+    ) -> Result<(), TlsError> {
+        self.check()?;
+        let kept = &mut self.kept;
+        match &mut self.connection {
+            Connection::Client(connection) => put(connection, kept, room, out, write),
+            Connection::Server(connection) => put(connection, kept, room, out, write),
+        }
+    }
+
+    fn common(&self) -> &CommonState {
+        match &self.connection {
+            Connection::Client(connection) => connection,
+            Connection::Server(connection) => connection,
+        }
+    }
+
+    /// Whether the handshake is not complete yet.
+    pub fn is_handshaking(&self) -> bool {
+        self.common().is_handshaking()
+    }
+
+    /// Whether the peer's `close_notify` came: no more plain text will.
+    pub fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Bytes of an incomplete record that are kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether an earlier session was resumed. Not known before the handshake is complete.
+    pub fn is_resumed(&self) -> bool {
+        self.common().handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// The application protocol that was chosen (RFC 7301).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.common().alpn_protocol()
+    }
+
+    /// What the handshake agreed on. Absent before it is complete.
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        let common = self.common();
+        if common.is_handshaking() {
+            return None;
+        }
+        let suite = common.negotiated_cipher_suite()?;
+        Some(Negotiated {
+            version: Version::of(common.protocol_version()?)?,
+            cipher_suite: names::cipher_suite_name(suite.suite()),
+            group: common
+                .negotiated_key_exchange_group()
+                .map(|group| names::group_name(group.name())),
+            alpn: common.alpn_protocol().map(<[u8]>::to_vec),
+            is_resumed: self.is_resumed(),
+        })
+    }
+}
+
+struct Progress {
+    taken: usize,
+    is_ended: bool,
+}
+
+/// Has rustls take what it can of `incoming`.
+fn drive<Data>(
+    connection: &mut impl Records<Data>,
+    incoming: &mut [u8],
+    plain: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Progress, rustls::Error> {
+    let mut progress = Progress {
+        taken: 0,
+        is_ended: false,
+    };
+    loop {
+        let UnbufferedStatus { mut discard, state } =
+            connection.process(&mut incoming[progress.taken..]);
+        let mut is_blocked = false;
+        match state {
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(record) = traffic.next_record() {
+                    let record = record?;
+                    plain.extend_from_slice(record.payload);
+                    discard += record.discard;
+                }
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                append(out, 0, |room| data.encode(room))?;
+            }
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => progress.is_ended = true,
+            // Early data is not asked for.
+            Ok(_) => is_blocked = true,
+            Err(error) => {
+                progress.taken += discard;
+                put_alerts(connection, &mut incoming[progress.taken..], out);
+                return Err(error);
+            }
+        }
+        progress.taken += discard;
+        if is_blocked {
+            return Ok(progress);
+        }
+    }
+}
+
+/// Appends what is to tell the peer of an error.
+fn put_alerts<Data>(connection: &mut impl Records<Data>, rest: &mut [u8], out: &mut Vec<u8>) {
+    while connection.has_output() {
+        let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state else {
+            return;
+        };
+        if append(out, 0, |room| data.encode(room)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Has rustls write into `out`, behind its contents, once it is ready to.
+fn put<Data>(
+    connection: &mut impl Records<Data>,
+    kept: &mut [u8],
+    room: usize,
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(&mut dyn Traffic, &mut [u8]) -> Result<usize, EncryptError>,
+) -> Result<(), TlsError> {
+    loop {
+        // What is kept was looked at, and is incomplete: nothing of it is taken now.
+        match connection.process(kept).state? {
+            ConnectionState::WriteTraffic(mut traffic) => {
+                return Ok(append(out, room, |room| write(&mut traffic, room))?);
+            }
+            ConnectionState::EncodeTlsData(mut data) => append(out, 0, |room| data.encode(room))?,
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::PeerClosed => {}
+            _ => {
+                return Err(TlsError::Broken(
+                    "nothing can be sent in this state".to_owned(),
+                ));
+            }
+        }
+    }
+}
+
+/// Calls `write` with `room` bytes behind the contents of `out`, or as many as it then asks for.
+fn append<E: Shortage>(
+    out: &mut Vec<u8>,
+    room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, E>,
+) -> Result<(), rustls::Error> {
+    let start = out.len();
+    let mut room = room;
+    loop {
+        out.resize(start + room, 0);
+        match write(&mut out[start..]) {
+            Ok(written) => {
+                out.truncate(start + written);
+                return Ok(());
+            }
+            Err(error) => match error.required_bytes() {
+                Some(required) if required > room => room = required,
+                _ => {
+                    out.truncate(start);
+                    return Err(rustls::Error::EncryptError);
+                }
+            },
+        }
+    }
+}
+
+/// An error that may say how many bytes are needed.
+trait Shortage {
+    fn required_bytes(&self) -> Option<usize>;
+}
+
+impl Shortage for EncodeError {
+    fn required_bytes(&self) -> Option<usize> {
+        match self {
+            Self::InsufficientSize(error) => Some(error.required_size),
+            Self::AlreadyEncoded => None,
+        }
+    }
+}
+
+impl Shortage for EncryptError {
+    fn required_bytes(&self) -> Option<usize> {
+        match self {
+            Self::InsufficientSize(error) => Some(error.required_size),
+            Self::EncryptExhausted => None,
+        }
+    }
+}
+
+/// Writing, whichever side it is.
+trait Traffic {
+    fn encrypt(&mut self, plain: &[u8], room: &mut [u8]) -> Result<usize, EncryptError>;
+    fn queue_close_notify(&mut self, room: &mut [u8]) -> Result<usize, EncryptError>;
+}
+
+impl<Data> Traffic for WriteTraffic<'_, Data> {
+    fn encrypt(&mut self, plain: &[u8], room: &mut [u8]) -> Result<usize, EncryptError> {
+        WriteTraffic::encrypt(self, plain, room)
+    }
+
+    fn queue_close_notify(&mut self, room: &mut [u8]) -> Result<usize, EncryptError> {
+        WriteTraffic::queue_close_notify(self, room)
+    }
+}
