@@ -1,0 +1,341 @@
+//! HTTP/2 with the servers of others: requests and replies as brunt counts them, against the
+//! server's own count, where connections are replaced, streams limited and streams reset too.
+
+use crate::loads::{MACHINERIES, Machinery};
+use crate::support::certificates::Authority;
+use crate::support::nghttpd::Nghttpd;
+use crate::support::nghttpx::Nghttpx;
+use crate::support::nginx::{KEEPALIVE_REQUESTS, LARGE_BYTES, Nginx, Site};
+use crate::support::run::{Requests, RunReport};
+
+/// Both backends, for servers that are started for each run.
+const ONE_WORKER: [Machinery; 2] = [MACHINERIES[0], MACHINERIES[1]];
+
+/// Runs `load` on every backend, with one and with two workers, against an nginx with `site`, and
+/// compares the counts that must be equal whatever becomes of the requests.
+fn compare_site(site: &Site, options: &str, path: &str, check: impl Fn(Requests, &RunReport)) {
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(site));
+    for machinery in MACHINERIES {
+        let (before, logged_before) = (nginx.settled(), nginx.logged("HTTP/2.0"));
+        let report = machinery.run(&format!("--http2 {options}"), &site.url(path));
+        let received = nginx.settled() - before;
+        let requests = report.requests();
+        let not_processed = report.failures().get("not_processed").copied();
+        assert_eq!(
+            requests.sent,
+            received + not_processed.unwrap_or(0),
+            "{machinery:?}: {requests:?}"
+        );
+        assert_eq!(nginx.logged("HTTP/2.0") - logged_before, received);
+        assert_eq!(report.at("/load/protocol"), "HTTP/2");
+        assert!(received > 0);
+        check(requests, &report);
+    }
+}
+
+/// The same in clear text and over TLS.
+fn compare(lines: &str, options: &str, path: &str, check: impl Fn(Requests, &RunReport)) {
+    compare_site(&Site::clear(true).with(lines), options, path, &check);
+    let authority = Authority::new();
+    let secure = Site::secure(true, |address| authority.server(address)).with(lines);
+    let options = format!("{} {options}", authority.trusted());
+    compare_site(&secure, &options, path, &check);
+}
+
+/// Every request was answered by status 200, by replies of which none is lost.
+fn all_answered(requests: Requests, report: &RunReport) {
+    assert_eq!(requests.answered, requests.sent, "{requests:?}");
+    assert!(report.failures().is_empty(), "{:?}", report.failures());
+    assert_eq!(
+        report.statuses(),
+        [("200".to_owned(), requests.sent)].into()
+    );
+}
+
+#[test]
+fn closed_loop_by_duration() {
+    let options = "-c 8 --streams 10 -d 300ms --warmup 100ms";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(report.number("/load/depth"), 10);
+        assert_eq!(report.total("connections_opened"), 8);
+        assert_eq!(report.total("goaways"), 0);
+    });
+}
+
+#[test]
+fn by_number_of_requests() {
+    let options = "-c 8 --streams 10 -n 10000";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(requests.sent, 10_000);
+    });
+}
+
+#[test]
+fn fewer_requests_than_streams() {
+    let options = "-c 2 --streams 100 -n 5";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(requests.sent, 5);
+    });
+}
+
+#[test]
+fn a_constant_rate() {
+    let options = "-r 400 -c 4 --streams 3 -d 300ms --warmup 100ms";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(requests.sent, 160);
+        let arrivals = report.arrivals();
+        assert_eq!((arrivals.planned, arrivals.sent), (120, 120));
+    });
+}
+
+#[test]
+fn a_new_connection_for_each_request() {
+    let options = "-c 4 -n 200 --no-keepalive";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(requests.sent, 200);
+        let opened = report.total("connections_opened");
+        assert!((200..=204).contains(&opened), "{opened}");
+    });
+}
+
+#[test]
+fn seven_requests_per_connection() {
+    let options = "-c 4 -n 700 --streams 3 --requests-per-connection 7";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        let opened = report.total("connections_opened");
+        assert!((100..=108).contains(&opened), "{opened}");
+    });
+}
+
+#[test]
+fn replies_without_bodies() {
+    let options = "-m HEAD -c 4 --streams 10 -n 500";
+    compare("", options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        let frame_heads = report.total("reply_body_bytes");
+        assert_eq!(frame_heads, 0);
+    });
+}
+
+#[test]
+fn large_bodies_pass_through_the_windows() {
+    let options = "-c 2 --streams 4 -n 100";
+    compare("", options, "/large", |requests, report| {
+        all_answered(requests, report);
+        let bytes = report.total("reply_body_bytes");
+        assert!(bytes > 100 * LARGE_BYTES, "{bytes}");
+        assert!(bytes < 101 * LARGE_BYTES, "{bytes}");
+    });
+}
+
+#[test]
+fn where_the_server_replaces_connections() {
+    // nginx announces the end of a connection with its hundredth request, and skips the requests
+    // behind it.
+    let lines = format!("keepalive_requests {KEEPALIVE_REQUESTS};");
+    let options = "-c 8 --streams 10 -d 300ms --warmup 100ms";
+    compare(&lines, options, "/100.html", |requests, report| {
+        let Requests {
+            sent,
+            answered,
+            failed,
+            under_way,
+        } = requests;
+        assert_eq!((sent, under_way), (answered + failed, 0));
+        let failures = report.failures();
+        let not_processed = failures.get("not_processed").copied().unwrap_or(0);
+        assert_eq!(failed, not_processed, "{failures:?}");
+        let goaways = report.total("goaways");
+        assert!(goaways >= answered / KEEPALIVE_REQUESTS - 8, "{goaways}");
+        // What was sent behind the last request of each connection.
+        assert!(failed <= goaways * 9, "{failed} of {goaways} connections");
+        let opened = report.total("connections_opened");
+        assert!(opened >= answered / KEEPALIVE_REQUESTS, "{opened}");
+    });
+}
+
+#[test]
+fn where_the_server_replaces_connections_in_a_run_by_number() {
+    let lines = format!("keepalive_requests {KEEPALIVE_REQUESTS};");
+    let options = "-c 4 --streams 10 -n 5000";
+    compare(&lines, options, "/100.html", |requests, report| {
+        assert_eq!((requests.sent, requests.under_way), (5_000, 0));
+        let failures = report.failures();
+        assert!(
+            failures.keys().all(|kind| kind == "not_processed"),
+            "{failures:?}"
+        );
+    });
+}
+
+#[test]
+fn the_server_limits_streams() {
+    let options = "-c 4 --streams 100 -d 300ms --warmup 100ms";
+    let lines = "http2_max_concurrent_streams 8;";
+    compare(lines, options, "/100.html", |requests, report| {
+        all_answered(requests, report);
+        assert_eq!(report.number("/load/depth"), 8);
+        let note = report.at("/load/protocol_note").as_str();
+        let note = note.unwrap_or_else(|| panic!("nothing says that the server limits streams"));
+        assert!(note.contains('8') && note.contains("100"), "{note}");
+    });
+}
+
+#[test]
+fn streams_that_are_reset() {
+    // nginx resets the stream of a request to which it must not reply.
+    let lines = "location = /cut { return 444; }";
+    let options = "-c 4 --streams 10 -n 1000";
+    compare(lines, options, "/cut", |requests, report| {
+        assert_eq!((requests.sent, requests.failed), (1_000, 1_000));
+        let failures = report.failures();
+        assert!(
+            failures.keys().all(|kind| kind.starts_with("stream_")),
+            "{failures:?}"
+        );
+    });
+}
+
+#[test]
+fn cut_off_by_a_signal() {
+    let authority = Authority::new();
+    let sites = [
+        Site::clear(true),
+        Site::secure(true, |address| authority.server(address)),
+    ];
+    let mut nginx = Nginx::start_sites(&sites);
+    for site in &sites {
+        for machinery in MACHINERIES {
+            let before = nginx.settled();
+            let options = format!("--http2 {} -c 4 --streams 8", authority.trusted());
+            let report = machinery.run_interrupted(&options, &site.url("/100.html"), || {
+                nginx.wait_for_requests(before + 500);
+            });
+            let received = nginx.settled() - before;
+            let requests = report.requests();
+            assert_eq!(requests.sent, received, "{machinery:?}: {requests:?}");
+            assert_eq!(requests.answered, received, "{machinery:?}: {requests:?}");
+        }
+    }
+}
+
+#[test]
+fn nghttpd_counts_the_same() {
+    let authority = Authority::new();
+    // Padding, trailers, and bodies whose length is not announced.
+    for options in [
+        &[][..],
+        &["--padding=64"],
+        &["--trailer", "checked: yes"],
+        &["--no-content-length", "--encoder-header-table-size=0"],
+    ] {
+        for machinery in ONE_WORKER {
+            for is_secure in [false, true] {
+                let server = match is_secure {
+                    false => Nghttpd::start(options),
+                    true => Nghttpd::start_secure(|address| authority.server(address), options),
+                };
+                let load = format!("--http2 {} -c 4 --streams 10 -n 400", authority.trusted());
+                let report = machinery.run(&load, &server.url());
+                let frames = server.end();
+                assert_eq!(report.at("/load/protocol"), "HTTP/2");
+                all_answered(report.requests(), &report);
+                assert_eq!(frames.requests, 400, "{options:?}");
+                let heads_per_reply = 1 + u64::from(options.contains(&"--trailer"));
+                assert_eq!(frames.heads, 400 * heads_per_reply, "{options:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nghttpd_limits_streams() {
+    for machinery in ONE_WORKER {
+        let server = Nghttpd::start(&["--max-concurrent-streams=3"]);
+        let report = machinery.run("--http2 -c 2 --streams 50 -n 300", &server.url());
+        all_answered(report.requests(), &report);
+        assert_eq!(report.number("/load/depth"), 3);
+        assert_eq!(server.end().requests, 300);
+    }
+}
+
+#[test]
+fn bodies_of_requests_wait_for_the_windows() {
+    // nghttpd takes 65,535 bytes at a time, and sends them back.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let body = directory.path().join("body");
+    std::fs::write(&body, "y".repeat(300_000)).expect("the directory is ours");
+    for machinery in ONE_WORKER {
+        let server = Nghttpd::start(&["--echo-upload"]);
+        let load = format!(
+            "--http2 -c 2 --streams 4 -n 40 --body-file {}",
+            body.display()
+        );
+        let report = machinery.run(&load, &server.url());
+        all_answered(report.requests(), &report);
+        let bytes = report.total("reply_body_bytes");
+        assert!(bytes > 40 * 300_000, "{bytes}");
+        assert_eq!(server.end().requests, 40);
+    }
+}
+
+#[test]
+fn through_nghttpx() {
+    let authority = Authority::new();
+    let mut nginx = Nginx::start();
+    let issue = |address| authority.server(address);
+    let proxy = Nghttpx::start(nginx.address(), issue, &[]);
+    for machinery in MACHINERIES {
+        for (url, forced) in [
+            (proxy.url_clear("/100.html"), "--http2 --streams 10"),
+            (proxy.url_secure("/100.html"), "--streams 10"),
+            (proxy.url_secure("/100.html"), "--http1"),
+        ] {
+            let before = nginx.requests();
+            let load = format!("{forced} {} -c 4 -n 1000", authority.trusted());
+            let report = machinery.run(&load, &url);
+            let expected = if forced == "--http1" {
+                "HTTP/1.1"
+            } else {
+                "HTTP/2"
+            };
+            assert_eq!(report.at("/load/protocol"), expected, "{url}");
+            all_answered(report.requests(), &report);
+            assert_eq!(nginx.requests() - before, 1_000, "{machinery:?} {url}");
+        }
+    }
+}
+
+#[test]
+fn nghttpx_replaces_connections() {
+    let authority = Authority::new();
+    let mut nginx = Nginx::start();
+    let issue = |address| authority.server(address);
+    let proxy = Nghttpx::start(nginx.address(), issue, &["--frontend-max-requests=50"]);
+    for machinery in ONE_WORKER {
+        let before = nginx.requests();
+        let report = machinery.run(
+            "--http2 -c 4 --streams 10 -n 2000",
+            &proxy.url_clear("/100.html"),
+        );
+        let requests = report.requests();
+        assert_eq!((requests.sent, requests.under_way), (2_000, 0));
+        let failures = report.failures();
+        assert!(
+            failures.keys().all(|kind| kind == "not_processed"),
+            "{failures:?}"
+        );
+        assert!(report.total("goaways") > 0);
+        assert_eq!(
+            nginx.requests() - before,
+            requests.answered,
+            "{machinery:?}"
+        );
+    }
+}

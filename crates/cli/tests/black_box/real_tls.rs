@@ -1,0 +1,389 @@
+//! TLS with the servers of others: what is negotiated, what is counted, and what is refused before
+//! a run, with the reason.
+
+use crate::loads::MACHINERIES;
+use crate::support::caddy::Caddy;
+use crate::support::certificates::{Authority, NAME};
+use crate::support::haproxy::Haproxy;
+use crate::support::nginx::{Nginx, Site};
+use crate::support::process::{Outcome, Process, binary, brunt};
+use crate::support::run::{RunReport, run};
+
+/// Every request was answered by status 200, over connections with a TLS handshake each.
+fn all_answered(report: &RunReport) -> u64 {
+    let requests = report.requests();
+    assert_eq!(requests.answered, requests.sent, "{requests:?}");
+    assert!(report.failures().is_empty(), "{:?}", report.failures());
+    assert_eq!(
+        report.statuses(),
+        [("200".to_owned(), requests.sent)].into()
+    );
+    let handshakes = report.total("handshakes_full") + report.total("handshakes_resumed");
+    assert_eq!(handshakes, report.total("connections_opened"));
+    assert_eq!(report.number("/latencies/tls/count"), handshakes);
+    requests.sent
+}
+
+/// Runs `load` on every backend, with one and with two workers, against an nginx with one site
+/// over TLS, and compares all counts.
+fn compare(http2: bool, options: &str, expected: &str, check: impl Fn(&RunReport)) {
+    let authority = Authority::new();
+    let site = Site::secure(http2, |address| authority.server(address));
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let version = match expected {
+        "HTTP/2" => "HTTP/2.0",
+        other => other,
+    };
+    for machinery in MACHINERIES {
+        let (before, logged_before) = (nginx.settled(), nginx.logged(version));
+        let load = format!("{} {options}", authority.trusted());
+        let report = machinery.run(&load, &site.url("/100.html"));
+        let received = nginx.settled() - before;
+        assert_eq!(report.at("/load/protocol"), expected, "{machinery:?}");
+        assert_eq!(all_answered(&report), received, "{machinery:?}");
+        assert_eq!(
+            nginx.logged(version) - logged_before,
+            received,
+            "{machinery:?}"
+        );
+        assert!(received > 0);
+        check(&report);
+    }
+}
+
+#[test]
+fn the_server_chooses_http2() {
+    compare(true, "-c 8 -d 300ms --warmup 100ms", "HTTP/2", |report| {
+        assert!(report.at("/load/protocol_note").is_null());
+        assert_eq!(report.number("/load/depth"), 1);
+        assert_eq!(report.total("connections_opened"), 8);
+    });
+}
+
+#[test]
+fn http1_is_forced() {
+    let options = "--http1 -c 8 -d 300ms --warmup 100ms";
+    compare(true, options, "HTTP/1.1", |report| {
+        assert!(report.at("/load/protocol_note").is_null());
+    });
+}
+
+#[test]
+fn a_server_without_http2() {
+    compare(
+        false,
+        "-c 8 -d 300ms --warmup 100ms",
+        "HTTP/1.1",
+        |report| {
+            let note = report.at("/load/protocol_note").as_str();
+            let note = note.unwrap_or_else(|| panic!("nothing says that the server has no HTTP/2"));
+            assert!(note.contains("HTTP/2"), "{note}");
+        },
+    );
+}
+
+#[test]
+fn http1_by_number_of_requests() {
+    compare(false, "--http1 -c 8 -n 10000", "HTTP/1.1", |report| {
+        assert_eq!(report.requests().sent, 10_000);
+    });
+}
+
+#[test]
+fn http1_at_a_rate() {
+    let options = "--http1 -r 200 -c 4 -d 300ms --warmup 100ms";
+    compare(false, options, "HTTP/1.1", |report| {
+        assert_eq!(report.requests().sent, 80);
+    });
+}
+
+#[test]
+fn http1_pipelined() {
+    compare(
+        false,
+        "--http1 --pipeline 8 -c 4 -n 2000",
+        "HTTP/1.1",
+        |report| {
+            assert_eq!(report.requests().sent, 2_000);
+        },
+    );
+}
+
+#[test]
+fn a_handshake_for_each_request() {
+    compare(
+        false,
+        "--http1 --no-keepalive -c 4 -n 200",
+        "HTTP/1.1",
+        |report| {
+            let full = report.total("handshakes_full");
+            assert!((200..=204).contains(&full), "{full}");
+            assert_eq!(report.total("handshakes_resumed"), 0);
+            assert!(!report.flag("/load/tls/resumption"));
+        },
+    );
+}
+
+#[test]
+fn sessions_are_resumed_where_that_is_asked_for() {
+    for version in ["1.2", "1.3"] {
+        let options =
+            format!("--http1 --no-keepalive --tls-resume --tls-max {version} -c 4 -n 200");
+        compare(false, &options, "HTTP/1.1", |report| {
+            assert!(report.total("handshakes_resumed") > 100, "TLS {version}");
+            assert!(report.flag("/load/tls/resumption"));
+        });
+    }
+}
+
+#[test]
+fn versions_ciphers_and_groups_are_those_asked_for() {
+    for (options, version, cipher_suite, group) in [
+        (
+            "--tls-max 1.2 --tls-ciphers TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+            "TLS 1.2",
+            "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+            "secp256r1",
+        ),
+        (
+            "--tls-min 1.3 --tls-ciphers TLS_AES_128_GCM_SHA256 --tls-groups secp384r1",
+            "TLS 1.3",
+            "TLS_AES_128_GCM_SHA256",
+            "secp384r1",
+        ),
+    ] {
+        let group_options = match group {
+            "secp256r1" => "--tls-groups secp256r1",
+            _ => "",
+        };
+        let options = format!("{options} {group_options} -c 2 -n 20");
+        compare(true, &options, "HTTP/2", |report| {
+            assert_eq!(report.at("/load/tls/version"), version);
+            assert_eq!(report.at("/load/tls/cipher_suite"), cipher_suite);
+            assert_eq!(report.at("/load/tls/group"), group);
+        });
+    }
+}
+
+#[test]
+fn haproxy_speaks_both() {
+    let authority = Authority::new();
+    let haproxy = Haproxy::start(|address| authority.server(address));
+    for machinery in MACHINERIES {
+        for (options, expected) in [
+            ("--streams 10 -n 1000", "HTTP/2"),
+            ("--http2 -d 200ms --warmup 50ms", "HTTP/2"),
+            ("--http1 -n 1000", "HTTP/1.1"),
+        ] {
+            let before = haproxy.settled();
+            let load = format!("{} -c 4 {options}", authority.trusted());
+            let report = machinery.run(&load, &haproxy.url());
+            assert_eq!(report.at("/load/protocol"), expected);
+            let received = haproxy.settled() - before;
+            assert_eq!(all_answered(&report), received, "{machinery:?} {options}");
+        }
+    }
+}
+
+#[test]
+fn caddy_speaks_both() {
+    let authority = Authority::new();
+    let caddy = Caddy::start(|address| authority.server(address));
+    for machinery in MACHINERIES {
+        for (options, expected, version) in [
+            ("--streams 10 -n 1000", "HTTP/2", "HTTP/2.0"),
+            ("--http2 -d 200ms --warmup 50ms", "HTTP/2", "HTTP/2.0"),
+            ("--http1 -n 1000", "HTTP/1.1", "HTTP/1.1"),
+        ] {
+            let before = caddy.logged(version);
+            let load = format!("{} -c 4 {options}", authority.trusted());
+            let report = machinery.run(&load, &caddy.url());
+            assert_eq!(report.at("/load/protocol"), expected);
+            let answered = all_answered(&report);
+            caddy.wait_until_logged(version, before + answered);
+        }
+    }
+}
+
+#[test]
+fn a_client_certificate_is_shown() {
+    let authority = Authority::new();
+    let asks = format!(
+        "ssl_verify_client on; ssl_client_certificate {};",
+        authority.roots().display()
+    );
+    let site = Site::secure(true, |address| authority.server(address)).with(&asks);
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let client = authority.client();
+    let url = site.url("/100.html");
+    for machinery in MACHINERIES {
+        for forced in ["--http1", "--http2"] {
+            let before = nginx.settled();
+            let load = format!(
+                "{} --cert {} --key {} {forced} -c 4 -n 100",
+                authority.trusted(),
+                client.certificate.display(),
+                client.key.display()
+            );
+            let report = machinery.run(&load, &url);
+            assert_eq!(all_answered(&report), nginx.settled() - before);
+            assert!(report.flag("/load/tls/client_certificate"));
+        }
+    }
+    // Both in one file.
+    let load = format!(
+        "{} --cert {} -c 1 -n 1",
+        authority.trusted(),
+        client.both.display()
+    );
+    all_answered(&run(&format!("{load} {url}")));
+}
+
+#[test]
+fn the_name_asked_for_is_the_one_verified() {
+    let authority = Authority::new();
+    let site = Site::secure(true, |address| authority.server(address));
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let url = site.url("/100.html");
+    let report = run(&format!(
+        "{} --sni {NAME} -c 1 -n 10 {url}",
+        authority.trusted()
+    ));
+    all_answered(&report);
+    assert_eq!(report.at("/load/tls/server_name"), NAME);
+    let refused = brunt(&format!(
+        "{} --sni other.test -n 1 {url}",
+        authority.trusted()
+    ));
+    assert_refused(&refused, &["other.test", "certificate"]);
+}
+
+/// Refused before anything was measured, in words.
+fn assert_refused(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_eq!(outcome.stdout, "", "{outcome:?}");
+    for word in words {
+        assert!(outcome.stderr.contains(word), "{word}: {outcome:?}");
+    }
+}
+
+#[test]
+fn certificates_that_do_not_pass() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let sites = [
+        Site::secure(true, |address| other.server(address)),
+        Site::secure(true, |_| authority.misnamed()),
+        Site::secure(true, |address| authority.expired(address)),
+    ];
+    let mut nginx = Nginx::start_sites(&sites);
+    let words: [&[&str]; 3] = [
+        &["certificate", "authority", "--cacert", "-k"],
+        &["certificate", "other.test", "--sni"],
+        &["certificate", "expired"],
+    ];
+    for (site, words) in sites.iter().zip(words) {
+        let url = site.url("/100.html");
+        for backend in ["uring", "epoll"] {
+            let options = format!("--backend {backend} -c 2 -n 10");
+            let before = nginx.settled();
+            let refused = brunt(&format!("{} {options} {url}", authority.trusted()));
+            assert_refused(&refused, words);
+            assert_eq!(
+                nginx.settled(),
+                before,
+                "requests of a run that was refused"
+            );
+            let report = run(&format!("-k {options} {url}"));
+            assert_eq!(all_answered(&report), 10);
+            assert!(report.flag("/load/tls/insecure"));
+        }
+    }
+}
+
+#[test]
+fn http2_is_forced_and_not_spoken() {
+    let authority = Authority::new();
+    let site = Site::secure(false, |address| authority.server(address));
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let trusted = authority.trusted();
+    for backend in ["uring", "epoll"] {
+        let before = nginx.settled();
+        let options = format!("--http2 --backend {backend} {trusted} -n 10");
+        // By ALPN over TLS; in clear text the server's answer tells.
+        for url in [site.url("/100.html"), nginx.url()] {
+            let refused = brunt(&format!("{options} {url}"));
+            assert_refused(&refused, &["HTTP/2"]);
+        }
+        // In clear text the start of HTTP/2 looks like a request to a server that has only
+        // HTTP/1.1.
+        assert!(nginx.settled() - before <= 1);
+    }
+}
+
+#[test]
+fn versions_of_tls_that_the_server_does_not_speak() {
+    let authority = Authority::new();
+    let site =
+        Site::secure(true, |address| authority.server(address)).with("ssl_protocols TLSv1.2;");
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let options = format!("{} --tls-min 1.3 -n 10", authority.trusted());
+    let refused = brunt(&format!("{options} {}", site.url("/100.html")));
+    assert_refused(&refused, &["TLS"]);
+}
+
+#[test]
+fn clear_text_where_tls_is_spoken_and_the_reverse() {
+    let authority = Authority::new();
+    let site = Site::secure(true, |address| authority.server(address));
+    let nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let swapped = nginx.url().replace("http://", "https://");
+    assert_refused(&brunt(&format!("-k -n 10 {swapped}")), &["TLS"]);
+    // nginx answers clear text on its port of TLS by status 400.
+    let swapped = site.url("/100.html").replace("https://", "http://");
+    let report = run(&format!("-c 1 -n 10 {swapped}"));
+    assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
+}
+
+#[test]
+fn a_client_certificate_that_is_missing() {
+    let authority = Authority::new();
+    // The handshake itself passes in TLS 1.3: nginx answers requests by status 400.
+    let asks = format!(
+        "ssl_verify_client on; ssl_client_certificate {};",
+        authority.roots().display()
+    );
+    let site = Site::secure(true, |address| authority.server(address)).with(&asks);
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let report = run(&format!(
+        "{} -c 2 -n 10 {}",
+        authority.trusted(),
+        site.url("/100.html")
+    ));
+    assert!(!report.flag("/load/tls/client_certificate"));
+    assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
+}
+
+#[test]
+fn keys_are_logged_where_the_environment_asks_for_it() {
+    let authority = Authority::new();
+    let site = Site::secure(true, |address| authority.server(address));
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let log = directory.path().join("keys");
+    let words = format!(
+        "--format json {} -c 3 -n 30 {}",
+        authority.trusted(),
+        site.url("/100.html")
+    );
+    let mut command = binary();
+    command
+        .env("SSLKEYLOGFILE", &log)
+        .args(words.split_whitespace());
+    all_answered(&RunReport::of(Process::start(command).wait()));
+    let keys = std::fs::read_to_string(&log).expect("brunt wrote it");
+    let secrets = keys
+        .lines()
+        .filter(|line| line.starts_with("CLIENT_TRAFFIC_SECRET_0 "));
+    // One more is the connection made before the run.
+    assert_eq!(secrets.count(), 4, "{keys}");
+}
