@@ -313,14 +313,13 @@ pub(crate) struct ProtocolArguments {
     /// Server name to ask for (SNI) and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) sni: Option<String>,
-    /// Trust the roots in this PEM file [default: those of the system]
+    /// PEM file of the roots to trust [default: those of the system]
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
-    /// Client certificate for servers that ask for one, with those that lead to its root: a PEM
-    /// file
+    /// PEM file of the client's certificate, followed by those that lead to its root
     #[arg(long, value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
-    /// Private key of --cert: a PEM file [default: the file of --cert]
+    /// PEM file of the private key that goes with --cert [default: the same file]
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Take any certificate of the server

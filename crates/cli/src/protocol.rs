@@ -130,3 +130,188 @@ fn version(name: TlsVersionName) -> TlsVersion {
 fn in_words(target: Option<&Target>) -> &str {
     target.map_or("the built-in server", |target| &target.url)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    /// What the words after `brunt` make of the protocol, their URL included.
+    fn choice(typed: &str) -> Result<ProtocolChoice> {
+        let words = ["brunt"].into_iter().chain(typed.split_whitespace());
+        let arguments = Arguments::try_parse_from(words)?.load;
+        let url = arguments.url.as_ref();
+        let target = url.map(|url| Target::parse(url, None)).transpose()?;
+        ProtocolChoice::new(&arguments, target.as_ref())
+    }
+
+    fn good(typed: &str) -> ProtocolChoice {
+        choice(typed).unwrap_or_else(|error| panic!("{typed}: {error}"))
+    }
+
+    #[test]
+    fn the_protocol_is_what_was_typed() {
+        use HttpChoice::{Auto, Http1, Http2};
+        for (typed, http, streams) in [
+            ("", Auto, 1),
+            ("http://host/", Auto, 1),
+            ("https://host/", Auto, 1),
+            ("--pipeline 8 http://host/", Auto, 1),
+            ("--http1", Http1, 1),
+            ("--http1 --pipeline 8 https://host/", Http1, 1),
+            ("--pipeline 1 https://host/", Auto, 1),
+            ("--http2", Http2, 1),
+            ("--http2 --streams 10", Http2, 10),
+            ("--http2 --streams 1k http://host/", Http2, 1_000),
+            ("--streams 10 https://host/", Auto, 10),
+            ("--http2 --unix-socket /s https://host/", Http2, 1),
+        ] {
+            let choice = good(typed);
+            assert_eq!(
+                (choice.http, choice.streams.get()),
+                (http, streams),
+                "{typed}"
+            );
+            assert_eq!(choice.tls, TlsSpec::default(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn tls_is_what_was_typed() {
+        let cases: [(&str, fn(&mut TlsSpec)); 9] = [
+            ("--sni name.example", |spec| {
+                spec.server_name = Some("name.example".to_owned());
+            }),
+            ("--cacert ca.pem", |spec| spec.roots = Some("ca.pem".into())),
+            ("-k", |spec| spec.insecure = true),
+            ("--tls-min 1.3", |spec| spec.version_min = TlsVersion::Tls13),
+            ("--tls-max 1.2", |spec| spec.version_max = TlsVersion::Tls12),
+            ("--tls-min 1.2 --tls-max 1.3", |_| {}),
+            (
+                "--tls-ciphers TLS_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256",
+                |spec| {
+                    spec.cipher_suites = ["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"]
+                        .map(str::to_owned)
+                        .into();
+                },
+            ),
+            ("--tls-groups x25519 --tls-groups secp256r1", |spec| {
+                spec.groups = ["x25519", "secp256r1"].map(str::to_owned).into();
+            }),
+            ("--tls-resume", |spec| spec.resumption = true),
+        ];
+        for (typed, change) in cases {
+            let mut expected = TlsSpec::default();
+            change(&mut expected);
+            let choice = good(&format!("{typed} https://host/"));
+            assert_eq!(choice.tls, expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_lie_with_its_certificate() {
+        for (typed, key) in [
+            ("--cert both.pem https://host/", "both.pem"),
+            ("--cert both.pem --key key.pem https://host/", "key.pem"),
+        ] {
+            let identity = good(typed).tls.identity.expect(typed);
+            assert_eq!(identity.certificate, Path::new("both.pem"), "{typed}");
+            assert_eq!(identity.key, Path::new(key), "{typed}");
+        }
+    }
+
+    #[test]
+    fn tls_may_be_for_what_is_read_beside_the_load() {
+        for typed in [
+            "-k --verify-url https://host/status http://host/",
+            "--cacert ca.pem --watch-url https://host/metrics http://host/",
+            "--cert c --tls-min 1.3 --verify-url https://host/status http://host/",
+        ] {
+            good(typed);
+        }
+        for typed in ["--sni name", "--tls-resume"] {
+            let typed = format!("{typed} --verify-url https://host/ http://host/");
+            assert!(choice(&typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn contradictions() {
+        for (typed, words) in [
+            ("--http1 --http2", "'--http1' cannot be used with '--http2'"),
+            ("--http1 --streams 2", "cannot be used with '--streams <N>'"),
+            (
+                "--http2 --pipeline 2",
+                "cannot be used with '--pipeline <N>'",
+            ),
+            (
+                "--streams 2 --pipeline 2 https://host/",
+                "cannot be used with '--pipeline <N>'",
+            ),
+            (
+                "--no-keepalive --streams 2 https://host/",
+                "cannot be used with '--streams <N>'",
+            ),
+            ("--streams 0 --http2", "at least 1"),
+            (
+                "--streams 2 http://host/",
+                "http://host/ is spoken to in HTTP/1.1",
+            ),
+            (
+                "--streams 2",
+                "the built-in server is spoken to in HTTP/1.1",
+            ),
+            ("--pipeline 2 https://host/", "add --http1"),
+            ("--key key.pem https://host/", "--cert <FILE>"),
+            (
+                "-k --cacert ca.pem https://host/",
+                "--cacert verifies nothing",
+            ),
+            (
+                "--tls-min 1.3 --tls-max 1.2 https://host/",
+                "no version is left",
+            ),
+            ("--tls-min 1.1 https://host/", "1.2, 1.3"),
+            ("--tls-ciphers a,,b https://host/", "comma"),
+            ("--tls-groups= https://host/", "comma"),
+            ("--sni https://host/ https://host/", "host name alone"),
+            ("-m 10 https://host/", "--streams 10"),
+        ] {
+            let error = choice(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn tls_options_need_tls() {
+        for typed in [
+            "--sni name",
+            "--cacert ca.pem",
+            "--cert c.pem",
+            "--cert c.pem --key k.pem",
+            "--insecure",
+            "--tls-min 1.2",
+            "--tls-max 1.3",
+            "--tls-ciphers a",
+            "--tls-groups a",
+            "--tls-resume",
+        ] {
+            let option = typed.split(' ').next().expect("a word");
+            for (url, name) in [
+                ("http://host/", "http://host/"),
+                ("", "the built-in server"),
+            ] {
+                let error = choice(&format!("{typed} {url}"))
+                    .expect_err(typed)
+                    .to_string();
+                for words in [option, name, "clear text", "https URL"] {
+                    assert!(error.contains(words), "{typed} {url}: {error}");
+                }
+            }
+        }
+    }
+}
