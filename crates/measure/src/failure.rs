@@ -141,6 +141,40 @@ failure_kinds! {
     SocketError, Request, "socket error";
 }
 
+impl FailureKind {
+    /// Whether it can happen over HTTP/2 alone.
+    pub(crate) fn is_of_http2(self) -> bool {
+        matches!(
+            self,
+            Self::NotProcessed
+                | Self::StreamNoError
+                | Self::StreamProtocolError
+                | Self::StreamInternalError
+                | Self::StreamFlowControlError
+                | Self::StreamSettingsTimeout
+                | Self::StreamClosed
+                | Self::StreamFrameSizeError
+                | Self::StreamRefused
+                | Self::StreamCancelled
+                | Self::StreamCompressionError
+                | Self::StreamConnectError
+                | Self::StreamEnhanceYourCalm
+                | Self::StreamInadequateSecurity
+                | Self::StreamHttp11Required
+                | Self::StreamOtherCode
+                | Self::Http2Error
+        )
+    }
+
+    /// Whether it can happen over TLS alone.
+    pub(crate) fn is_of_tls(self) -> bool {
+        matches!(
+            self,
+            Self::TlsAlert | Self::TlsCertificate | Self::TlsFailed | Self::TlsBroken
+        )
+    }
+}
+
 /// Failures counted by kind. Serialises as a map that holds the kinds that occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureCounts([u64; FailureKind::ALL.len()]);
@@ -246,6 +280,18 @@ mod tests {
             scopes.map(|scope| counts.total(scope)).iter().sum::<u64>(),
             all
         );
+    }
+
+    #[test]
+    fn kinds_of_a_protocol_say_so() {
+        for &kind in FailureKind::ALL {
+            let label = kind.label();
+            let names_http2 = ["stream reset", "GOAWAY", "HTTP/2"];
+            let names_http2 = names_http2.iter().any(|word| label.contains(word));
+            assert_eq!(kind.is_of_http2(), names_http2, "{label}");
+            let names_tls = label.contains("TLS") || label.contains("certificate");
+            assert_eq!(kind.is_of_tls(), names_tls, "{label}");
+        }
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub struct Latencies {
     pub tls: Histogram,
     /// From the send of a request to the first byte of its reply, of the replies in `response`.
     pub first_byte: Histogram,
-    /// From the first byte of a reply to its last, of the replies in `response`.
+    /// From the first byte of a reply until it is complete and parsed, of the replies in
+    /// `response`. With `first_byte` it adds up to the service time.
     pub transfer: Histogram,
     /// From the planned instant of a connection to its first complete reply. Of the connections
     /// planned in the window; empty without a schedule of connections.

@@ -35,11 +35,13 @@ pub struct Answer {
     pub retry_after: bool,
     /// Interim replies before it.
     pub interim: u32,
-    /// Bytes of its head and of those of the interim replies.
+    /// Bytes of its head and of those of the interim replies; in HTTP/2 of the frames that carry
+    /// them.
     pub head_bytes: u64,
     /// Bytes of its body with their framing.
     pub body_bytes: u64,
-    /// When its first byte was received.
+    /// When its first byte was received; moved into the time from the send to the end, where it
+    /// lies outside.
     pub first_byte_ns: u64,
 }
 
@@ -250,11 +252,12 @@ impl Recorder {
                 latencies.response.record(response_ns);
                 let offset_ns = self.window.nearest_offset(done_ns);
                 self.intervals.record(offset_ns, response_ns);
-                let first_byte_ns = answer.first_byte_ns.clamp(issue.sent_ns, done_ns);
-                latencies.first_byte.record(first_byte_ns - issue.sent_ns);
-                latencies.transfer.record(done_ns - first_byte_ns);
+                let service_ns = done_ns.saturating_sub(issue.sent_ns);
+                let first_byte_ns = answer.first_byte_ns.saturating_sub(issue.sent_ns);
+                let first_byte_ns = first_byte_ns.min(service_ns);
+                latencies.first_byte.record(first_byte_ns);
+                latencies.transfer.record(service_ns - first_byte_ns);
                 if self.is_planned {
-                    let service_ns = done_ns.saturating_sub(issue.sent_ns);
                     latencies.service.record(service_ns);
                 }
             } else {
@@ -319,12 +322,14 @@ impl Recorder {
         self.unfinished(issue.due_ns, at_ns);
     }
 
-    /// `bytes` of those received belong to no reply by their nature.
+    /// `bytes` of those received belong to no reply by their nature: they are counted by
+    /// [`Recorder::received`] as well.
     pub fn overhead(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).overhead_bytes += bytes;
     }
 
-    /// The TLS handshake of a connection, full or resumed, took `tls_ns`.
+    /// The TLS handshake of a connection that is open now, full or resumed, took `tls_ns`. Once
+    /// for each [`Recorder::connected`] of a run over TLS.
     pub fn secured(&mut self, at_ns: u64, tls_ns: u64, is_resumed: bool) {
         let tally = self.tally(at_ns);
         if is_resumed {
@@ -335,12 +340,12 @@ impl Recorder {
         self.recording.latencies.tls.record(tls_ns);
     }
 
-    /// The server asked for a connection to be replaced.
+    /// The server asked for a connection to be replaced (GOAWAY); at most once for each.
     pub fn gone_away(&mut self, at_ns: u64) {
         self.tally(at_ns).goaways += 1;
     }
 
-    /// A connection is open, `connect_ns` after the attempt began.
+    /// A connection is open for requests. Its TCP handshake took `connect_ns`.
     pub fn connected(&mut self, at_ns: u64, connect_ns: u64) {
         self.tally(at_ns).connections_opened += 1;
         self.recording.latencies.connect.record(connect_ns);
@@ -480,7 +485,7 @@ mod tests {
             interim,
             head_bytes,
             body_bytes,
-            first_byte_ns: u64::MAX,
+            first_byte_ns: 0,
         }
     }
 
@@ -746,6 +751,85 @@ mod tests {
     }
 
     #[test]
+    fn first_byte_and_transfer_make_the_service_time() {
+        // (due, sent, first byte, done, of the first byte, of the transfer)
+        let cases = [
+            (1_000, 1_000, 1_080, 1_100, 80, 20),
+            (1_000, 1_050, 1_080, 1_100, 30, 20),
+            (1_000, 1_050, 1_100, 1_100, 50, 0),
+            // Moved into what is possible.
+            (1_000, 1_050, 1_040, 1_100, 0, 50),
+            (1_000, 1_050, u64::MAX, 1_100, 50, 0),
+            (1_000, 1_050, 1_060, 1_040, 0, 0),
+        ];
+        for (due_ns, sent_ns, first_byte_ns, done_ns, first_ns, transfer_ns) in cases {
+            let mut recorder = with_window(Window {
+                start_ns: 1_000,
+                end_ns: 2_000,
+            });
+            recorder.plan_requests();
+            let answer = Answer {
+                first_byte_ns,
+                ..answer(200, 0, 100, 0)
+            };
+            recorder.reply(Issue { due_ns, sent_ns }, done_ns, &answer);
+            // Neither is that of an error reply, nor of a request of another phase.
+            let error = Answer {
+                status: 500,
+                ..answer
+            };
+            recorder.reply(Issue { due_ns, sent_ns }, done_ns, &error);
+            recorder.reply(at(900), done_ns, &answer);
+            let latencies = recorder.finish(2_000).latencies;
+            let found = [
+                &latencies.first_byte,
+                &latencies.transfer,
+                &latencies.service,
+            ]
+            .map(|histogram| (histogram.count(), histogram.sum_ns()));
+            let service_ns = first_ns + transfer_ns;
+            assert_eq!(found, [(1, first_ns), (1, transfer_ns), (1, service_ns)]);
+        }
+    }
+
+    #[test]
+    fn handshakes_and_what_is_of_connections_count_in_their_phase() {
+        let mut recorder = Recorder::new(0, 8, 8);
+        for (at_ns, tls_ns, is_resumed) in [(100, 40, false), (200, 10, true), (1_500, 10, true)] {
+            if at_ns == 1_500 {
+                recorder.set_window(Window {
+                    start_ns: 1_000,
+                    end_ns: 2_000,
+                });
+            }
+            recorder.connected(at_ns, 5);
+            recorder.secured(at_ns, tls_ns, is_resumed);
+            recorder.received(at_ns, 3_000);
+            recorder.overhead(at_ns, 3_000);
+        }
+        recorder.gone_away(1_999);
+        recorder.gone_away(2_000);
+        let Recording { record, latencies } = recorder.finish(2_000);
+        let phases = [
+            record.tallies.before,
+            record.tallies.measure,
+            record.tallies.after,
+        ];
+        let counts = phases.map(|tally| {
+            let handshakes = (tally.handshakes_full, tally.handshakes_resumed);
+            (handshakes, tally.goaways, tally.overhead_bytes)
+        });
+        assert_eq!(
+            counts,
+            [((1, 1), 0, 6_000), ((0, 1), 1, 3_000), ((0, 0), 1, 0)]
+        );
+        assert_eq!(
+            (latencies.tls.count(), latencies.tls.max_ns()),
+            (3, Some(40))
+        );
+    }
+
+    #[test]
     fn what_never_ended_has_a_lower_bound() {
         let window = Window {
             start_ns: 1_000,
@@ -945,6 +1029,9 @@ mod tests {
                     }
                     Op::Open => {
                         recorder.connected(now_ns, 7);
+                        recorder.secured(now_ns, 9, open % 2 == 1);
+                        recorder.received(now_ns, 50);
+                        recorder.overhead(now_ns, 50);
                         open += 1;
                         model.live.push((now_ns, open));
                     }
@@ -977,7 +1064,11 @@ mod tests {
                     Op::Reply { which, status, body } if !model.under_way.is_empty() => {
                         let issue = model.under_way.swap_remove(which % model.under_way.len());
                         recorder.received(now_ns, 30 + body);
-                        recorder.reply(issue, now_ns, &answer(status, 1, 30, body));
+                        let answer = Answer {
+                            first_byte_ns: now_ns.saturating_sub(body),
+                            ..answer(status, 1, 30, body)
+                        };
+                        recorder.reply(issue, now_ns, &answer);
                         head_total += 30;
                         model.ended.push((issue, now_ns, true));
                     }
@@ -1013,7 +1104,10 @@ mod tests {
             );
             prop_assert_eq!(
                 lifetime.bytes_received,
-                lifetime.reply_head_bytes + lifetime.reply_body_bytes + lifetime.discarded_bytes
+                lifetime.reply_head_bytes
+                    + lifetime.reply_body_bytes
+                    + lifetime.discarded_bytes
+                    + lifetime.overhead_bytes
             );
             prop_assert_eq!(lifetime.reply_head_bytes, head_total);
             let population = record.population;
@@ -1044,6 +1138,18 @@ mod tests {
             );
             prop_assert_eq!(latencies.intervals.count(), latencies.response.count());
             prop_assert_eq!(latencies.connect.count(), lifetime.connections_opened);
+            prop_assert_eq!(latencies.tls.count(), lifetime.connections_opened);
+            prop_assert_eq!(
+                lifetime.handshakes_full + lifetime.handshakes_resumed,
+                lifetime.connections_opened
+            );
+            let service = if is_planned { &latencies.service } else { &latencies.response };
+            prop_assert_eq!(latencies.first_byte.count(), service.count());
+            prop_assert_eq!(latencies.transfer.count(), service.count());
+            prop_assert_eq!(
+                latencies.first_byte.sum_ns() + latencies.transfer.sum_ns(),
+                service.sum_ns()
+            );
             let points = &record.series.points;
             let measure = &record.tallies.measure;
             prop_assert_eq!(

@@ -146,7 +146,8 @@ pub struct LoadDescription {
     pub address: String,
     /// Protocol spoken, such as `HTTP/1.1`.
     pub protocol: Protocol,
-    /// Why it is not the one that was preferred, or what the server restricts it by.
+    /// Over HTTP/1.1, why HTTP/2 was not agreed on though it was preferred; over HTTP/2, why fewer
+    /// streams than asked for may be under way. Null where things are as asked for.
     pub protocol_note: Option<String>,
     /// What TLS was negotiated; null in clear text.
     pub tls: Option<TlsDescription>,
@@ -193,6 +194,14 @@ pub struct LoadDescription {
     pub oversubscribed: bool,
     /// Whether the target was the reference server inside this process.
     pub own_server: bool,
+}
+
+impl LoadDescription {
+    /// Whether it is of the kind that `brunt calibrate` makes, so that both can be compared:
+    /// HTTP/1.1 in clear text.
+    pub fn is_like_calibration(&self) -> bool {
+        self.protocol == Protocol::Http1 && self.tls.is_none()
+    }
 }
 
 /// The interval that every rate is counted in and divided by.

@@ -34,16 +34,18 @@ pub struct Tally {
     pub bytes_sent: u64,
     /// Bytes read from sockets.
     pub bytes_received: u64,
-    /// Bytes of heads of complete replies, interim ones included.
+    /// Bytes of heads of complete replies, interim ones included; in HTTP/2 of the frames that
+    /// carry them.
     pub reply_head_bytes: u64,
     /// Bytes of bodies of complete replies, framing included.
     pub reply_body_bytes: u64,
-    /// Bytes received that belong to no complete reply.
+    /// Bytes received of replies that were never complete, and bytes that nobody asked for.
     pub discarded_bytes: u64,
-    /// Bytes received that belong to no reply by their nature: TLS handshakes and the overhead of
-    /// TLS records, frames about an HTTP/2 connection as a whole.
+    /// Bytes received that belong to no reply by their nature: TLS handshakes and what TLS records
+    /// add; in HTTP/2 frames about the connection as a whole, and what still came of streams that
+    /// had ended.
     pub overhead_bytes: u64,
-    /// Connections opened.
+    /// Connections opened: with TLS and HTTP/2, when the first request may be sent.
     pub connections_opened: u64,
     /// Of these, those with a full TLS handshake.
     pub handshakes_full: u64,

@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The histograms with their names in words.
-    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 9] {
+    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 12] {
         let [success, error] = self.latencies();
         let latencies = &self.run.latencies;
         [
@@ -82,6 +82,9 @@ impl<'a> Facts<'a> {
             ("time without an end", &latencies.unfinished),
             ("schedule lag", &latencies.lag),
             ("time to connect", &latencies.connect),
+            ("time of the TLS handshake", &latencies.tls),
+            ("time to first byte", &latencies.first_byte),
+            ("time of transfer", &latencies.transfer),
             ("time to first reply", &latencies.first_reply),
             ("own share", &latencies.split.own),
             ("response time without it", &latencies.split.rest),
@@ -157,6 +160,17 @@ impl<'a> Facts<'a> {
     /// Whether there was a schedule of requests.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.run.load.model, ModelDescription::Open { .. })
+    }
+
+    /// The service times of successes, in whichever histogram they are: in that of their own, or
+    /// in that of the response times where both count from the send.
+    pub(super) fn service(&self) -> &'a Histogram {
+        let latencies = &self.run.latencies;
+        if self.is_open() {
+            &latencies.service
+        } else {
+            &latencies.response
+        }
     }
 
     /// Whether there was a schedule of connections.

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{Backend, ModelDescription};
+use crate::{Backend, ModelDescription, Protocol};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -20,7 +20,10 @@ const RTT_KEPT_NS: u64 = 300_000_000_000;
 /// The shortest head a lenient parser takes: `HTTP/1.1 200`, and two bare line feeds. (A full one
 /// is `HTTP/1.1 200 OK` and two CRLF, 19 bytes; RFC 9112 lets the reason be empty, section 4, and
 /// a recipient accept bare line feeds, section 2.2.)
-const REPLY_BYTES_LEAST: u64 = 14;
+const HTTP1_REPLY_BYTES_LEAST: u64 = 14;
+/// The shortest reply in HTTP/2: the header of a frame and a status from the static table, one
+/// byte (RFC 9113 section 4.1, RFC 7541 section 6.1).
+const HTTP2_REPLY_BYTES_LEAST: u64 = 10;
 /// Granularity of CPU readings.
 const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
@@ -226,14 +229,22 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
 /// I4.
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     let mut problems = Problems::default();
+    let reply_bytes_least = match facts.run.load.protocol {
+        Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
+        Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
+    };
     for worker in &facts.run.workers {
         let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
         let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);
-        let (received, discarded) = (lifetime.bytes_received, lifetime.discarded_bytes);
-        problems.expect(sum([head, body, discarded]) == u128::from(received), || {
+        let (discarded, overhead) = (lifetime.discarded_bytes, lifetime.overhead_bytes);
+        let (received, explained) = (
+            lifetime.bytes_received,
+            sum([head, body, discarded, overhead]),
+        );
+        problems.expect(explained == u128::from(received), || {
             format!(
                 "worker {number}: {received} bytes received, but heads {head}, bodies {body}, \
-                 discarded {discarded}"
+                 discarded {discarded}, overhead {overhead}"
             )
         });
         let replies = lifetime.replies.total();
@@ -242,7 +253,7 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
                 format!("worker {number}: {replies} replies, none of them the smallest")
             }),
             Some(least) => {
-                problems.expect(least >= REPLY_BYTES_LEAST, || {
+                problems.expect(least >= reply_bytes_least, || {
                     format!("worker {number}: a reply of {least} bytes is no reply")
                 });
                 let at_least = u128::from(least) * u128::from(replies);
@@ -257,11 +268,12 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     }
     let lifetime = &facts.summary.lifetime;
     problems.or_held(format!(
-        "{} bytes received = heads {} + bodies {} + discarded {}; {} replies",
+        "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {} replies",
         lifetime.bytes_received,
         lifetime.reply_head_bytes,
         lifetime.reply_body_bytes,
         lifetime.discarded_bytes,
+        lifetime.overhead_bytes,
         lifetime.replies.total()
     ))
 }

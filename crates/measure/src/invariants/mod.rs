@@ -11,6 +11,7 @@ mod impossible;
 mod load;
 mod outcome;
 mod parts;
+mod protocol;
 mod resources;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -159,6 +160,17 @@ pub const INVARIANTS: &[Invariant] = &[
         check: parts::parts_add_up,
     },
     Invariant {
+        id: "S2",
+        rule: "time to first byte and time of transfer add up to the service time",
+        check: parts::service_divided,
+    },
+    Invariant {
+        id: "P1",
+        rule: "handshakes, GOAWAYs and failures are those of the protocol: over TLS a handshake \
+               per connection, resumed only where allowed",
+        check: protocol::protocol_fits,
+    },
+    Invariant {
         id: "I1",
         rule: "rate times service time is the number of requests under way (Little)",
         check: impossible::little,
@@ -175,7 +187,7 @@ pub const INVARIANTS: &[Invariant] = &[
     },
     Invariant {
         id: "I4",
-        rule: "bytes received are the sum of what the replies took",
+        rule: "bytes received are those of replies, discarded ones and protocol overhead, exactly",
         check: impossible::bytes_explained,
     },
     Invariant {

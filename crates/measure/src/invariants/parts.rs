@@ -1,4 +1,4 @@
-//! S1: the parts of response times, and the schedule lag.
+//! S1 and S2: the parts of response and service times, and the schedule lag.
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
@@ -72,6 +72,52 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
         time(u64::try_from(own_ns).unwrap_or(u64::MAX)),
         time(u64::try_from(whole_ns).unwrap_or(u64::MAX)),
         run.latencies.lag.count()
+    ))
+}
+
+/// S2. The recorder divides each service time at the first byte of the reply. Sums that have lost
+/// their exact value say nothing.
+pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
+    let (service, latencies) = (facts.service(), &facts.run.latencies);
+    let mut problems = Problems::default();
+    for (words, part) in [
+        ("times to first byte", &latencies.first_byte),
+        ("times of transfer", &latencies.transfer),
+    ] {
+        problems.expect(part.count() == service.count(), || {
+            format!(
+                "{} {words} of {} service times",
+                part.count(),
+                service.count()
+            )
+        });
+        let (longest, service_longest) = (part.max_ns(), service.max_ns());
+        problems.expect(longest <= service_longest, || {
+            format!(
+                "{words} up to {}, service times up to {}",
+                time(longest.unwrap_or(0)),
+                time(service_longest.unwrap_or(0))
+            )
+        });
+    }
+    let (first_byte_ns, transfer_ns) = (latencies.first_byte.sum_ns(), latencies.transfer.sum_ns());
+    let whole_ns = service.sum_ns();
+    let is_exact = [first_byte_ns, transfer_ns, whole_ns]
+        .iter()
+        .all(|&sum_ns| sum_ns < u64::MAX);
+    let divided_ns = sum([first_byte_ns, transfer_ns]);
+    problems.expect(!is_exact || divided_ns == u128::from(whole_ns), || {
+        format!(
+            "{first_byte_ns} ns to first bytes and {transfer_ns} ns of transfer, of {whole_ns} ns \
+             of service"
+        )
+    });
+    problems.or_held(format!(
+        "{} service times: {} to first bytes and {} of transfer make {}",
+        service.count(),
+        time(first_byte_ns),
+        time(transfer_ns),
+        time(whole_ns)
     ))
 }
 

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems};
-use crate::{Backend, ModelDescription};
+use crate::{Backend, LoadDescription, ModelDescription, Protocol};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -26,6 +26,16 @@ const REFUSED: Budget = Budget {
     per_worker_bytes: 32 * MIB,
     per_connection_bytes: 80 * KIB,
 };
+/// What a TLS session may keep of its own beside an ordinary connection: keys, and where its peer
+/// stops inside a record, that.
+const TLS_BYTES: [u64; 2] = [20 * KIB, 64 * KIB];
+/// The same of an HTTP/2 connection: the peer's header table, an incomplete frame.
+const HTTP2_BYTES: [u64; 2] = [8 * KIB, 64 * KIB];
+/// What a place for a request takes on a connection.
+const PLACE_BYTES: u64 = 128;
+/// Copies of a request that wait on its connection to be taken by the kernel, where each is framed
+/// or encrypted for itself: the bytes, and those of a buffer that has just grown.
+const OWNED_COPIES: u64 = 2;
 /// Copies of the request that the process and each worker may hold.
 const PAYLOAD_COPIES: u64 = 4;
 
@@ -60,15 +70,17 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         .saturating_mul(u64::from(load.depth))
         .saturating_mul(workers.saturating_add(1));
     let payload_bytes = load.request_bytes.saturating_mul(copies);
-    let of = |budget: Budget| {
+    let of = |budget: Budget, session_bytes: u64| {
+        let per_connection_bytes = budget.per_connection_bytes.saturating_add(session_bytes);
         budget
             .base_bytes
             .saturating_add(budget.per_worker_bytes.saturating_mul(workers))
-            .saturating_add(budget.per_connection_bytes.saturating_mul(connections))
+            .saturating_add(per_connection_bytes.saturating_mul(connections))
             .saturating_add(payload_bytes)
             .saturating_add(queue_bytes)
     };
-    let (ordinary, refused) = (of(ORDINARY), of(REFUSED));
+    let [session_ordinary, session_most] = session_bytes(load);
+    let (ordinary, refused) = (of(ORDINARY, session_ordinary), of(REFUSED, session_most));
     let mib = |bytes: u64| bytes as f64 / MIB as f64;
     let words = format!(
         "{:.1} MiB resident at most with {workers} workers, {connections} connections and \
@@ -83,6 +95,22 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         peak if peak > ordinary => Outcome::flagged(words),
         _ => Outcome::held(words),
     }
+}
+
+/// What TLS and HTTP/2 add to a connection: ordinarily, and at most.
+fn session_bytes(load: &LoadDescription) -> [u64; 2] {
+    let depth = u64::from(load.depth);
+    let (is_tls, is_http2) = (load.tls.is_some(), load.protocol == Protocol::Http2);
+    let owned = if is_tls || is_http2 { OWNED_COPIES } else { 0 };
+    let places = owned
+        .saturating_mul(load.request_bytes)
+        .saturating_add(PLACE_BYTES)
+        .saturating_mul(depth);
+    std::array::from_fn(|budget| {
+        let tls = if is_tls { TLS_BYTES[budget] } else { 0 };
+        let http2 = if is_http2 { HTTP2_BYTES[budget] } else { 0 };
+        places.saturating_add(tls).saturating_add(http2)
+    })
 }
 
 /// R2.

@@ -3,7 +3,8 @@
 use super::Grade;
 use super::case::Case;
 use super::rules::Weighed;
-use crate::{LoadDescription, ModelDescription};
+use super::words::tame;
+use crate::{FailureKind, LoadDescription, ModelDescription, Protocol};
 
 /// Connections and rates are raised by this factor.
 const MORE: u64 = 2;
@@ -124,18 +125,39 @@ pub(super) fn of_server(id: &str) -> Vec<String> {
 
 pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let load = &case.run.load;
-    let (option, now) = match load.model {
-        ModelDescription::Open {
-            connections_max, ..
-        } => ("--max-connections", connections_max.max(load.connections)),
-        _ => ("-c", load.connections),
+    let option = match load.model {
+        ModelDescription::Open { .. } => "--max-connections",
+        _ => "-c",
     };
-    let mut advice = vec![format!("{option} {}", u64::from(now).saturating_mul(MORE))];
+    let more = |now: u32| u64::from(now).saturating_mul(MORE);
+    let now = case.connections_most();
+    let connections = format!("{option} {}", more(now));
+    let mut advice = vec![match (load.protocol, &load.protocol_note) {
+        (Protocol::Http1, _) => connections,
+        (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(load.depth)),
+        // The note says why there can be no more streams.
+        (Protocol::Http2, Some(note)) => format!("{connections}; {}", tame(note)),
+    }];
     // A lock in the server, or another service behind it, looks the same from here.
     if case.elasticity.is_none() && now > 1 {
         advice.push("--diagnose: make sure that more connections give more".to_owned());
     }
     advice
+}
+
+/// What to do about requests that a server that replaces connections did not process, whatever
+/// limited the run.
+pub(super) fn of_replacements(case: &Case<'_>) -> Option<String> {
+    let not_processed = case
+        .summary
+        .lifetime
+        .failures
+        .get(FailureKind::NotProcessed);
+    (not_processed > 0).then(|| {
+        "the server replaces connections after some requests (nginx: keepalive_requests): raise \
+         that, or stay below it: --requests-per-connection"
+            .to_owned()
+    })
 }
 
 /// The experiments that would decide, the most telling first.

@@ -7,13 +7,14 @@ use super::thresholds::{
     DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS,
     QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
 };
+use super::words::{count, counted};
 use crate::invariants::{Finding, Standing, check};
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::{
     Backend, CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription,
-    NetworkEvidence, Overload, Quantile, Route, Run, ServerEvidence, ServerScope, ServerThreads,
-    Steadiness, Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
+    NetworkEvidence, Overload, Protocol, Quantile, Route, Run, ServerEvidence, ServerScope,
+    ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
 };
 
 /// A run with what is derived from it.
@@ -439,16 +440,37 @@ impl<'a> Case<'a> {
         ratio(service.mean_ns()?, best_ns as f64)
     }
 
-    /// Requests that there could be at once: places on the connections.
-    pub(super) fn places(&self) -> u64 {
+    /// Connections that there may be.
+    pub(super) fn connections_most(&self) -> u32 {
         let load = &self.run.load;
-        let connections = match load.model {
+        match load.model {
             ModelDescription::Open {
                 connections_max, ..
             } => connections_max.max(load.connections),
             _ => load.connections,
-        };
-        u64::from(connections).saturating_mul(u64::from(load.depth.max(1)))
+        }
+    }
+
+    /// Requests that there could be at once: places on the connections.
+    pub(super) fn places(&self) -> u64 {
+        let depth = self.run.load.depth.max(1);
+        u64::from(self.connections_most()).saturating_mul(depth.into())
+    }
+
+    /// The same in words: `100 connections of 10 streams`.
+    pub(super) fn places_told(&self) -> String {
+        let load = &self.run.load;
+        let connections = counted(self.connections_most().into(), "connection", "connections");
+        match (load.depth, load.protocol) {
+            (0 | 1, _) => connections,
+            (depth, Protocol::Http1) => {
+                format!(
+                    "{connections} of {} pipelined requests",
+                    count(depth.into())
+                )
+            }
+            (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth.into())),
+        }
     }
 
     /// Share of the open connections (with a schedule of connections: of those allowed) in use on

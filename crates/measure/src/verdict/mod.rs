@@ -137,8 +137,11 @@ impl Run {
         let Decision {
             because,
             decisive,
-            advice,
+            mut advice,
         } = decision;
+        if verdict != Verdict::Invalid {
+            advice.extend(advice::of_replacements(&case));
+        }
         Judgement {
             verdict,
             because,

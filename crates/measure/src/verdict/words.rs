@@ -1,5 +1,7 @@
 //! Figures in the words of evidence: three digits at most, and nothing that is not a number.
 
+/// Longest reason from outside that is told.
+const REASON_CHARS_MAX: usize = 160;
 /// Longest name of a server that is told.
 const NAME_CHARS_MAX: usize = 32;
 
@@ -92,6 +94,15 @@ pub(super) fn cpus(cpus: f64) -> String {
     format!("{text} {unit}")
 }
 
+/// A reason that came from outside, fit to be printed.
+pub(super) fn tame(reason: &str) -> String {
+    reason
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(REASON_CHARS_MAX)
+        .collect()
+}
+
 /// A name that came from outside, fit to be printed.
 pub(super) fn name(name: &str) -> String {
     let shown: String = name
@@ -161,6 +172,8 @@ mod tests {
         assert_eq!(name("reference server"), "reference server");
         assert_eq!(name("a\u{1b}[31m\nb"), "server a[31mb");
         assert_eq!(name("\n"), "server");
+        assert_eq!(tame("at most\n 8\u{1b} streams"), "at most 8 streams");
+        assert_eq!(tame(&"é".repeat(999)).chars().count(), REASON_CHARS_MAX);
         assert_eq!(
             name(&"x".repeat(99)).len(),
             "server ".len() + NAME_CHARS_MAX

@@ -344,6 +344,9 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
         return Reading::unknown("calibrated on loopback only");
     }
     let load = &case.run.load;
+    if !load.is_like_calibration() {
+        return Reading::unknown("calibrated over HTTP/1.1 in clear text only");
+    }
     let calibration = case.run.calibration.as_ref();
     let Some(ceiling) = calibration.and_then(|made| made.ceiling(load.backend, load.workers))
     else {

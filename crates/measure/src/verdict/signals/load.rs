@@ -10,6 +10,13 @@ use super::super::thresholds::{
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, missing};
+use crate::FailureKind;
+
+/// What an HTTP/2 server resets a stream with when it is asked for too much.
+const REFUSING_RESETS: [(FailureKind, &str); 2] = [
+    (FailureKind::StreamRefused, "REFUSED_STREAM"),
+    (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
+];
 
 pub(super) fn refusals(case: &Case<'_>) -> Reading {
     let window = &case.summary.window;
@@ -22,9 +29,14 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
     let by_status = statuses
         .iter()
         .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
+    let by_reset = resets
+        .iter()
+        .fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
     // A reply that says when to come again is mostly one of those two.
-    let refused = by_status.max(window.retry_afters);
-    let Some(share) = ratio(refused as f64, case.replies() as f64) else {
+    let refused = by_status.max(window.retry_afters).saturating_add(by_reset);
+    let answered = case.replies().saturating_add(by_reset);
+    let Some(share) = ratio(refused as f64, answered as f64) else {
         return Reading::unknown("no reply in the window");
     };
     if refused == 0 {
@@ -37,6 +49,8 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
     if window.retry_afters > 0 {
         names.push("Retry-After".to_owned());
     }
+    let resets = resets.iter().filter(|(count, _)| *count > 0);
+    names.extend(resets.map(|(_, name)| (*name).to_owned()));
     let words = format!(
         "the server turned {} of the requests away ({})",
         percent(share),
@@ -131,7 +145,7 @@ fn has_room_at_server(case: &Case<'_>) -> bool {
 }
 
 pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
-    let places = counted(case.places(), "connection", "connections");
+    let places = case.places_told();
     let Some(busy) = case.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
     };

@@ -10,6 +10,7 @@ mod network;
 mod server;
 
 use super::case::Case;
+use super::words::tame;
 use super::{Grade, Side, Signal};
 
 /// One signal.
@@ -172,7 +173,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "refusals",
         side: Side::Rate,
-        rule: "under 0.1 % of the replies turn the request away (429, 503, Retry-After)",
+        rule: "under 0.1 % of the requests are turned away (429, 503, Retry-After, streams refused)",
         read: load::refusals,
     },
     SignalRule {
@@ -287,13 +288,7 @@ fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
     let missing = &case.evidence().missing;
     let part = field.split('.').next().unwrap_or(field);
     let noted = missing.get(field).or_else(|| missing.get(part));
-    let words = noted.map_or(otherwise, String::as_str);
-    let tame: String = words
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(160)
-        .collect();
-    Reading::unknown(tame)
+    Reading::unknown(tame(noted.map_or(otherwise, String::as_str)))
 }
 
 /// Every signal of a run, in the order of [`SIGNALS`].

@@ -1,0 +1,79 @@
+//! P1: what happened to connections is what their protocol allows.
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems};
+use crate::{FailureCounts, FailureKind, Protocol};
+
+/// P1.
+pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let mut problems = Problems::default();
+    for worker in &run.workers {
+        let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
+        let (full, resumed) = (lifetime.handshakes_full, lifetime.handshakes_resumed);
+        let opened = lifetime.connections_opened;
+        let due = if run.load.tls.is_some() { opened } else { 0 };
+        problems.expect(sum([full, resumed]) == u128::from(due), || {
+            format!(
+                "worker {number}: {full} full and {resumed} resumed handshakes of {opened} \
+                 connections opened, {due} due"
+            )
+        });
+        let may_resume = run.load.tls.as_ref().is_some_and(|tls| tls.resumption);
+        problems.expect(may_resume || resumed == 0, || {
+            format!("worker {number}: {resumed} resumed handshakes, though none may be")
+        });
+        let goaways = lifetime.goaways;
+        let goaways_most = match run.load.protocol {
+            Protocol::Http1 => 0,
+            Protocol::Http2 => opened,
+        };
+        problems.expect(goaways <= goaways_most, || {
+            format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
+        });
+        if run.load.protocol == Protocol::Http1 {
+            foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    format!("worker {number}: {label} {count} times, over HTTP/1.1")
+                });
+            });
+        }
+        if run.load.tls.is_none() {
+            foreign(&lifetime.failures, FailureKind::is_of_tls).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    format!("worker {number}: {label} {count} times, in clear text")
+                });
+            });
+        }
+    }
+    let lifetime = &facts.summary.lifetime;
+    let handshakes = sum([lifetime.handshakes_full, lifetime.handshakes_resumed]);
+    let timed = run.latencies.tls.count();
+    problems.expect(handshakes == u128::from(timed), || {
+        format!("{timed} times of TLS handshakes in the histogram, {handshakes} handshakes")
+    });
+    let over = match &run.load.tls {
+        Some(tls) => format!(
+            "{}, {} full and {} resumed handshakes",
+            tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
+        ),
+        None => "clear text".to_owned(),
+    };
+    problems.or_held(format!(
+        "{} in {over}; {} connections opened, {} asked to be replaced",
+        run.load.protocol.name(),
+        lifetime.connections_opened,
+        lifetime.goaways
+    ))
+}
+
+/// The failures among `counts` of a kind that only another protocol has, in words.
+fn foreign(
+    counts: &FailureCounts,
+    is_foreign: fn(FailureKind) -> bool,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    counts
+        .iter()
+        .filter(move |&(kind, _)| is_foreign(kind))
+        .map(|(kind, count)| (kind.label(), count))
+}
