@@ -35,7 +35,8 @@ impl ProtocolChoice {
     }
 }
 
-/// What goes with one version of HTTP only needs that version.
+/// What goes with one version of HTTP only needs that version. Over TLS it is the server that
+/// chooses.
 fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
     if typed.streams.is_some() && scheme == Scheme::Http && !typed.http2 {
@@ -45,16 +46,10 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
-    if arguments.pipeline > NonZeroU32::MIN && scheme == Scheme::Https && !typed.http1 {
-        bail!(
-            "--pipeline is about HTTP/1.1, and over TLS the server may choose HTTP/2; add --http1, \
-             or use --streams"
-        );
-    }
     Ok(())
 }
 
-/// TLS options need something that is reached over TLS, and must leave something to be offered.
+/// TLS options need something that is reached over TLS, and none may make another one idle.
 fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
     let is_https = |target: &Target| target.scheme == Scheme::Https;
@@ -163,7 +158,7 @@ mod tests {
             ("--pipeline 8 http://host/", Auto, 1),
             ("--http1", Http1, 1),
             ("--http1 --pipeline 8 https://host/", Http1, 1),
-            ("--pipeline 1 https://host/", Auto, 1),
+            ("--pipeline 8 https://host/", Auto, 1),
             ("--http2", Http2, 1),
             ("--http2 --streams 10", Http2, 10),
             ("--http2 --streams 1k http://host/", Http2, 1_000),
@@ -265,7 +260,6 @@ mod tests {
                 "--streams 2",
                 "the built-in server is spoken to in HTTP/1.1",
             ),
-            ("--pipeline 2 https://host/", "add --http1"),
             ("--key key.pem https://host/", "--cert <FILE>"),
             (
                 "-k --cacert ca.pem https://host/",

@@ -44,14 +44,16 @@ pub struct Stop {
 pub enum Reuse {
     /// As many as the server allows.
     Unlimited,
-    /// At most this many; the last one asks the server to close.
+    /// At most this many; in HTTP/1.1 the last one asks the server to close.
     Requests(NonZeroU64),
 }
 
-/// What makes a request due.
+/// What makes a request due. A connection is free while fewer requests are under way on it than
+/// `Plan::pipeline` or, in HTTP/2, `Plan::streams` and the server allow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadModel {
-    /// A reply: each connection sends its next request when one is in.
+    /// A reply: each connection begins with as many requests as it may have under way, and sends
+    /// its next one when a reply is in.
     Closed {
         /// Connections that set-up opens per second, all workers together; absent: no limit.
         connect_per_s: Option<f64>,
@@ -191,8 +193,8 @@ pub struct Plan {
     pub streams: NonZeroU32,
     /// When connections are replaced.
     pub reuse: Reuse,
-    /// From a reply to the next request on its connection, nanoseconds; not with a schedule of
-    /// requests.
+    /// From a reply to the request that follows it on its connection, nanoseconds; not with a
+    /// schedule of requests.
     pub think_time_ns: u64,
     /// When the run ends.
     pub stop: Stop,
@@ -201,7 +203,8 @@ pub struct Plan {
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
-    /// Limit of one connection attempt, nanoseconds.
+    /// Limit of one connection attempt, nanoseconds: to the end of the TLS handshake where there is
+    /// one, and in HTTP/2 to the server's first SETTINGS.
     pub connect_timeout_ns: u64,
     /// Limit of the drain phase, nanoseconds.
     pub drain_limit_ns: u64,

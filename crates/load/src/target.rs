@@ -187,6 +187,14 @@ mod tests {
                 "example.org:8443",
                 "/",
             ),
+            ("https://[::1]/a?b", "::1", 443, "[::1]", "/a?b"),
+            (
+                "https://example.org:80/",
+                "example.org",
+                80,
+                "example.org:80",
+                "/",
+            ),
             (
                 "http://example.org:80/",
                 "example.org",
@@ -210,9 +218,25 @@ mod tests {
     }
 
     #[test]
+    fn the_scheme_is_that_of_the_url() {
+        for (typed, scheme, url) in [
+            ("https://host", Scheme::Https, "https://host/"),
+            ("HTTPS://Host:443/#top", Scheme::Https, "https://host/"),
+            ("http://host:443/", Scheme::Http, "http://host:443/"),
+            // A port says nothing of what is spoken on it.
+            ("host:443", Scheme::Http, "http://host:443/"),
+        ] {
+            let target = Target::parse(typed, None).expect(typed);
+            assert_eq!((target.scheme, &*target.url), (scheme, url), "{typed}");
+            assert!(target.url.starts_with(scheme.name()), "{typed}");
+        }
+    }
+
+    #[test]
     fn bad_urls_are_refused_with_the_reason() {
         for (typed, words) in [
-            ("ftp://example.org/", "scheme `ftp`"),
+            ("ftp://example.org/", "scheme `ftp`; http and https"),
+            ("https://", "not a URL"),
             ("http://", "not a URL"),
             ("http://exa mple/", "not a URL"),
             ("http://host:99999/", "not a URL"),

@@ -24,7 +24,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// A client certificate with its key, both as PEM files.
+/// A client certificate with its key: two PEM files, or one that holds both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIdentity {
     /// The certificate, followed by those that lead to its root.
@@ -36,7 +36,8 @@ pub struct ClientIdentity {
 /// How TLS is spoken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSpec {
-    /// Server name to ask for (SNI, RFC 6066) and to verify; absent: the target's host.
+    /// Host name to ask for (SNI, RFC 6066) and to verify; absent: the target's host. An IP address
+    /// is verified and not asked for.
     pub server_name: Option<String>,
     /// PEM file with the roots to trust; absent: the system's.
     pub roots: Option<PathBuf>,
@@ -70,5 +71,26 @@ impl Default for TlsSpec {
             groups: Vec::new(),
             resumption: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_certificates_are_verified_and_handshakes_are_full() {
+        let spec = TlsSpec::default();
+        assert!(!spec.insecure);
+        assert!(!spec.resumption);
+        assert_eq!((&spec.roots, &spec.server_name), (&None, &None));
+        assert!(spec.cipher_suites.is_empty() && spec.groups.is_empty());
+        assert!(spec.version_min <= spec.version_max);
+        assert_eq!(HttpChoice::default(), HttpChoice::Auto);
+    }
+
+    #[test]
+    fn versions_are_ordered_by_age() {
+        assert!(TlsVersion::Tls12 < TlsVersion::Tls13);
     }
 }

@@ -61,7 +61,7 @@ fn refused_before_load(arguments: &[&str], words: &[&str]) {
 #[test]
 fn an_unknown_scheme() {
     refused(&["ftp://127.0.0.1/"], &["ftp", "http"]);
-    refused(&["https://127.0.0.1/"], &["https", "http only"]);
+    refused(&["wss://127.0.0.1/"], &["wss", "http and https"]);
 }
 
 #[test]
@@ -145,6 +145,11 @@ fn a_header_that_smuggles_in_another() {
 #[test]
 fn a_method_that_is_none() {
     refused_before_load(&["-m", "GE T"], &["method", "GE T"]);
+}
+
+#[test]
+fn a_number_of_streams_in_place_of_a_method() {
+    refused_before_load(&["-m", "100"], &["--method", "--streams 100"]);
 }
 
 #[test]
@@ -422,6 +427,99 @@ fn a_misspelt_option_of_the_open_loop_gets_a_suggestion() {
         ("--hdrlog", "'--hdr-log'"),
     ] {
         refused_before_load(&[typed, "5"], &[typed, meant]);
+    }
+}
+
+#[test]
+fn a_misspelt_option_of_tls_gets_a_suggestion() {
+    for (typed, meant) in [
+        ("--stream", "'--streams'"),
+        ("--ca-cert", "'--cacert'"),
+        ("--tls-cipher", "'--tls-ciphers'"),
+        ("--tls-group", "'--tls-groups'"),
+    ] {
+        refused_before_load(&[typed, "5"], &[typed, meant]);
+    }
+}
+
+#[test]
+fn two_versions_of_http() {
+    for arguments in [
+        &["--http1", "--http2"][..],
+        &["--http1", "--streams=2"],
+        &["--http2", "--pipeline=2"],
+        &["--streams=2", "--pipeline=2"],
+        &["--no-keepalive", "--streams=2"],
+    ] {
+        let names: Vec<_> = arguments
+            .iter()
+            .filter_map(|argument| argument.split('=').next())
+            .collect();
+        refused_before_load(arguments, &[names[0], names[1], "cannot be used with"]);
+    }
+}
+
+#[test]
+fn streams_without_http2() {
+    refused_before_load(
+        &["--streams", "10"],
+        &["--streams", "HTTP/1.1", "--http2", "--pipeline"],
+    );
+    for typed in ["0", "x", "5g"] {
+        refused_before_load(&["--http2", "--streams", typed], &["--streams", typed]);
+    }
+}
+
+#[test]
+fn tls_options_in_clear_text() {
+    for arguments in [
+        &["--sni", "name"][..],
+        &["--cacert", "/nonexistent/ca.pem"],
+        &["--cert", "/nonexistent/client.pem"],
+        &["-k"],
+        &["--tls-min", "1.3"],
+        &["--tls-max", "1.2"],
+        &["--tls-ciphers", "TLS_AES_128_GCM_SHA256"],
+        &["--tls-groups", "x25519"],
+        &["--tls-resume"],
+    ] {
+        let option = match arguments[0] {
+            "-k" => "--insecure",
+            option => option,
+        };
+        refused_before_load(arguments, &[option, "http://", "clear text", "https URL"]);
+    }
+}
+
+#[test]
+fn tls_options_that_contradict_each_other() {
+    let url = "https://127.0.0.1:1/";
+    refused(
+        &["--tls-min", "1.3", "--tls-max", "1.2", url],
+        &["--tls-min 1.3", "--tls-max 1.2", "no version"],
+    );
+    refused(&["--key", "/nonexistent/key.pem", url], &["--cert"]);
+    refused(
+        &["-k", "--cacert", "/nonexistent/ca.pem", url],
+        &["--insecure", "any certificate", "--cacert"],
+    );
+}
+
+#[test]
+fn tls_values_that_are_none() {
+    for (option, typed, word) in [
+        ("--tls-min", "1.1", "1.2"),
+        ("--tls-max", "TLSv1.3", "1.3"),
+        ("--tls-ciphers", "TLS_AES_128_GCM_SHA256,", "comma"),
+        ("--tls-groups", "", "comma"),
+        ("--sni", "https://name/", "host name"),
+        ("--sni", "name:443", "host name"),
+        ("--sni", "", "host name"),
+    ] {
+        refused(
+            &[option, typed, "https://127.0.0.1:1/"],
+            &[option, typed, word],
+        );
     }
 }
 

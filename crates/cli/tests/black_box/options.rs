@@ -266,8 +266,35 @@ fn the_simulated_network_needs_no_server() {
 }
 
 #[test]
+fn help_fits_the_terminal() {
+    for columns in [80, 100] {
+        for words in [
+            "-h",
+            "--help",
+            "serve --help",
+            "calibrate -h",
+            "report --help",
+        ] {
+            let mut command = binary();
+            command
+                .args(words.split(' '))
+                .env("COLUMNS", columns.to_string());
+            let outcome = Process::start(command).wait();
+            assert_eq!(outcome.code, Some(0), "{words}");
+            for line in outcome.stdout.lines() {
+                let fits = line.chars().count() <= columns;
+                assert!(fits, "{words} in {columns} columns: {line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn help_and_version_go_to_standard_output() {
     for (words, part) in [
+        ("-h", "TLS and HTTP/2:"),
+        ("--help", "SSLKEYLOGFILE"),
+        ("calibrate --help", "HTTP/1.1 in clear text"),
         ("--help", "--requests-per-connection"),
         ("serve --help", "/malformed/KIND"),
         ("report --help", "--format"),
