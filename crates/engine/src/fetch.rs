@@ -1,18 +1,17 @@
-//! One GET over plain HTTP/1.1, for metrics and counters beside the load: blocking, bounded in
-//! time and size.
+//! One GET in HTTP/1.1, in clear text or over TLS, for metrics and counters beside the load:
+//! blocking, bounded in time and size.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::ToSocketAddrs;
-use std::time::Duration;
 
 use brunt_load::Target;
 use brunt_proto::http1::{Limits, Reply, ReplyError, ReplyParser, Request, RequestError};
-use socket2::Socket;
+use brunt_proto::tls::{ClientSide, TlsError};
 use thiserror::Error;
 
 use crate::backend::Peer;
-use crate::clock;
-use crate::socket::{self, Blocking};
+use crate::blocking::{Deadline, Link, LinkError, closed};
+use crate::tls_config::{PageTls, TlsConfigError};
 
 /// Most that a body may have, bytes; with its chunk framing.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -38,6 +37,39 @@ pub enum FetchError {
         url: String,
         /// What is wrong with it.
         reason: RequestError,
+    },
+    /// TLS cannot be spoken as it is asked for.
+    #[error("cannot read {url}: {reason}")]
+    TlsConfig {
+        /// What was to be read.
+        url: String,
+        /// What is wrong.
+        reason: TlsConfigError,
+    },
+    /// The server's certificate does not pass.
+    #[error(
+        "cannot read {url}: {reason}; give its root with --cacert FILE, or take any certificate \
+         with -k"
+    )]
+    Certificate {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: TlsError,
+    },
+    /// The TLS handshake failed otherwise, or the session broke.
+    #[error("cannot read {url}: {reason}")]
+    Tls {
+        /// What was to be read.
+        url: String,
+        /// Why.
+        reason: TlsError,
+    },
+    /// An https URL, and a server that answers in clear text.
+    #[error("cannot read {url}: its server does not speak TLS; use http:// in place of https://")]
+    NotTls {
+        /// What was to be read.
+        url: String,
     },
     /// No connection.
     #[error("cannot read {url}: {reason}; is it running, and the address and port right?")]
@@ -94,13 +126,19 @@ pub enum FetchError {
 pub(crate) struct Page {
     url: String,
     peers: Vec<Peer>,
+    /// Absent in clear text.
+    tls: Option<ClientSide>,
     request: Vec<u8>,
 }
 
 impl Page {
-    /// Resolves the host; connects to nothing.
-    pub(crate) fn new(target: &Target) -> Result<Self, FetchError> {
+    /// Resolves the host and reads the files of TLS; connects to nothing.
+    pub(crate) fn new(target: &Target, tls: &PageTls) -> Result<Self, FetchError> {
         let url = target.url.clone();
+        let tls = match tls.side(target) {
+            Ok(side) => side,
+            Err(reason) => return Err(FetchError::TlsConfig { url, reason }),
+        };
         let headers = [("Accept".to_owned(), "text/plain, */*".to_owned())];
         let request = Request {
             method: "GET",
@@ -125,6 +163,7 @@ impl Page {
         Ok(Self {
             url,
             peers,
+            tls,
             request,
         })
     }
@@ -136,18 +175,20 @@ impl Page {
 
     /// Reads it: the body, with what is not UTF-8 replaced. Takes at most `limit_ns`.
     pub(crate) fn get(&self, limit_ns: u64) -> Result<String, FetchError> {
-        let deadline = Deadline {
-            at_ns: clock::now_ns().saturating_add(limit_ns),
-        };
-        self.exchange(deadline).map_err(|failure| {
+        self.exchange(Deadline::after(limit_ns)).map_err(|failure| {
             let url = self.url.clone();
             match failure {
-                Failure::Timeout => FetchError::Timeout {
+                Failure::Link(LinkError::Timeout) => FetchError::Timeout {
                     url,
                     limit_ms: limit_ns / 1_000_000,
                 },
                 Failure::Connect(reason) => FetchError::Connect { url, reason },
-                Failure::Lost(reason) => FetchError::Lost { url, reason },
+                Failure::Link(LinkError::Lost(reason)) => FetchError::Lost { url, reason },
+                Failure::Link(LinkError::NotTls) => FetchError::NotTls { url },
+                Failure::Link(LinkError::Tls(reason @ TlsError::Certificate(_))) => {
+                    FetchError::Certificate { url, reason }
+                }
+                Failure::Link(LinkError::Tls(reason)) => FetchError::Tls { url, reason },
                 Failure::Reply(reason) => FetchError::Reply { url, reason },
                 Failure::Status(status) => FetchError::Status { url, status },
                 Failure::TooLarge => FetchError::TooLarge { url },
@@ -156,45 +197,38 @@ impl Page {
     }
 
     fn exchange(&self, deadline: Deadline) -> Result<String, Failure> {
-        let mut socket = self.connect(deadline)?;
-        socket
-            .set_write_timeout(Some(deadline.left()?))
-            .map_err(Failure::Lost)?;
-        socket.write_all(&self.request).map_err(lost)?;
-
+        let mut link = self.connect(deadline)?;
+        if let Some(side) = &self.tls {
+            link.secure(side, deadline)?;
+        }
+        link.send(&self.request, deadline)?;
         let mut reader = ReplyReader::default();
-        let mut buffer = vec![0; 64 * 1024];
+        let mut received = Vec::new();
         loop {
-            socket
-                .set_read_timeout(Some(deadline.left()?))
-                .map_err(Failure::Lost)?;
-            let bytes = match socket.read(&mut buffer) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(lost(error)),
-            };
-            if let Some(body) = reader.receive(&buffer[..bytes])? {
+            received.clear();
+            let is_open = link.receive(&mut received, deadline)?;
+            if is_open && received.is_empty() {
+                // A TLS record without content of its own.
+                continue;
+            }
+            if let Some(body) = reader.receive(&received)? {
+                link.close(deadline);
                 return Ok(String::from_utf8_lossy(&body).into_owned());
             }
         }
     }
 
-    fn connect(&self, deadline: Deadline) -> Result<Socket, Failure> {
+    fn connect(&self, deadline: Deadline) -> Result<Link, Failure> {
         let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
         for (peer, peers_left) in self.peers.iter().zip((1..=self.peers.len() as u32).rev()) {
             // An address that stays silent leaves the others their share of the time.
-            let patience = deadline.left()? / peers_left;
-            let attempt = socket::client(peer, None, Blocking::Yes).and_then(|socket| {
-                socket.connect_timeout(&socket::address(peer)?, patience)?;
-                Ok(socket)
-            });
-            match attempt {
-                Ok(socket) => return Ok(socket),
+            match Link::connect(peer, deadline.left()? / peers_left) {
+                Ok(link) => return Ok(link),
                 Err(error) => failure = error,
             }
         }
         Err(match failure.kind() {
-            ErrorKind::TimedOut => Failure::Timeout,
+            ErrorKind::TimedOut => Failure::Link(LinkError::Timeout),
             _ => Failure::Connect(failure),
         })
     }
@@ -203,33 +237,16 @@ impl Page {
 /// [`FetchError`] without the URL.
 #[derive(Debug)]
 enum Failure {
-    Timeout,
     Connect(io::Error),
-    Lost(io::Error),
+    Link(LinkError),
     Reply(ReplyError),
     Status(u16),
     TooLarge,
 }
 
-/// A failed read or write.
-fn lost(error: io::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::Timeout,
-        _ => Failure::Lost(error),
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
-    at_ns: u64,
-}
-
-impl Deadline {
-    fn left(self) -> Result<Duration, Failure> {
-        match self.at_ns.saturating_sub(clock::now_ns()) {
-            0 => Err(Failure::Timeout),
-            ns => Ok(Duration::from_nanos(ns)),
-        }
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
     }
 }
 
@@ -252,7 +269,7 @@ impl ReplyReader {
             match self.parser.end() {
                 Ok(Some(reply)) => Some(reply),
                 Ok(None) | Err(ReplyError::TruncatedHead | ReplyError::TruncatedBody) => {
-                    return Err(Failure::Lost(ErrorKind::UnexpectedEof.into()));
+                    return Err(LinkError::Lost(closed()).into());
                 }
                 Err(reason) => return Err(Failure::Reply(reason)),
             }
@@ -322,6 +339,7 @@ fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener};
 
     use super::*;
@@ -418,9 +436,12 @@ pub(crate) mod tests {
                 "Status(404)",
             ),
             ("SSH-2.0-OpenSSH\r\n", "Reply("),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", "Lost("),
-            ("HTTP/1.1 200", "Lost("),
-            ("", "Lost("),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
+                "Link(Lost(",
+            ),
+            ("HTTP/1.1 200", "Link(Lost("),
+            ("", "Link(Lost("),
             (&over, "TooLarge"),
         ] {
             let failure = format!("{:?}", receive(&[wire.as_bytes()]).unwrap_err());
@@ -449,7 +470,7 @@ pub(crate) mod tests {
             ok("two"),
             b"HTTP/1.1 503 No\r\n\r\n".to_vec(),
         ]);
-        let page = Page::new(&target(address)).unwrap();
+        let page = Page::new(&target(address), &PageTls::default()).unwrap();
         assert_eq!(page.get(LIMIT_NS).unwrap(), "one");
         assert_eq!(page.get(LIMIT_NS).unwrap(), "two");
         let message = page.get(LIMIT_NS).unwrap_err().to_string();
@@ -464,7 +485,7 @@ pub(crate) mod tests {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap();
         let closed_address = closed.local_addr().unwrap();
         drop(closed);
-        let mut page = Page::new(&target(serve(vec![ok("here")]))).unwrap();
+        let mut page = Page::new(&target(serve(vec![ok("here")])), &PageTls::default()).unwrap();
         page.peers.insert(0, Peer::Tcp(closed_address));
         assert_eq!(page.get(LIMIT_NS).unwrap(), "here");
     }
@@ -472,7 +493,8 @@ pub(crate) mod tests {
     #[test]
     fn nobody_and_silence_end_in_time() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let silent = Page::new(&target(listener.local_addr().unwrap())).unwrap();
+        let silent =
+            Page::new(&target(listener.local_addr().unwrap()), &PageTls::default()).unwrap();
         assert!(matches!(
             silent.get(20_000_000),
             Err(FetchError::Timeout { limit_ms: 20, .. })

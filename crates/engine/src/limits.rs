@@ -4,12 +4,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use brunt_load::{LoadModel, Plan, Reuse, Schedule};
-use brunt_measure::{Backend, LimitsChecked};
+use brunt_measure::{Backend, LimitsChecked, Protocol};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::backend::Peer;
 use crate::host;
+use crate::negotiate::Agreement;
 
 /// Descriptors beside those of connections: files, standard streams, rings.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -20,6 +21,12 @@ const DESCRIPTORS_PER_WORKER: u64 = 24;
 const WORKER_BYTES: u64 = 8 << 20;
 /// Memory of a connection, the kernel's part of it included. A generous estimate.
 const CONNECTION_BYTES: u64 = 12 << 10;
+/// What a TLS session adds to a connection. A generous estimate.
+const TLS_BYTES: u64 = 16 << 10;
+/// What HTTP/2 adds to a connection. A generous estimate.
+const HTTP2_BYTES: u64 = 8 << 10;
+/// Memory of a request that is under way. A generous estimate.
+const REQUEST_BYTES: u64 = 256;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
 const LOOPBACK_SPREAD_MAX: u64 = 4_096;
 /// Addresses used towards loopback where connections are replaced: closed ones hold their ports
@@ -140,6 +147,7 @@ pub(crate) fn source_addresses(plan: &Plan, peer: &Peer) -> Vec<SocketAddr> {
 /// Looks at descriptors, ports and memory.
 pub(crate) fn check(
     plan: &Plan,
+    agreement: &Agreement,
     backend: Backend,
     peer: &Peer,
     sources: &[SocketAddr],
@@ -195,8 +203,9 @@ pub(crate) fn check(
             u64::from(queue_max.get()) * size_of::<u64>() as u64
         }
     };
+    let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement);
     let memory_needed_bytes =
-        workers * (WORKER_BYTES + payload_bytes) + connections * CONNECTION_BYTES + queue_bytes;
+        workers * (WORKER_BYTES + payload_bytes) + connections * connection_bytes + queue_bytes;
     let memory_available_bytes = host::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
@@ -214,6 +223,19 @@ pub(crate) fn check(
         memory_needed_bytes,
         memory_available_bytes,
     })
+}
+
+/// Memory of a connection beyond an HTTP/1.1 one with one request under way.
+fn dialogue_bytes(agreement: &Agreement) -> u64 {
+    let tls = match agreement.tls {
+        Some(_) => TLS_BYTES,
+        None => 0,
+    };
+    let protocol = match agreement.protocol {
+        Protocol::Http1 => 0,
+        Protocol::Http2 => HTTP2_BYTES,
+    };
+    tls + protocol + u64::from(agreement.depth) * REQUEST_BYTES
 }
 
 /// Most connections at once.

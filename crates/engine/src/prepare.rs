@@ -1,22 +1,23 @@
-//! From a plan to a run that can start: the name resolved, the target reachable, the backend
-//! chosen, the limits checked. Nothing here sends a request.
+//! From a plan to a run that can start: the name resolved, the target reachable and agreed with on
+//! a protocol, the backend chosen, the limits checked. Nothing here sends a request.
 
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_load::{BackendChoice, Plan};
+use brunt_load::{BackendChoice, HttpChoice, Plan};
 use brunt_measure::{Backend, LimitsChecked};
-use brunt_proto::http1::RequestError;
 use thiserror::Error;
 
 use crate::backend::Peer;
 use crate::backend::uring::Uring;
+use crate::blocking::{Deadline, Link};
 use crate::host;
 use crate::limits::{self, LimitError};
-use crate::request::EncodedRequest;
+use crate::negotiate::{self, Agreement, NegotiateError};
+use crate::request::{EncodeError, EncodedRequest};
+use crate::tls_config::{self, TlsConfigError};
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
@@ -41,9 +42,15 @@ pub enum PrepareError {
         /// The kernel's reason.
         reason: io::Error,
     },
+    /// TLS cannot be spoken as the plan wants it.
+    #[error(transparent)]
+    TlsConfig(#[from] TlsConfigError),
+    /// The server does not speak what was asked for.
+    #[error(transparent)]
+    Negotiate(#[from] NegotiateError),
     /// The request cannot be encoded.
     #[error("the request cannot be sent")]
-    Request(#[from] RequestError),
+    Request(#[from] EncodeError),
     /// A limit is too low.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -109,6 +116,7 @@ pub struct Prepared {
     pub(crate) sources: Vec<std::net::SocketAddr>,
     pub(crate) backend: Backend,
     pub(crate) backend_note: Option<String>,
+    pub(crate) agreement: Agreement,
     pub(crate) request: Arc<EncodedRequest>,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
@@ -134,20 +142,21 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
             cpus: usable_cpus,
         });
     }
-    let request = EncodedRequest::new(&plan)?;
-    let payload_bytes = request.payload_bytes(plan.pipeline.get());
+    let (backend, backend_note) = choose_backend(plan.backend);
+    let (peer, agreement) = if backend == Backend::Sim {
+        let peer = Peer::Unix("simulated".into());
+        (peer, Agreement::simulated(&plan)?)
+    } else {
+        agree(&plan)?
+    };
+    let request = EncodedRequest::new(&plan, agreement.protocol)?;
+    let payload_bytes = request.held_bytes(agreement.depth);
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
-            pipeline: plan.pipeline.get(),
+            pipeline: agreement.depth,
             bytes: request.bytes(false),
         });
     }
-    let (backend, backend_note) = choose_backend(plan.backend);
-    let peer = if backend == Backend::Sim {
-        Peer::Unix("simulated".into())
-    } else {
-        reach(&plan)?
-    };
     for &address in &plan.source_addresses {
         std::net::UdpSocket::bind((address, 0)).map_err(|reason| PrepareError::SourceAddress {
             address: address.to_string(),
@@ -165,7 +174,14 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         }
     }
     let sources = limits::source_addresses(&plan, &peer);
-    let limits = limits::check(&plan, backend, &peer, &sources, payload_bytes as u64)?;
+    let limits = limits::check(
+        &plan,
+        &agreement,
+        backend,
+        &peer,
+        &sources,
+        payload_bytes as u64,
+    )?;
     let request = Arc::new(request);
     Ok(Prepared {
         plan,
@@ -173,6 +189,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         sources,
         backend,
         backend_note,
+        agreement,
         request,
         limits,
         usable_cpus,
@@ -209,40 +226,53 @@ fn refusal(error: &io::Error) -> String {
     format!("io_uring is not available ({error}; {cause})")
 }
 
-/// Finds the first address of the target that takes a connection.
-fn reach(plan: &Plan) -> Result<Peer, PrepareError> {
-    if let Some(path) = &plan.target.unix_socket {
-        return UnixStream::connect(path)
-            .map(|_| Peer::Unix(path.clone()))
-            .map_err(|reason| PrepareError::Unreachable {
-                address: path.display().to_string(),
+/// Connects to the target and agrees with it on what is spoken. Files are read before that.
+fn agree(plan: &Plan) -> Result<(Peer, Agreement), PrepareError> {
+    if plan.http == HttpChoice::Http2 {
+        negotiate::refuse_pipeline(plan)?;
+    }
+    let side = tls_config::for_target(plan)?;
+    let (peer, link, deadline) = reach(plan)?;
+    let agreement = negotiate::negotiate(plan, side, link, deadline)?;
+    Ok((peer, agreement))
+}
+
+/// Connects to the first address of the target that takes a connection; gives the deadline of the
+/// attempt, too, which in a run holds for handshakes as well.
+fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
+    let patience = Duration::from_nanos(plan.connect_timeout_ns);
+    let connect = |peer: Peer| {
+        let deadline = Deadline::after(plan.connect_timeout_ns);
+        match Link::connect(&peer, patience) {
+            Ok(link) => Ok((peer, link, deadline)),
+            Err(reason) => Err(PrepareError::Unreachable {
+                address: match peer {
+                    Peer::Tcp(address) => address.to_string(),
+                    Peer::Unix(path) => path.display().to_string(),
+                },
                 reason,
-            });
+            }),
+        }
+    };
+    if let Some(path) = &plan.target.unix_socket {
+        return connect(Peer::Unix(path.clone()));
     }
     let host = &plan.target.host;
-    let addresses: Vec<_> = (host.as_str(), plan.target.port)
+    let addresses = (host.as_str(), plan.target.port)
         .to_socket_addrs()
         .map_err(|reason| PrepareError::Resolve {
             host: host.clone(),
             reason,
-        })?
-        .collect();
-    let patience = Duration::from_nanos(plan.connect_timeout_ns);
-    let mut failure = None;
+        })?;
+    let mut failure = PrepareError::Resolve {
+        host: host.clone(),
+        reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
+    };
     for address in addresses {
-        match TcpStream::connect_timeout(&address, patience) {
-            Ok(_) => return Ok(Peer::Tcp(address)),
-            Err(reason) => failure = Some((address, reason)),
+        match connect(Peer::Tcp(address)) {
+            Ok(reached) => return Ok(reached),
+            Err(error) => failure = error,
         }
     }
-    Err(match failure {
-        Some((address, reason)) => PrepareError::Unreachable {
-            address: address.to_string(),
-            reason,
-        },
-        None => PrepareError::Resolve {
-            host: host.clone(),
-            reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
-        },
-    })
+    Err(failure)
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::fetch::{FetchError, Page};
 use crate::prometheus::{self, Selector};
+use crate::tls_config::PageTls;
 
 /// Limit of one reading, nanoseconds.
 const LIMIT_NS: u64 = 5_000_000_000;
@@ -80,9 +81,9 @@ pub(crate) struct Reading {
 
 impl CounterReader {
     /// For a page; resolves its host and connects to nothing.
-    pub(crate) fn new(counter: &ServerCounter) -> Result<Self, ServerCountError> {
+    pub(crate) fn new(counter: &ServerCounter, tls: &PageTls) -> Result<Self, ServerCountError> {
         Ok(Self {
-            page: Page::new(&counter.target)?,
+            page: Page::new(&counter.target, tls)?,
             path: counter.path.clone(),
         })
     }
@@ -378,11 +379,11 @@ mod tests {
     fn two_readings_make_a_count() {
         let later = NGINX.replace("31070465", "31070475");
         let address = serve(vec![ok(NGINX), ok(&later)]);
-        let reader = CounterReader::new(&ServerCounter {
+        let counter = ServerCounter {
             target: target(address),
             path: None,
-        })
-        .unwrap();
+        };
+        let reader = CounterReader::new(&counter, &PageTls::default()).unwrap();
         let (before, after) = (reader.read().unwrap(), reader.read().unwrap());
         assert_eq!(
             reader.server_count(&before, &after),

@@ -14,6 +14,7 @@ use crate::prepare::Prepared;
 use crate::run::RunError;
 use crate::server_count::{CounterReader, Reading, ServerCountError};
 use crate::threads;
+use crate::tls_config::PageTls;
 
 /// Between two readings of the server's count after the run.
 const COUNT_PAUSE_NS: u64 = 100_000_000;
@@ -39,8 +40,9 @@ impl Witnesses {
         control: &Arc<Control>,
     ) -> Result<Self, RunError> {
         let plan = &prepared.plan;
+        let tls = PageTls::of(plan);
         let observer = if plan.observe {
-            let found = ServerWatch::find(&plan.watch, &prepared.peer, own_server)?;
+            let found = ServerWatch::find(&plan.watch, &prepared.peer, own_server, &tls)?;
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: prepared.peer.clone(),
@@ -54,7 +56,7 @@ impl Witnesses {
         };
         let counter = match &plan.server_counter {
             Some(counter) => {
-                let reader = CounterReader::new(counter)?;
+                let reader = CounterReader::new(counter, &tls)?;
                 let before = reader.read()?;
                 Some((reader, before))
             }

@@ -14,6 +14,7 @@ use crate::evidence::series::Readings;
 use crate::fetch::Page;
 use crate::prometheus;
 use crate::threads;
+use crate::tls_config::PageTls;
 
 /// Limit of one reading, nanoseconds.
 const LIMIT_NS: u64 = 1_000_000_000;
@@ -59,8 +60,8 @@ struct Reading {
 
 impl ExporterWatch {
     /// Reads the exporter once, to see what it is, and starts the thread.
-    pub(super) fn new(target: &Target) -> Result<Self, WatchError> {
-        let page = Page::new(target)?;
+    pub(super) fn new(target: &Target, tls: &PageTls) -> Result<Self, WatchError> {
+        let page = Page::new(target, tls)?;
         let url = page.url().to_owned();
         let Some(Metrics { kind, .. }) = Metrics::parse(&page.get(LIMIT_NS)?) else {
             return Err(WatchError::NoMetrics { url });
@@ -387,7 +388,7 @@ process_open_fds 9
     fn an_exporter_is_read_at_the_edges() {
         let later = PROCESS.replace("12.5", "14.5");
         let address = serve(vec![ok(PROCESS), ok(PROCESS), ok(&later)]);
-        let watch = ExporterWatch::new(&target(address)).unwrap();
+        let watch = ExporterWatch::new(&target(address), &PageTls::default()).unwrap();
         watch.read();
         let evidence = watch.end();
         let url = format!("http://{address}/page");
@@ -399,13 +400,13 @@ process_open_fds 9
     #[test]
     fn a_page_of_no_use_is_an_error() {
         let address = serve(vec![ok("go_threads 8\n")]);
-        let error = ExporterWatch::new(&target(address)).unwrap_err();
+        let error = ExporterWatch::new(&target(address), &PageTls::default()).unwrap_err();
         assert!(
             error.to_string().contains("process_cpu_seconds_total"),
             "{error}"
         );
         let address = serve(vec![b"HTTP/1.1 404 No\r\n\r\n".to_vec()]);
-        let error = ExporterWatch::new(&target(address)).unwrap_err();
+        let error = ExporterWatch::new(&target(address), &PageTls::default()).unwrap_err();
         assert!(matches!(error, WatchError::Exporter(_)), "{error}");
     }
 }

@@ -22,6 +22,7 @@ use self::processes::ProcessWatch;
 use crate::backend::Peer;
 use crate::evidence::route::is_own;
 use crate::fetch::FetchError;
+use crate::tls_config::PageTls;
 
 /// Why what was asked for cannot be watched.
 #[derive(Debug, Error)]
@@ -100,8 +101,14 @@ enum Means {
 impl ServerWatch {
     /// Looks for the server. `own_server`: it is the reference server within this process.
     ///
-    /// An exporter is read once. With [`Watch::Auto`], what cannot be watched is no error.
-    pub(crate) fn find(watch: &Watch, peer: &Peer, own_server: bool) -> Result<Found, WatchError> {
+    /// An exporter is read once, with `tls` where its URL is https. With [`Watch::Auto`], what
+    /// cannot be watched is no error.
+    pub(crate) fn find(
+        watch: &Watch,
+        peer: &Peer,
+        own_server: bool,
+        tls: &PageTls,
+    ) -> Result<Found, WatchError> {
         let means = match watch {
             Watch::Off => {
                 return Ok(Found {
@@ -136,7 +143,7 @@ impl ServerWatch {
                     found.ok_or_else(|| WatchError::NoProcessNamed { name: name.clone() })?,
                 )
             }
-            Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target)?),
+            Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
         };
         Ok(Found::watch(means))
     }
@@ -225,7 +232,7 @@ mod tests {
     use super::*;
 
     fn missing(watch: &Watch, peer: &Peer) -> String {
-        let found = ServerWatch::find(watch, peer, false).unwrap();
+        let found = ServerWatch::find(watch, peer, false, &PageTls::default()).unwrap();
         assert!(found.watch.is_none());
         found.missing.unwrap()
     }
@@ -260,7 +267,7 @@ mod tests {
             (Watch::Process(0), "process 0"),
             (Watch::Named("no such process name".to_owned()), "`ps -e`"),
         ] {
-            let message = ServerWatch::find(&watch, &peer, false)
+            let message = ServerWatch::find(&watch, &peer, false, &PageTls::default())
                 .unwrap_err()
                 .to_string();
             assert!(message.contains(words), "{message}");
@@ -270,7 +277,7 @@ mod tests {
     #[test]
     fn not_to_watch_needs_no_reason() {
         let peer = Peer::Unix("/nonexistent/socket".into());
-        let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
+        let found = ServerWatch::find(&Watch::Off, &peer, false, &PageTls::default()).unwrap();
         assert!(found.watch.is_none() && found.missing.is_none());
     }
 }

@@ -1,0 +1,531 @@
+//! What all connections of a run speak, found out on one connection before it: TLS, the protocol
+//! above it, and how many requests may be under way. Nothing here sends a request.
+
+use std::fmt;
+use std::io;
+
+use brunt_load::{HttpChoice, Plan, Scheme};
+use brunt_measure::{Protocol, TlsDescription};
+use brunt_proto::http2::{
+    Client, ConnectionError, KnownHead, Limits, Progress, Request, RequestError, Template,
+};
+use brunt_proto::tls::{ClientSide, Negotiated, TlsError, Version};
+use thiserror::Error;
+
+use crate::backend::Backend;
+use crate::backend::tls::Tls;
+use crate::blocking::{Deadline, Link, LinkError, closed};
+use crate::clock;
+use crate::tls_config::{self, ALPN_HTTP1, ALPN_HTTP2};
+
+/// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
+/// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
+const REFUSAL_NS: u64 = 200_000_000;
+/// Bytes of a server's answer that are kept to see what it speaks in place of HTTP/2.
+const ANSWER_BYTES_MAX: usize = 4 << 10;
+/// What common servers (nginx, Go's, Apache) write to a client that speaks in clear text to a port
+/// of TLS.
+const TLS_PORT_MARKS: [&[u8]; 3] = [b"HTTPS port", b"HTTPS server", b"SSL-enabled server"];
+/// First two bytes of an alert in TLS (RFC 8446 section 5.1).
+const TLS_ALERT: &[u8] = &[21, 3];
+
+/// Why the run and the server cannot come to terms.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NegotiateError {
+    /// The server's certificate does not pass.
+    #[error(
+        "{server} is not trusted: {reason}; give its root with --cacert FILE, its name with \
+         --sni NAME, or take any certificate with -k"
+    )]
+    Certificate {
+        /// Host and port.
+        server: String,
+        /// What is wrong with it.
+        reason: TlsError,
+    },
+    /// The TLS handshake failed otherwise.
+    #[error(
+        "no TLS session with {server}: {reason}; what is offered can be changed with --cert, \
+         --sni, --tls-min, --tls-max, --tls-ciphers and --tls-groups"
+    )]
+    Handshake {
+        /// Host and port.
+        server: String,
+        /// An alert, or what cannot be agreed on.
+        reason: TlsError,
+    },
+    /// An https URL, and a server that answers in clear text.
+    #[error("{server} does not speak TLS; use http:// in place of https://")]
+    NotTls {
+        /// Host and port.
+        server: String,
+    },
+    /// An http URL, and a server that answers as one of TLS does.
+    #[error("{server} speaks TLS; use https:// in place of http://")]
+    IsTls {
+        /// Host and port.
+        server: String,
+    },
+    /// The connection was closed or lost before it could be used.
+    #[error("the connection to {server} was lost during {step} ({reason}); is it the right port?")]
+    Lost {
+        /// Host and port.
+        server: String,
+        /// During what.
+        step: Step,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The server takes too long.
+    #[error(
+        "{server} did not complete {step} within {limit_ms} ms; is it the right port? A slow \
+         server needs a longer --connect-timeout"
+    )]
+    Timeout {
+        /// Host and port.
+        server: String,
+        /// During what.
+        step: Step,
+        /// The limit of a connection attempt.
+        limit_ms: u64,
+    },
+    /// HTTP/2 was asked for, and the server has other protocols.
+    #[error(
+        "{server} does not offer HTTP/2 (ALPN: {alpn}); leave out --http2, and HTTP/1.1 is spoken"
+    )]
+    NoHttp2 {
+        /// Host and port.
+        server: String,
+        /// What it says of that.
+        alpn: &'static str,
+    },
+    /// HTTP/1.1 was asked for, and the server does not have it.
+    #[error("{server} does not offer HTTP/1.1 (ALPN); leave out --http1")]
+    NoHttp1 {
+        /// Host and port.
+        server: String,
+    },
+    /// HTTP/2 was asked for in clear text, and the server answers by something else.
+    #[error(
+        "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
+         https://"
+    )]
+    NoClearTextHttp2 {
+        /// Host and port.
+        server: String,
+        /// What came.
+        instead: Instead,
+    },
+    /// HTTP/2 was agreed on, and the server breaks its rules.
+    #[error("{server} agreed to HTTP/2 and does not speak it: {reason}; use --http1")]
+    BrokenHttp2 {
+        /// Host and port.
+        server: String,
+        /// What came.
+        reason: ConnectionError,
+    },
+    /// The server takes no requests in HTTP/2.
+    #[error(
+        "{server} allows no requests in HTTP/2 (its SETTINGS_MAX_CONCURRENT_STREAMS is 0); use \
+         --http1"
+    )]
+    NoStreams {
+        /// Host and port.
+        server: String,
+    },
+    /// Pipelining was asked for, and HTTP/2 is spoken.
+    #[error(
+        "--pipeline is for HTTP/1.1, and HTTP/2 is spoken with {server}; use --streams {depth}, \
+         or --http1 with --pipeline {depth}"
+    )]
+    PipelineInHttp2 {
+        /// Host and port.
+        server: String,
+        /// Asked for.
+        depth: u32,
+    },
+    /// The request cannot be put into HTTP/2.
+    #[error("the request cannot be sent in HTTP/2: {0}")]
+    Request(#[from] RequestError),
+}
+
+/// A step of getting to know a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The TLS handshake.
+    Tls,
+    /// The exchange of SETTINGS (RFC 9113 section 3.4).
+    Settings,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tls => "the TLS handshake",
+            Self::Settings => "the exchange of HTTP/2 settings",
+        })
+    }
+}
+
+/// What came in place of HTTP/2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// A reply in HTTP/1.
+    Http1,
+    /// The end of the connection.
+    End,
+    /// Neither.
+    Other(ConnectionError),
+}
+
+impl fmt::Display for Instead {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http1 => formatter.write_str("it answers in HTTP/1.1"),
+            Self::End => formatter.write_str("it closes the connection"),
+            Self::Other(error) => error.fmt(formatter),
+        }
+    }
+}
+
+/// What a run and its server have agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Agreement {
+    /// What all connections speak.
+    pub(crate) protocol: Protocol,
+    /// Why it is not what was preferred, or what the server restricts it by.
+    pub(crate) note: Option<String>,
+    /// Absent in clear text.
+    pub(crate) tls: Option<AgreedTls>,
+    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    pub(crate) depth: u32,
+}
+
+/// TLS as agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct AgreedTls {
+    /// What all sessions share.
+    side: ClientSide,
+    /// The protocol that the server chose (ALPN), or HTTP/1.1 where it chose none.
+    alpn: &'static [u8],
+    /// For the report.
+    pub(crate) description: TlsDescription,
+}
+
+/// Puts TLS over the backends of workers.
+#[derive(Clone, Debug)]
+pub(crate) struct TlsClient {
+    side: ClientSide,
+    alpn: &'static [u8],
+}
+
+impl TlsClient {
+    /// A worker's backend, over TLS.
+    pub(crate) fn over<B: Backend>(&self, inner: B) -> Tls<B> {
+        Tls::client(inner, self.side.clone(), Some(self.alpn))
+    }
+}
+
+impl Agreement {
+    /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
+    pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
+        let protocol = match (plan.http, plan.target.scheme) {
+            (HttpChoice::Http2, _) | (HttpChoice::Auto, Scheme::Https) => Protocol::Http2,
+            (HttpChoice::Http1, _) | (HttpChoice::Auto, Scheme::Http) => Protocol::Http1,
+        };
+        let depth = match protocol {
+            Protocol::Http1 => plan.pipeline.get(),
+            Protocol::Http2 => {
+                refuse_pipeline(plan)?;
+                plan.streams.get()
+            }
+        };
+        Ok(Self {
+            protocol,
+            note: None,
+            tls: None,
+            depth,
+        })
+    }
+
+    /// Absent in clear text.
+    pub(crate) fn tls_client(&self) -> Option<TlsClient> {
+        self.tls.as_ref().map(|tls| TlsClient {
+            side: tls.side.clone(),
+            alpn: tls.alpn,
+        })
+    }
+}
+
+/// Agrees on TLS and a protocol over a connection that is just open, and gives it up.
+///
+/// # Errors
+///
+/// The server does not speak what was asked for, or not within the deadline.
+pub(crate) fn negotiate(
+    plan: &Plan,
+    side: Option<ClientSide>,
+    link: Link,
+    deadline: Deadline,
+) -> Result<Agreement, NegotiateError> {
+    let conversation = Conversation {
+        plan,
+        link,
+        deadline,
+        refusal_ns: REFUSAL_NS,
+    };
+    conversation.hold(side)
+}
+
+/// A conversation with the server.
+
+struct Conversation<'a> {
+    plan: &'a Plan,
+    link: Link,
+    deadline: Deadline,
+    refusal_ns: u64,
+}
+
+impl Conversation<'_> {
+    fn hold(mut self, side: Option<ClientSide>) -> Result<Agreement, NegotiateError> {
+        let agreement = self.agree(side)?;
+        self.link.close(self.deadline);
+        Ok(agreement)
+    }
+
+    fn agree(&mut self, side: Option<ClientSide>) -> Result<Agreement, NegotiateError> {
+        let plan = self.plan;
+        let tls = side.map(|side| self.secure(side)).transpose()?;
+        let is_http2 = match &tls {
+            Some(tls) => tls.alpn == ALPN_HTTP2,
+            None => plan.http == HttpChoice::Http2,
+        };
+        if is_http2 {
+            refuse_pipeline(plan)?;
+            let streams_max = self.exchange_settings(tls.is_some())?;
+            let depth = plan.streams.get().min(streams_max.unwrap_or(u32::MAX));
+            if depth == 0 {
+                return Err(NegotiateError::NoStreams {
+                    server: self.server(),
+                });
+            }
+            let is_capped = depth < plan.streams.get();
+            return Ok(Agreement {
+                protocol: Protocol::Http2,
+                note: is_capped
+                    .then(|| format!("the server allows {depth} streams per connection")),
+                tls,
+                depth,
+            });
+        }
+        if plan.http == HttpChoice::Http2 {
+            return Err(NegotiateError::NoHttp2 {
+                server: self.server(),
+                alpn: "it chose none",
+            });
+        }
+        if let Some(tls) = &tls
+            && tls.description.version == Version::Tls13.as_str()
+        {
+            self.await_refusal()?;
+        }
+        let was_offered = tls.is_some() && plan.http == HttpChoice::Auto;
+        let note = was_offered.then(|| match (plan.streams.get(), plan.pipeline.get()) {
+            (2.., 1) => "the server's ALPN offers no h2: HTTP/1.1, one request at a time per \
+                         connection"
+                .to_owned(),
+            _ => "ALPN: the server offers no h2".to_owned(),
+        });
+        Ok(Agreement {
+            protocol: Protocol::Http1,
+            note,
+            tls,
+            depth: plan.pipeline.get(),
+        })
+    }
+
+    fn secure(&mut self, side: ClientSide) -> Result<AgreedTls, NegotiateError> {
+        let negotiated = self
+            .link
+            .secure(&side, self.deadline)
+            .map_err(|error| self.failed(Step::Tls, error))?;
+        // The client library ends the handshake when a server chooses what was not offered.
+        let alpn = match negotiated.alpn.as_deref() {
+            Some(ALPN_HTTP2) => ALPN_HTTP2,
+            _ => ALPN_HTTP1,
+        };
+        Ok(AgreedTls {
+            side,
+            alpn,
+            description: describe(self.plan, &negotiated),
+        })
+    }
+
+    /// A server of TLS 1.3 that wants a client certificate says so when the client's side of the
+    /// handshake is complete (RFC 8446 section 4.4.2.4). Over HTTP/2 its SETTINGS are waited for;
+    /// here nothing need come.
+    fn await_refusal(&mut self) -> Result<(), NegotiateError> {
+        let deadline = self.deadline.or_after(self.refusal_ns);
+        match self.link.receive(&mut Vec::new(), deadline) {
+            Ok(true) | Err(LinkError::Timeout) => Ok(()),
+            Ok(false) => Err(self.failed(Step::Tls, LinkError::Lost(closed()))),
+            Err(error) => Err(self.failed(Step::Tls, error)),
+        }
+    }
+
+    /// Says the first words of HTTP/2 and waits for the server's: its limit of streams.
+    fn exchange_settings(&mut self, is_tls: bool) -> Result<Option<u32>, NegotiateError> {
+        let target = &self.plan.target;
+        // The client reads replies by what was asked. Nothing is.
+        let template = Template::new(&Request {
+            method: "GET",
+            scheme: target.scheme.name(),
+            authority: &target.authority,
+            path: &target.path,
+            headers: &[],
+            body: &[],
+        })?;
+        let (limits, mut known) = (Limits::default(), KnownHead::default());
+        let mut client = Client::new(self.plan.streams.get());
+        let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
+        client.open(&mut frames);
+        loop {
+            received.clear();
+            let exchanged = self
+                .link
+                .send(&frames, self.deadline)
+                .and_then(|()| self.link.receive(&mut received, self.deadline));
+            frames.clear();
+            match exchanged {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(self.no_settings(is_tls, &answer, LinkError::Lost(closed())));
+                }
+                Err(error) => return Err(self.no_settings(is_tls, &answer, error)),
+            }
+            let room = ANSWER_BYTES_MAX - answer.len();
+            answer.extend_from_slice(&received[..received.len().min(room)]);
+            let mut rest = &received[..];
+            loop {
+                let now_ns = clock::now_ns();
+                let outcome =
+                    client.receive(rest, now_ns, &template, &limits, &mut known, &mut frames);
+                let Progress { consumed, event } =
+                    outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
+                if client.is_ready() {
+                    return Ok(client.peer_streams_max());
+                }
+                rest = &rest[consumed..];
+                if event.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The connection ended, or the time was up, before the server's SETTINGS came.
+    fn no_settings(&self, is_tls: bool, answer: &[u8], error: LinkError) -> NegotiateError {
+        if !is_tls && let Some(error) = self.known_answer(answer) {
+            return error;
+        }
+        match error {
+            LinkError::Lost(_) if !is_tls => NegotiateError::NoClearTextHttp2 {
+                server: self.server(),
+                instead: Instead::End,
+            },
+            // It refuses the client: see `await_refusal`.
+            LinkError::Tls(_) => self.failed(Step::Tls, error),
+            _ => self.failed(Step::Settings, error),
+        }
+    }
+
+    /// The server's first frames are none.
+    fn other_than_http2(
+        &self,
+        is_tls: bool,
+        answer: &[u8],
+        reason: ConnectionError,
+    ) -> NegotiateError {
+        let server = self.server();
+        if is_tls {
+            return NegotiateError::BrokenHttp2 { server, reason };
+        }
+        let instead = Instead::Other(reason);
+        self.known_answer(answer)
+            .unwrap_or(NegotiateError::NoClearTextHttp2 { server, instead })
+    }
+
+    /// What a server speaks that answers HTTP/2 in clear text like this, if it is to be seen.
+    fn known_answer(&self, answer: &[u8]) -> Option<NegotiateError> {
+        let server = self.server();
+        let is_http1 = answer.starts_with(b"HTTP/1.");
+        let is_marked = |mark: &&[u8]| answer.windows(mark.len()).any(|bytes| bytes == *mark);
+        if answer.starts_with(TLS_ALERT) || is_http1 && TLS_PORT_MARKS.iter().any(is_marked) {
+            Some(NegotiateError::IsTls { server })
+        } else if is_http1 {
+            let instead = Instead::Http1;
+            Some(NegotiateError::NoClearTextHttp2 { server, instead })
+        } else {
+            None
+        }
+    }
+
+    fn failed(&self, step: Step, error: LinkError) -> NegotiateError {
+        let server = self.server();
+        match error {
+            LinkError::Timeout => NegotiateError::Timeout {
+                server,
+                step,
+                limit_ms: self.plan.connect_timeout_ns / 1_000_000,
+            },
+            LinkError::Lost(reason) => NegotiateError::Lost {
+                server,
+                step,
+                reason,
+            },
+            LinkError::NotTls => NegotiateError::NotTls { server },
+            LinkError::Tls(reason @ TlsError::Certificate(_)) => {
+                NegotiateError::Certificate { server, reason }
+            }
+            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.http {
+                HttpChoice::Auto => NegotiateError::Handshake { server, reason },
+                HttpChoice::Http1 => NegotiateError::NoHttp1 { server },
+                HttpChoice::Http2 => NegotiateError::NoHttp2 {
+                    server,
+                    alpn: "it refuses h2",
+                },
+            },
+            LinkError::Tls(reason) => NegotiateError::Handshake { server, reason },
+        }
+    }
+
+    /// Host and port, as in the URL.
+    fn server(&self) -> String {
+        self.plan.target.authority.clone()
+    }
+}
+
+/// Pipelining is HTTP/1.1's: where HTTP/2 is spoken, a plan that asks for it is refused.
+pub(crate) fn refuse_pipeline(plan: &Plan) -> Result<(), NegotiateError> {
+    match plan.pipeline.get() {
+        1 => Ok(()),
+        depth => Err(NegotiateError::PipelineInHttp2 {
+            server: plan.target.authority.clone(),
+            depth,
+        }),
+    }
+}
+
+fn describe(plan: &Plan, negotiated: &Negotiated) -> TlsDescription {
+    let spec = &plan.tls;
+    TlsDescription {
+        version: negotiated.version.as_str().to_owned(),
+        cipher_suite: negotiated.cipher_suite.to_owned(),
+        group: negotiated.group.map(str::to_owned),
+        server_name: tls_config::server_name(spec, &plan.target.host).to_owned(),
+        insecure: spec.insecure,
+        resumption: spec.resumption,
+        client_certificate: spec.identity.is_some(),
+    }
+}

@@ -1,0 +1,284 @@
+//! From TLS as the plan wants it to what the client sessions of a run share: files are read, the
+//! system's roots found, protocols offered.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_proto::tls::{ClientOptions, ClientSide, ConfigError, Version};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{KeyLog, KeyLogFile};
+use thiserror::Error;
+
+/// HTTP/2 in ALPN (RFC 9113 section 3.2).
+pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
+/// HTTP/1.1 in ALPN (RFC 7301 section 6).
+pub(crate) const ALPN_HTTP1: &[u8] = b"http/1.1";
+
+/// Names a file for the secrets of TLS sessions, for tools that decrypt captured traffic.
+const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
+
+/// Why TLS cannot be spoken as the plan wants it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TlsConfigError {
+    /// A file cannot be read.
+    #[error("cannot read {path} ({option}): {reason}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A file is damaged PEM.
+    #[error("{path} ({option}) is damaged: {reason}")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: pem::Error,
+    },
+    /// A file that should hold certificates holds none.
+    #[error(
+        "{path} ({option}) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----){hint}",
+        hint = if *.is_der { DER_HINT } else { "" }
+    )]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// It looks like the binary form of one.
+        is_der: bool,
+    },
+    /// A file that should hold a private key holds none.
+    #[error("{path} (--key) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1)")]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A private key is encrypted.
+    #[error("the private key in {path} (--key) is encrypted; decrypt it with `openssl pkey`")]
+    EncryptedKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There are no roots.
+    #[error(
+        "this system has no root certificates to verify the server's with{reason}; give a file \
+         with --cacert, or take any certificate with -k"
+    )]
+    NoSystemRoots {
+        /// Why, when it is known; begins with its own separator.
+        reason: String,
+    },
+    /// The file for session secrets cannot be written.
+    #[error("cannot write {path} ({KEY_LOG_VARIABLE}): {reason}")]
+    KeyLog {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The settings do not go together.
+    #[error(transparent)]
+    Settings(#[from] ConfigError),
+}
+
+/// What to do about a certificate in binary form.
+const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` converts";
+
+/// What all TLS sessions of a run share; absent in clear text.
+///
+/// # Errors
+///
+/// A file cannot be used, there are no roots, or the settings do not go together.
+pub(crate) fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
+    match plan.target.scheme {
+        Scheme::Http => Ok(None),
+        Scheme::Https => client_side(&plan.tls, &plan.target.host, offered(plan.http)).map(Some),
+    }
+}
+
+/// The protocols to offer (ALPN), in the order of preference.
+fn offered(http: HttpChoice) -> &'static [&'static [u8]] {
+    match http {
+        HttpChoice::Auto => &[ALPN_HTTP2, ALPN_HTTP1],
+        HttpChoice::Http1 => &[ALPN_HTTP1],
+        HttpChoice::Http2 => &[ALPN_HTTP2],
+    }
+}
+
+/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name of `--sni` is
+/// that of the target's host: pages of other hosts are asked for by their own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageTls {
+    spec: TlsSpec,
+    target_host: String,
+}
+
+impl PageTls {
+    /// As the plan says.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            spec: plan.tls.clone(),
+            target_host: plan.target.host.clone(),
+        }
+    }
+
+    /// What the sessions with a page's server share; absent in clear text. Errors as in
+    /// [`for_target`].
+    pub(crate) fn side(&self, page: &Target) -> Result<Option<ClientSide>, TlsConfigError> {
+        if page.scheme == Scheme::Http {
+            return Ok(None);
+        }
+        let mut spec = self.spec.clone();
+        if page.host != self.target_host {
+            spec.server_name = None;
+        }
+        client_side(&spec, &page.host, offered(HttpChoice::Http1)).map(Some)
+    }
+}
+
+fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide, TlsConfigError> {
+    let roots = match &spec.roots {
+        Some(path) => certificates(path, "--cacert")?,
+        None if spec.insecure => Vec::new(),
+        None => system_roots()?,
+    };
+    Ok(ClientSide::new(ClientOptions {
+        server_name: server_name(spec, host).to_owned(),
+        roots,
+        insecure: spec.insecure,
+        identity: spec.identity.as_ref().map(identity).transpose()?,
+        version_min: version(spec.version_min),
+        version_max: version(spec.version_max),
+        cipher_suites: spec.cipher_suites.clone(),
+        groups: spec.groups.clone(),
+        resumption: spec.resumption,
+        alpn: alpn.iter().map(|name| name.to_vec()).collect(),
+        key_log: key_log(std::env::var_os(KEY_LOG_VARIABLE).as_deref())?,
+    })?)
+}
+
+fn version(version: TlsVersion) -> Version {
+    match version {
+        TlsVersion::Tls12 => Version::Tls12,
+        TlsVersion::Tls13 => Version::Tls13,
+    }
+}
+
+/// The name that a server is asked for and its certificate verified against.
+pub(crate) fn server_name<'a>(spec: &'a TlsSpec, host: &'a str) -> &'a str {
+    spec.server_name.as_deref().unwrap_or(host)
+}
+
+fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        return Err(TlsConfigError::NoSystemRoots {
+            reason: found
+                .errors
+                .first()
+                .map(|error| format!(" ({error})"))
+                .unwrap_or_default(),
+        });
+    }
+    Ok(found.certs)
+}
+
+fn identity(
+    files: &ClientIdentity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
+    Ok((
+        certificates(&files.certificate, "--cert")?,
+        private_key(&files.key)?,
+    ))
+}
+
+/// All certificates of a PEM file; what else it holds is passed over.
+fn certificates(
+    path: &Path,
+    option: &'static str,
+) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let text = read(path, option)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err(TlsConfigError::NoCertificate {
+            path: path.to_owned(),
+            option,
+            // A SEQUENCE with a length of two bytes, as of any certificate.
+            is_der: text.starts_with(&[0x30, 0x82]),
+        }),
+        Ok(found) => Ok(found),
+        Err(reason) => Err(TlsConfigError::Pem {
+            path: path.to_owned(),
+            option,
+            reason,
+        }),
+    }
+}
+
+/// The first private key of a PEM file.
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+    const ENCRYPTED: [&[u8]; 2] = [
+        b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
+        b"Proc-Type: 4,ENCRYPTED",
+    ];
+    let option = "--key";
+    let text = read(path, option)?;
+    let is_encrypted = ENCRYPTED
+        .iter()
+        .any(|mark| text.windows(mark.len()).any(|bytes| bytes == *mark));
+    if is_encrypted {
+        return Err(TlsConfigError::EncryptedKey {
+            path: path.to_owned(),
+        });
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|reason| match reason {
+        pem::Error::NoItemsFound => TlsConfigError::NoKey {
+            path: path.to_owned(),
+        },
+        reason => TlsConfigError::Pem {
+            path: path.to_owned(),
+            option,
+            reason,
+        },
+    })
+}
+
+fn read(path: &Path, option: &'static str) -> Result<Vec<u8>, TlsConfigError> {
+    fs::read(path).map_err(|reason| TlsConfigError::Read {
+        path: path.to_owned(),
+        option,
+        reason,
+    })
+}
+
+/// Where session secrets go, when the environment asks for it.
+fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfigError> {
+    let Some(path) = variable.filter(|path| !path.is_empty()).map(Path::new) else {
+        return Ok(None);
+    };
+    // The library would pass over a file that it cannot write. The mode is the one that it makes
+    // the file with.
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|reason| TlsConfigError::KeyLog {
+            path: path.to_owned(),
+            reason,
+        })?;
+    Ok(Some(Arc::new(KeyLogFile::new())))
+}
