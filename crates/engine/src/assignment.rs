@@ -31,7 +31,7 @@ impl Prepared {
             sources: self.sources.clone(),
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
-            depth: plan.pipeline.get(),
+            depth: self.agreement.depth,
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => u64::MAX,
                 Reuse::Requests(count) => count.get(),

@@ -1,6 +1,8 @@
-//! One client connection: its state, its reply parser, and the requests under way on it.
+//! One client connection: its state, what it speaks, and the requests under way on it.
 
-use brunt_proto::http1::ReplyParser;
+use brunt_proto::{http1, http2};
+
+use crate::backend::HandOver;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,20 +17,109 @@ pub(crate) enum State {
         /// When it began.
         since_ns: u64,
     },
+    /// TCP and TLS are there; the server's HTTP/2 settings are awaited.
+    Greeting {
+        /// When the attempt began.
+        since_ns: u64,
+        /// When the TCP connection was there.
+        connected_ns: u64,
+    },
     /// Open.
     Open,
 }
 
-/// One connection of a worker. Its requests under way are kept by the worker, in a ring of
-/// `pipeline` places per connection.
+/// What is said on a connection, and how far the replies have come.
+#[derive(Debug)]
+pub(crate) enum Dialogue {
+    /// Requests are answered one after the other.
+    Http1 {
+        parser: http1::ReplyParser,
+        /// Place of the oldest request under way in the ring of the connection's places.
+        oldest: u32,
+    },
+    /// Requests are answered in any order. Absent while the connection is down.
+    Http2(Option<Box<Streams>>),
+}
+
+/// The HTTP/2 side of a connection.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) client: http2::Client,
+    /// Frames that wait until the send under way is taken.
+    pub(crate) outbox: Vec<u8>,
+    /// Absent on a connection without kernel stamps.
+    pub(crate) sends: Option<Box<StreamSends>>,
+}
+
+/// How the requests under way on a connection were sent, by their places.
+#[derive(Debug)]
+pub(crate) struct StreamSends {
+    pub(crate) of_places: Box<[StreamSend]>,
+    /// Places whose requests are in the send under way.
+    pub(crate) in_send: Vec<u32>,
+    /// Places whose requests wait for it to be taken.
+    pub(crate) waiting: Vec<u32>,
+}
+
+/// How one request was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamSend {
+    /// Since when it could have been.
+    pub(crate) free_ns: u64,
+    /// Absent until it was.
+    pub(crate) hand_over: Option<HandOver>,
+}
+
+impl Streams {
+    /// Those of a connection that was just made, at most `depth` under way.
+    pub(crate) fn new(depth: u32, is_stamped: bool) -> Self {
+        Self {
+            client: http2::Client::new(depth),
+            outbox: Vec::new(),
+            sends: is_stamped.then(|| {
+                Box::new(StreamSends {
+                    of_places: vec![StreamSend::default(); depth as usize].into(),
+                    in_send: Vec::new(),
+                    waiting: Vec::new(),
+                })
+            }),
+        }
+    }
+}
+
+impl StreamSends {
+    /// The request of `place`, which could have been sent since `free_ns`, was written.
+    pub(crate) fn written(&mut self, place: u32, free_ns: u64) {
+        self.of_places[place as usize] = StreamSend {
+            free_ns,
+            hand_over: None,
+        };
+        self.waiting.push(place);
+    }
+
+    /// All that was written is in the send that begins.
+    pub(crate) fn begin(&mut self) {
+        self.in_send.append(&mut self.waiting);
+    }
+
+    /// The send under way was taken, handed over like this.
+    pub(crate) fn taken(&mut self, hand_over: Option<HandOver>) {
+        for place in self.in_send.drain(..) {
+            self.of_places[place as usize].hand_over = hand_over;
+        }
+    }
+}
+
+/// One connection of a worker. Its requests under way are kept by the worker, in `depth` places
+/// per connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) state: State,
-    pub(crate) parser: ReplyParser,
+    pub(crate) dialogue: Dialogue,
     /// Requests sent and not yet answered.
     pub(crate) under_way: u32,
-    /// Place of the oldest of them in the ring.
-    pub(crate) oldest: u32,
+    /// Requests that may be under way at once, by what was asked for and what the server allows.
+    pub(crate) depth: u32,
     /// A send was not yet taken by the kernel in full.
     pub(crate) sending: bool,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
@@ -37,7 +128,9 @@ pub(crate) struct Connection {
     pub(crate) is_offered: bool,
     /// A reply came since it was opened.
     pub(crate) has_replied: bool,
-    /// When the first byte of the reply under way was received.
+    /// When bytes came last.
+    pub(crate) heard_ns: u64,
+    /// When the first byte of the reply under way was received, in HTTP/1.1.
     pub(crate) reply_from_ns: u64,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
@@ -55,16 +148,17 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A connection that is not open; set-up waits for it or not.
-    pub(crate) fn new(is_awaited: bool) -> Self {
+    pub(crate) fn new(dialogue: Dialogue, is_awaited: bool) -> Self {
         Self {
             state: State::Down { retry_ns: u64::MAX },
-            parser: ReplyParser::default(),
+            dialogue,
             under_way: 0,
-            oldest: 0,
+            depth: 0,
             sending: false,
             settled: !is_awaited,
             is_offered: false,
             has_replied: false,
+            heard_ns: 0,
             reply_from_ns: 0,
             free_ns: 0,
             session_due_ns: None,
@@ -73,5 +167,18 @@ impl Connection {
             received_bytes: 0,
             armed_ns: u64::MAX,
         }
+    }
+
+    /// Whether it could take a request now: it is open, and neither full nor spent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.state == State::Open
+            && self.may_write()
+            && self.under_way < self.depth
+            && self.requests_left > 0
+    }
+
+    /// Whether requests may be written now. In HTTP/2 they may wait behind others.
+    pub(crate) fn may_write(&self) -> bool {
+        !self.sending || matches!(self.dialogue, Dialogue::Http2(_))
     }
 }

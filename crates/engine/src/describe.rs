@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{LoadModel, Reuse, Schedule, Stage};
 use brunt_measure::{
-    LoadDescription, ModelDescription, Protocol, ScheduleDescription, StageDescription, Window,
+    LoadDescription, ModelDescription, ScheduleDescription, StageDescription, Window,
 };
 
 use crate::backend::Peer;
@@ -31,15 +31,19 @@ impl Prepared {
                 Peer::Tcp(address) => address.to_string(),
                 Peer::Unix(path) => path.display().to_string(),
             },
-            protocol: Protocol::Http1,
-            protocol_note: None,
-            tls: None,
+            protocol: self.agreement.protocol,
+            protocol_note: self.agreement.note.clone(),
+            tls: self
+                .agreement
+                .tls
+                .as_ref()
+                .map(|tls| tls.description.clone()),
             method: plan.request.method.clone(),
             request_bytes: self.request.bytes(!keepalive) as u64,
             model: self.describe_model(load_ns, window),
             connections: plan.connections.get(),
             workers: plan.workers.get(),
-            depth: plan.pipeline.get(),
+            depth: self.agreement.depth,
             keepalive,
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => None,

@@ -2,6 +2,8 @@
 
 use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
+use brunt_proto::http2::frame::ErrorCode;
+use brunt_proto::http2::{MalformedReply, StreamFailure};
 
 use crate::backend::HandshakeFailure;
 
@@ -53,5 +55,43 @@ pub(crate) fn of_reply(error: ReplyError) -> FailureKind {
         ReplyError::BadInterim => FailureKind::BadInterim,
         ReplyError::TruncatedHead => FailureKind::TruncatedHead,
         ReplyError::TruncatedBody => FailureKind::TruncatedBody,
+    }
+}
+
+/// The kind of a stream that failed while its connection did not.
+pub(crate) fn of_stream(why: StreamFailure) -> FailureKind {
+    match why {
+        StreamFailure::NotProcessed => FailureKind::NotProcessed,
+        StreamFailure::Reset(code) => of_reset(code),
+        StreamFailure::Window => FailureKind::Http2Error,
+        StreamFailure::Malformed(reason) => match reason {
+            MalformedReply::Head => FailureKind::MalformedHead,
+            MalformedReply::HeadTooLarge => FailureKind::HeadTooLarge,
+            MalformedReply::TooManyHeaders => FailureKind::TooManyHeaders,
+            MalformedReply::BadContentLength => FailureKind::BadContentLength,
+            MalformedReply::BodyLength => FailureKind::TruncatedBody,
+            MalformedReply::BadInterim => FailureKind::BadInterim,
+        },
+    }
+}
+
+/// The kind of a stream that the server reset.
+fn of_reset(code: ErrorCode) -> FailureKind {
+    match code {
+        ErrorCode::NoError => FailureKind::StreamNoError,
+        ErrorCode::ProtocolError => FailureKind::StreamProtocolError,
+        ErrorCode::InternalError => FailureKind::StreamInternalError,
+        ErrorCode::FlowControlError => FailureKind::StreamFlowControlError,
+        ErrorCode::SettingsTimeout => FailureKind::StreamSettingsTimeout,
+        ErrorCode::StreamClosed => FailureKind::StreamClosed,
+        ErrorCode::FrameSizeError => FailureKind::StreamFrameSizeError,
+        ErrorCode::RefusedStream => FailureKind::StreamRefused,
+        ErrorCode::Cancel => FailureKind::StreamCancelled,
+        ErrorCode::CompressionError => FailureKind::StreamCompressionError,
+        ErrorCode::ConnectError => FailureKind::StreamConnectError,
+        ErrorCode::EnhanceYourCalm => FailureKind::StreamEnhanceYourCalm,
+        ErrorCode::InadequateSecurity => FailureKind::StreamInadequateSecurity,
+        ErrorCode::Http11Required => FailureKind::StreamHttp11Required,
+        ErrorCode::Other(_) => FailureKind::StreamOtherCode,
     }
 }

@@ -1,21 +1,75 @@
-//! The request of a run, encoded once: the bytes that all connections share.
+//! The request of a run, encoded once: what all connections share.
 
 use brunt_load::{Plan, Reuse};
-use brunt_proto::http1::{Request, RequestError};
+use brunt_measure::Protocol;
+use brunt_proto::{http1, http2};
+use thiserror::Error;
 
-/// One request, ordinary and closing.
+/// Why a request cannot be encoded.
+#[derive(Debug, Error)]
+pub enum EncodeError {
+    /// Not in HTTP/1.1.
+    #[error(transparent)]
+    Http1(#[from] http1::RequestError),
+    /// Not in HTTP/2.
+    #[error(transparent)]
+    Http2(#[from] http2::RequestError),
+}
+
+/// The request in the protocol of the run.
+#[derive(Debug)]
+pub(crate) enum EncodedRequest {
+    Http1(Http1Request),
+    Http2(Box<http2::Template>),
+}
+
+impl EncodedRequest {
+    /// Encodes what the plan says.
+    pub(crate) fn new(plan: &Plan, protocol: Protocol) -> Result<Self, EncodeError> {
+        Ok(match protocol {
+            Protocol::Http1 => Self::Http1(Http1Request::new(plan)?),
+            Protocol::Http2 => Self::Http2(Box::new(http2::Template::new(&http2::Request {
+                method: &plan.request.method,
+                scheme: plan.target.scheme.name(),
+                authority: &plan.target.authority,
+                path: &plan.target.path,
+                headers: &plan.request.headers,
+                body: &plan.request.body,
+            })?)),
+        })
+    }
+
+    /// Bytes of one request: a closing one where every request closes, else an ordinary one. In
+    /// HTTP/2, of the first request of a connection.
+    pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
+        match self {
+            Self::Http1(request) if every_one_closes => request.closing.len(),
+            Self::Http1(request) => request.ordinary.len(),
+            Self::Http2(template) => template.request_bytes(),
+        }
+    }
+
+    /// Bytes that a worker holds of it where `depth` requests are under way per connection.
+    pub(crate) fn held_bytes(&self, depth: u32) -> usize {
+        match self {
+            Self::Http1(request) => request.ordinary.len() * depth as usize + request.closing.len(),
+            Self::Http2(template) => template.request_bytes(),
+        }
+    }
+}
+
+/// One HTTP/1.1 request, ordinary and closing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EncodedRequest {
+pub(crate) struct Http1Request {
     ordinary: Vec<u8>,
     /// With `Connection: close`; empty where no connection has a last request.
     closing: Vec<u8>,
     is_head: bool,
 }
 
-impl EncodedRequest {
-    /// Encodes what the plan says.
-    pub(crate) fn new(plan: &Plan) -> Result<Self, RequestError> {
-        let request = |close| Request {
+impl Http1Request {
+    fn new(plan: &Plan) -> Result<Self, http1::RequestError> {
+        let request = |close| http1::Request {
             method: &plan.request.method,
             path: &plan.target.path,
             host: &plan.target.authority,
@@ -27,11 +81,10 @@ impl EncodedRequest {
             Reuse::Unlimited => Vec::new(),
             Reuse::Requests(_) => request(true).encode()?,
         };
-        let is_head = plan.request.method == "HEAD";
         Ok(Self {
             ordinary: request(false).encode()?,
             closing,
-            is_head,
+            is_head: plan.request.method == "HEAD",
         })
     }
 
@@ -40,35 +93,18 @@ impl EncodedRequest {
         self.is_head
     }
 
-    /// Bytes of one request: a closing one where every request closes, else an ordinary one.
-    pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
-        if every_one_closes {
-            self.closing.len()
-        } else {
-            self.ordinary.len()
-        }
-    }
-
-    /// Bytes of the payload of [`EncodedRequest::payload`].
-    pub(crate) fn payload_bytes(&self, pipeline: u32) -> usize {
-        self.ordinary.len() * pipeline as usize + self.closing.len()
-    }
-
-    /// `pipeline` ordinary requests and a closing one, so that any number up to `pipeline`, with
-    /// or without a closing one at the end, lies in one piece.
-    pub(crate) fn payload(&self, pipeline: u32) -> Vec<u8> {
-        let mut payload = self.ordinary.repeat(pipeline as usize);
+    /// `depth` ordinary requests and a closing one, so that any number up to `depth`, with or
+    /// without a closing one at the end, lies in one piece.
+    pub(crate) fn payload(&self, depth: u32) -> Vec<u8> {
+        let mut payload = self.ordinary.repeat(depth as usize);
         payload.extend_from_slice(&self.closing);
         payload
     }
 
-    /// Where `count` requests (1 to `pipeline`) lie in the payload, the last of them closing or
-    /// not.
-    pub(crate) fn range(&self, pipeline: u32, count: u32, closing: bool) -> (u32, u32) {
-        let (one, all) = (
-            self.ordinary.len() as u32,
-            self.ordinary.len() as u32 * pipeline,
-        );
+    /// Where `count` requests (1 to `depth`) lie in the payload, the last of them closing or not.
+    pub(crate) fn range(&self, depth: u32, count: u32, closing: bool) -> (u32, u32) {
+        let one = self.ordinary.len() as u32;
+        let all = one * depth;
         if closing && !self.closing.is_empty() {
             (all - one * (count - 1), all + self.closing.len() as u32)
         } else {

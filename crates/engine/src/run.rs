@@ -113,9 +113,25 @@ impl Prepared {
         show: &mut dyn FnMut(&str, Progress),
     ) -> Result<Run, RunError> {
         match self.backend {
-            BackendName::Uring => self.run_threads(control, own_server, show, Uring::new),
-            BackendName::Epoll => self.run_threads(control, own_server, show, |_| Epoll::new()),
+            BackendName::Uring => self.run_over(control, own_server, show, Uring::new),
+            BackendName::Epoll => self.run_over(control, own_server, show, |_| Epoll::new()),
             BackendName::Sim => simulate::simulate_and_show(self, control, show),
+        }
+    }
+
+    /// Runs over this backend, or over TLS over this backend.
+    fn run_over<B: Backend + 'static>(
+        self,
+        control: &Arc<Control>,
+        own_server: bool,
+        show: &mut dyn FnMut(&str, Progress),
+        make: fn(u32) -> io::Result<B>,
+    ) -> Result<Run, RunError> {
+        match self.agreement.tls_client() {
+            None => self.run_threads(control, own_server, show, make),
+            Some(tls) => self.run_threads(control, own_server, show, move |slots| {
+                Ok(tls.over(make(slots)?))
+            }),
         }
     }
 
@@ -124,7 +140,7 @@ impl Prepared {
         control: &Arc<Control>,
         own_server: bool,
         show: &mut dyn FnMut(&str, Progress),
-        make: fn(u32) -> io::Result<B>,
+        make: impl Fn(u32) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Run, RunError> {
         let wall_start = (clock::unix_ms(), clock::now_ns());
         let mut edges = RunEdges::default();
@@ -145,6 +161,7 @@ impl Prepared {
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
             let is_observed = self.plan.observe;
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
+            let make = make.clone();
             let body = move || {
                 let _leaving = Leaving {
                     gate: &own_gate,
@@ -386,7 +403,7 @@ fn work<B: Backend>(
     gate: &Gate,
     window_shift_ns: u64,
     is_observed: bool,
-    make: fn(u32) -> io::Result<B>,
+    make: impl Fn(u32) -> io::Result<B>,
 ) -> io::Result<Option<Ended>> {
     threads::precise_timers();
     let mut worker = make(task.connections).map(|backend| Worker::new(backend, task, spinner));

@@ -161,12 +161,7 @@ impl<B: Backend> Worker<B> {
         match self.pacing {
             _ if slot.0 >= self.slots_allowed => false,
             Pacing::Closed => false,
-            Pacing::Open(_) => {
-                connection.state == State::Open
-                    && !connection.sending
-                    && connection.under_way < self.task.depth
-                    && connection.requests_left > 0
-            }
+            Pacing::Open(_) => connection.has_room(),
             Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),
         }
     }
@@ -200,6 +195,8 @@ impl<B: Backend> Worker<B> {
                 sent_ns: now_ns,
             };
             self.send(slot, issue, 1);
+            // In HTTP/2 it may take more before this one is taken.
+            self.offer(slot);
         } else {
             connection.session_due_ns = Some(due_ns);
             self.open(slot, now_ns);

@@ -4,7 +4,7 @@ use brunt_measure::FailureKind;
 
 use super::{Deadline, Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
-use crate::connection::State;
+use crate::connection::{Dialogue, State, Streams};
 use crate::failure;
 
 /// Failed attempts after which set-up no longer waits for a connection.
@@ -40,18 +40,76 @@ impl<B: Backend> Worker<B> {
         let State::Connecting { since_ns } = connection.state else {
             return;
         };
-        connection.state = State::Open;
-        connection.attempts = 0;
-        connection.parser.reset();
-        connection.requests_left = self.task.requests_per_connection;
         connection.received_bytes = 0;
         connection.sending = false;
         connection.has_replied = false;
+        connection.depth = self.task.depth;
+        let connected_ns = self
+            .backend
+            .secured(slot)
+            .map_or(now_ns, |secured| secured.from_ns);
+        self.take_overhead(slot, now_ns);
+        let is_stamped = self.is_stamped(slot);
+        match &mut self.connections[slot.0 as usize].dialogue {
+            Dialogue::Http1 { parser, .. } => {
+                parser.reset();
+                self.opened(slot, now_ns, since_ns, connected_ns);
+            }
+            Dialogue::Http2(streams) => {
+                *streams = Some(Box::new(Streams::new(self.task.depth, is_stamped)));
+                self.connections[slot.0 as usize].state = State::Greeting {
+                    since_ns,
+                    connected_ns,
+                };
+                self.greet(slot);
+            }
+        }
+    }
+
+    /// The connection, whose attempt began at `since_ns`, can carry requests.
+    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.state = State::Open;
+        connection.attempts = 0;
+        connection.requests_left = self.task.requests_per_connection;
         self.opening -= 1;
         self.dark_since_ns = None;
-        self.recorder.connected(now_ns, now_ns - since_ns);
+        if let Some(secured) = self.backend.secured(slot) {
+            let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
+            self.recorder.secured(now_ns, tls_ns, secured.is_resumed);
+        }
+        self.recorder
+            .connected(now_ns, connected_ns.saturating_sub(since_ns));
         self.settle(slot);
         self.available(slot, now_ns, now_ns);
+    }
+
+    /// The server broke off an attempt that had got as far as its greeting.
+    pub(super) fn greeting_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.backend.close(slot);
+        self.lose_dialogue(slot, now_ns);
+        self.attempt_failed(slot, now_ns, kind);
+    }
+
+    /// Counts what came on the connection and was never shown.
+    pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
+        let bytes = self.backend.take_overhead(slot);
+        if bytes > 0 {
+            self.recorder.received(now_ns, bytes);
+            self.recorder.overhead(now_ns, bytes);
+            self.connections[slot.0 as usize].received_bytes += bytes;
+        }
+    }
+
+    /// Forgets what was said on a connection that is no more, and on which nothing is under way.
+    fn lose_dialogue(&mut self, slot: Slot, now_ns: u64) {
+        let index = slot.0 as usize;
+        self.settle_bytes(index, now_ns);
+        match &mut self.connections[index].dialogue {
+            Dialogue::Http1 { parser, .. } => parser.reset(),
+            Dialogue::Http2(streams) => *streams = None,
+        }
+        self.drop_frames(slot);
     }
 
     /// An attempt that was under way failed, and its slot is free again.
@@ -98,9 +156,8 @@ impl<B: Backend> Worker<B> {
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         self.backend.close(slot);
         self.recorder.disconnected(now_ns);
-        let connection = &mut self.connections[slot.0 as usize];
-        connection.parser.reset();
-        connection.state = State::Down { retry_ns: u64::MAX };
+        self.lose_dialogue(slot, now_ns);
+        self.connections[slot.0 as usize].state = State::Down { retry_ns: u64::MAX };
         match self.pacing {
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
             Pacing::Closed | Pacing::Open(_) => {
@@ -131,11 +188,12 @@ impl<B: Backend> Worker<B> {
         connection.armed_ns = u64::MAX;
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
-            State::Connecting { since_ns } => since_ns + self.task.connect_timeout_ns,
-            State::Open if connection.under_way > 0 => {
-                let place = index * self.task.depth as usize + connection.oldest as usize;
-                self.issues[place].due_ns + self.task.timeout_ns
+            State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
+                since_ns + self.task.connect_timeout_ns
             }
+            State::Open if connection.under_way > 0 => self
+                .first_due_ns(index)
+                .saturating_add(self.task.timeout_ns),
             State::Open if self.task.think_time_ns > 0 => self.resume_ns(slot),
             State::Open => u64::MAX,
         };
@@ -153,10 +211,10 @@ impl<B: Backend> Worker<B> {
                 self.backend.close(slot);
                 self.attempt_failed(slot, now_ns, FailureKind::ConnectTimedOut);
             }
-            State::Open if self.connections[index].under_way > 0 => {
-                self.fail_all(index, now_ns, FailureKind::TimedOut);
-                self.replace(slot, now_ns);
+            State::Greeting { .. } => {
+                self.greeting_failed(slot, now_ns, FailureKind::ConnectTimedOut);
             }
+            State::Open if self.connections[index].under_way > 0 => self.time_out(slot, now_ns),
             State::Open => self.feed(slot, now_ns),
         }
     }

@@ -1,9 +1,11 @@
-//! The worker loop over HTTP/1.1: one thread's connections, from the first connection attempt to
-//! the end of drain.
+//! The worker loop: one thread's connections, from the first connection attempt to the end of
+//! drain.
 
 mod arrivals;
 mod connections;
+mod replies;
 mod requests;
+mod streams;
 mod trial;
 
 use std::collections::VecDeque;
@@ -14,12 +16,12 @@ use std::sync::Arc;
 
 use brunt_load::{Arrivals, Spin};
 use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
-use brunt_proto::http1::Limits;
+use brunt_proto::{http1, http2};
 
 use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
 use crate::backlog::Backlog;
 use crate::budget::Budget;
-use crate::connection::{Connection, State};
+use crate::connection::{Connection, Dialogue, State};
 use crate::control::{Control, Progress};
 use crate::expectation::Expectation;
 use crate::failure;
@@ -44,6 +46,11 @@ const WAKE_UP_NS: u64 = 100_000;
 /// The kernel's account is read for one connection in this many, and this many in all.
 const SAMPLE_EVERY: usize = 64;
 const SAMPLE_MAX: u32 = 16;
+/// In a place of HTTP/2 where no request is under way.
+const NO_ISSUE: Issue = Issue {
+    due_ns: u64::MAX,
+    sent_ns: u64::MAX,
+};
 
 /// What makes requests due, as far as one worker is concerned.
 #[derive(Clone, Debug)]
@@ -123,6 +130,35 @@ enum Pacing {
     Sessions(Backlog),
 }
 
+/// What a worker needs of the protocol that is not a connection's own.
+#[derive(Debug)]
+enum Speech {
+    Http1 {
+        payload: PayloadId,
+        limits: http1::Limits,
+    },
+    Http2 {
+        limits: http2::Limits,
+        known: http2::KnownHead,
+        /// Frames written on a connection and not yet handed to the backend; those of one event.
+        frames: Vec<u8>,
+        frames_of: Slot,
+    },
+}
+
+impl Speech {
+    /// The state of a new connection, before it is opened.
+    fn dialogue(&self) -> Dialogue {
+        match self {
+            Self::Http1 { .. } => Dialogue::Http1 {
+                parser: http1::ReplyParser::default(),
+                oldest: 0,
+            },
+            Self::Http2 { .. } => Dialogue::Http2(None),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     slot: Slot,
@@ -138,8 +174,7 @@ pub(crate) struct Worker<B> {
     /// Absent where nothing is to be read of the thread.
     meter: Option<ThreadMeter>,
     expectation: Expectation,
-    limits: Limits,
-    payload: PayloadId,
+    speech: Speech,
     pacing: Pacing,
     connections: Vec<Connection>,
     /// Slots that set-up opens, and those opened since because none was free.
@@ -154,7 +189,8 @@ pub(crate) struct Worker<B> {
     /// When the connections taken by the arrivals of one batch would be free again, had each been
     /// sent when it could have been; earliest first.
     would_be_free_ns: VecDeque<u64>,
-    /// `depth` places per connection: its requests under way.
+    /// `depth` places per connection: its requests under way. In HTTP/2 any of the places may be
+    /// in use: those that are not hold [`NO_ISSUE`].
     issues: Vec<Issue>,
     deadlines: Timers<Deadline>,
     mode: Mode,
@@ -178,7 +214,18 @@ pub(crate) struct Worker<B> {
 
 impl<B: Backend> Worker<B> {
     pub(crate) fn new(mut backend: B, task: Task, spinner: Spinner) -> Self {
-        let payload = backend.add_payload(task.request.payload(task.depth));
+        let speech = match &*task.request {
+            EncodedRequest::Http1(request) => Speech::Http1 {
+                payload: backend.add_payload(request.payload(task.depth)),
+                limits: http1::Limits::default(),
+            },
+            EncodedRequest::Http2(_) => Speech::Http2 {
+                limits: http2::Limits::default(),
+                known: http2::KnownHead::default(),
+                frames: Vec::new(),
+                frames_of: Slot(0),
+            },
+        };
         backend.set_stamps(task.stamps_every);
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
@@ -205,16 +252,15 @@ impl<B: Backend> Worker<B> {
         }
         recorder.record().edges.started.set(backend.now_ns());
         let connections = (0..slots)
-            .map(|slot| Connection::new(slot < held))
+            .map(|slot| Connection::new(speech.dialogue(), slot < held))
             .collect();
-        let issues = vec![Issue::default(); slots as usize * task.depth as usize];
+        let issues = vec![NO_ISSUE; slots as usize * task.depth as usize];
         Self {
             recorder,
             spinner,
             meter: None,
             expectation: Expectation::default(),
-            limits: Limits::default(),
-            payload,
+            speech,
             pacing,
             connections,
             slots_used: held,
@@ -394,11 +440,10 @@ impl<B: Backend> Worker<B> {
         let now_ns = self.backend.now_ns();
         self.take_kernel_sample();
         for index in 0..self.connections.len() {
-            let mut discarded = self.connections[index].parser.pending_bytes();
-            while let Some(issue) = self.pop_issue(index) {
-                self.recorder
-                    .censored(issue, now_ns, std::mem::take(&mut discarded));
+            while let Some((issue, discarded_bytes)) = self.take_any(index) {
+                self.recorder.censored(issue, now_ns, discarded_bytes);
             }
+            self.settle_bytes(index, now_ns);
         }
         self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();
@@ -411,6 +456,7 @@ impl<B: Backend> Worker<B> {
 
     /// One turn of the loop: hand over, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
+        self.flush();
         let from_ns = self.backend.now_ns();
         let quiet_until_ns = self.quiet_until_ns(from_ns);
         let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
@@ -492,12 +538,8 @@ impl<B: Backend> Worker<B> {
                 self.attempt_failed(slot, now_ns, failure::of_handshake(reason));
             }
             Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
-                self.broken(
-                    slot,
-                    now_ns,
-                    failure::of_socket(errno),
-                    FailureKind::IdleReset,
-                );
+                let kind = failure::of_socket(errno);
+                self.broken(slot, now_ns, kind, FailureKind::IdleReset);
             }
             Event::Ended(slot) => self.ended(slot, now_ns),
             // A client offers no slots to accept into.
@@ -507,7 +549,10 @@ impl<B: Backend> Worker<B> {
 
     fn take_kernel_sample(&mut self) {
         let mut sample = KernelSample::default();
-        for (index, connection) in self.connections.iter().enumerate().step_by(SAMPLE_EVERY) {
+        let now_ns = self.backend.now_ns();
+        for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
+            self.take_overhead(Slot(index as u32), now_ns);
+            let connection = &self.connections[index];
             // Only connections at rest: bytes of a reply under way may be anywhere between the
             // kernel and here.
             let at_rest = connection.state == State::Open && connection.under_way == 0;
