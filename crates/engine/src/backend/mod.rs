@@ -4,6 +4,7 @@ pub mod epoll;
 mod hand_overs;
 mod payloads;
 pub mod sim;
+pub mod tls;
 pub mod uring;
 
 use std::io;
