@@ -270,8 +270,8 @@ mod tests {
                 "no version is left",
             ),
             ("--tls-min 1.1 https://host/", "1.2, 1.3"),
-            ("--tls-ciphers a,,b https://host/", "comma"),
-            ("--tls-groups= https://host/", "comma"),
+            ("--tls-ciphers a,,b https://host/", "a name is missing"),
+            ("--tls-groups= https://host/", "a name is missing"),
             ("--sni https://host/ https://host/", "host name alone"),
             ("-m 10 https://host/", "--streams 10"),
         ] {

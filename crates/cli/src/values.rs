@@ -102,7 +102,7 @@ pub(crate) fn server_name(typed: &str) -> Result<String, String> {
 pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
     let name = typed.trim();
     if name.is_empty() {
-        return Err("there is a comma without a name beside it".to_owned());
+        return Err("a name is missing; names stand with commas between".to_owned());
     }
     Ok(name.to_owned())
 }

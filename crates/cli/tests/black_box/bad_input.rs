@@ -67,7 +67,7 @@ fn an_unknown_scheme() {
 #[test]
 fn text_that_is_no_url() {
     refused(&["http://127.0.0.1:99999/"], &["99999", "port"]);
-    refused(&["http://"], &["http://HOST"]);
+    refused(&["http://"], &["http[s]://HOST"]);
 }
 
 #[test]
@@ -510,8 +510,8 @@ fn tls_values_that_are_none() {
     for (option, typed, word) in [
         ("--tls-min", "1.1", "1.2"),
         ("--tls-max", "TLSv1.3", "1.3"),
-        ("--tls-ciphers", "TLS_AES_128_GCM_SHA256,", "comma"),
-        ("--tls-groups", "", "comma"),
+        ("--tls-ciphers", "", "a name is missing"),
+        ("--tls-groups", "", "a name is missing"),
         ("--sni", "https://name/", "host name"),
         ("--sni", "name:443", "host name"),
         ("--sni", "", "host name"),
