@@ -152,12 +152,30 @@ http {{
         root {directory}/files;
         location = /stub_status {{ stub_status; }}
     }}
+    {secure}
 }}
 """
 
+# One version, cipher suite and group for every client, and a full handshake for each connection.
+NGINX_SECURE_SERVER = """\
+server {{
+        listen 127.0.0.1:{port} ssl{word} backlog={backlog};
+        {line}
+        root {directory}/files;
+        ssl_certificate {certificate};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.3;
+        ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+        ssl_ecdh_curve X25519;
+        ssl_session_cache off;
+        ssl_session_tickets off;
+    }}
+"""
 
-def nginx_command(directory, port, descriptors):
-    """Writes what nginx needs into a new directory; the command that serves `/100.html` there."""
+
+def nginx_command(directory, port, descriptors, secure_port=None):
+    """Writes what nginx needs into a new directory; the command that serves `/100.html` there, and
+    with `secure_port` also over TLS, in HTTP/1.1 and HTTP/2."""
     files = directory / "files"
     files.mkdir(parents=True)
     (files / "100.html").write_bytes(b"x" * BODY_BYTES)
@@ -165,13 +183,40 @@ def nginx_command(directory, port, descriptors):
     for public in (directory.parent, directory, files):
         public.chmod(0o755)
     configuration = directory / "nginx.conf"
+    backlog = SOMAXCONN.read_text().strip()
+    secure = nginx_secure_server(directory, secure_port, backlog) if secure_port else ""
     configuration.write_text(
         NGINX_CONFIGURATION.format(
-            directory=directory, port=port, backlog=SOMAXCONN.read_text().strip(),
-            descriptors=descriptors,
+            directory=directory, port=port, backlog=backlog, descriptors=descriptors, secure=secure,
         )
     )
     return [program_path("nginx"), "-p", directory, "-c", configuration]
+
+
+def nginx_secure_server(directory, port, backlog):
+    certificate, key = self_signed(directory)
+    numbers = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", version(program_path("nginx"), "-v"))
+    # HTTP/2 was a word of `listen` before it got a line of its own.
+    has_line = numbers is not None and tuple(map(int, numbers.groups())) >= (1, 25, 1)
+    return NGINX_SECURE_SERVER.format(
+        directory=directory, port=port, backlog=backlog, certificate=certificate, key=key,
+        word="" if has_line else " http2", line="http2 on;" if has_line else "",
+    )
+
+
+def self_signed(directory):
+    """A new certificate for loopback that nobody vouches for, and its key, as PEM files."""
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-noenc", "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", key, "-out", certificate),
+        ],
+        check=True, capture_output=True,
+    )
+    return certificate, key
 
 
 # --- The machine, and rounds on it ----------------------------------------------------------------
