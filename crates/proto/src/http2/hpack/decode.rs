@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
+use super::primitive::{Text, take_integer};
 use super::static_table::STATIC_TABLE;
+use super::table::{Entry, Table};
 
 /// What a decoder makes of the fields it reads, and what its dynamic table keeps of them: their
 /// bytes ([`Bytes`]), or only what they mean to its user.
@@ -19,12 +21,12 @@ pub trait Keep: Sized {
     fn field<'a>(name: Self::Name<'a>, value: &'a [u8]) -> Self::Field<'a>;
 
     /// The name of a field of the static table; `index` is 1 to 61.
-    fn static_name(index: usize) -> Self::Name<'static> {
+    fn static_name<'a>(index: usize) -> Self::Name<'a> {
         Self::name(STATIC_TABLE[index - 1].0)
     }
 
     /// A field of the static table; `index` is 1 to 61.
-    fn static_field(index: usize) -> Self::Field<'static> {
+    fn static_field<'a>(index: usize) -> Self::Field<'a> {
         Self::field(Self::static_name(index), STATIC_TABLE[index - 1].1)
     }
 
@@ -106,15 +108,19 @@ pub struct Decoded {
 /// Decodes the field blocks of one direction of a connection.
 #[derive(Debug)]
 pub struct Decoder<K> {
-    _kept: Vec<K>,
+    table: Table<K>,
+    /// What the peer may set the table's size to.
+    table_bytes_max: u32,
 }
 
 impl<K: Keep> Decoder<K> {
     /// A decoder whose table may have up to `table_bytes`: the SETTINGS_HEADER_TABLE_SIZE of its
     /// side, or [`TABLE_BYTES`](super::TABLE_BYTES). It takes memory as entries come.
     pub fn new(table_bytes: u32) -> Self {
-        let _ = table_bytes;
-        Self { _kept: Vec::new() }
+        Self {
+            table: Table::new(table_bytes),
+            table_bytes_max: table_bytes,
+        }
     }
 
     /// Decodes a whole field block. `each` is handed the fields in their order, with the bytes of
@@ -128,9 +134,104 @@ impl<K: Keep> Decoder<K> {
         &mut self,
         block: &[u8],
         scratch: &mut Vec<u8>,
-        each: impl FnMut(K::Field<'_>, usize),
+        mut each: impl FnMut(K::Field<'_>, usize),
     ) -> Result<Decoded, HpackError> {
-        let _ = (block, scratch, each);
-        Ok(Decoded { is_stateless: true })
+        let mut rest = block;
+        let mut is_start = true;
+        let mut is_stateless = true;
+        while let Some(&first) = rest.first() {
+            if first & 0x80 != 0 {
+                let index = take_integer(&mut rest, 7)? as usize;
+                if let Some((name, value)) = static_entry(index) {
+                    each(K::static_field(index), name.len() + value.len());
+                } else {
+                    let entry = self.dynamic_entry(index)?;
+                    let bytes = entry.name_bytes as usize + entry.value_bytes as usize;
+                    each(entry.kept.kept_field(), bytes);
+                    is_stateless = false;
+                }
+            } else if first & 0xe0 == 0x20 {
+                let table_bytes = take_integer(&mut rest, 5)?;
+                if !is_start || table_bytes > self.table_bytes_max {
+                    return Err(HpackError::TableSize);
+                }
+                self.table.resize(table_bytes);
+                is_stateless = false;
+                continue;
+            } else {
+                let is_inserted = first & 0x40 != 0;
+                let prefix_bits = if is_inserted { 6 } else { 4 };
+                let index = take_integer(&mut rest, prefix_bits)? as usize;
+                if is_inserted || index > STATIC_TABLE.len() {
+                    is_stateless = false;
+                }
+                self.literal(&mut rest, index, is_inserted, scratch, &mut each)?;
+            }
+            is_start = false;
+        }
+        Ok(Decoded { is_stateless })
     }
+
+    /// Takes a literal off `rest`, behind the index of its name; 0 for a literal name.
+    fn literal(
+        &mut self,
+        rest: &mut &[u8],
+        index: usize,
+        is_inserted: bool,
+        scratch: &mut Vec<u8>,
+        each: &mut impl FnMut(K::Field<'_>, usize),
+    ) -> Result<(), HpackError> {
+        scratch.clear();
+        let name = match index {
+            0 => Some(Text::take(rest, scratch)?),
+            _ => None,
+        };
+        let value = Text::take(rest, scratch)?;
+        let (field, name_bytes) = {
+            let value = value.bytes(scratch);
+            match &name {
+                Some(name) => {
+                    let name = name.bytes(scratch);
+                    (K::field(K::name(name), value), name.len())
+                }
+                None => match static_entry(index) {
+                    Some((name, _)) => (K::field(K::static_name(index), value), name.len()),
+                    None => {
+                        let entry = self.dynamic_entry(index)?;
+                        let name = entry.kept.kept_name();
+                        (K::field(name, value), entry.name_bytes as usize)
+                    }
+                },
+            }
+        };
+        let value_bytes = value.bytes(scratch).len();
+        each(field, name_bytes + value_bytes);
+        if is_inserted {
+            // The name's own entry may be evicted by this.
+            let kept = K::keep(field);
+            self.table.insert(Entry {
+                kept,
+                name_bytes: name_bytes as u32,
+                value_bytes: value_bytes as u32,
+            });
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.table.size_bytes()
+    }
+
+    #[inline]
+    fn dynamic_entry(&self, index: usize) -> Result<&Entry<K>, HpackError> {
+        let age = index.checked_sub(STATIC_TABLE.len() + 1);
+        age.and_then(|age| self.table.get(age))
+            .ok_or(HpackError::Index)
+    }
+}
+
+#[inline]
+fn static_entry(index: usize) -> Option<&'static (&'static [u8], &'static [u8])> {
+    STATIC_TABLE.get(index.wrapping_sub(1))
 }

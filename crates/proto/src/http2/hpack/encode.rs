@@ -1,6 +1,9 @@
 //! Encoding fields. Without state: a caller that inserts into the peer's dynamic table knows what
 //! it inserted.
 
+use super::primitive::{put_integer, put_string};
+use super::static_table::STATIC_TABLE;
+
 /// How a literal field is treated by the decoder's dynamic table, and by those who pass it on
 /// (RFC 7541 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +21,41 @@ pub enum Indexing {
 /// where the static table has it, and strings in Huffman code where that is shorter. True when
 /// it was inserted into the decoder's dynamic table. `name` must be in lower case.
 pub fn encode_field(out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Indexing) -> bool {
-    let _ = (out, name, value, indexing);
-    false
+    if indexing != Indexing::Never
+        && let Some(index) = static_index(|entry| *entry == (name, value))
+    {
+        encode_indexed(out, index);
+        return false;
+    }
+    let (first, prefix_bits) = match indexing {
+        Indexing::Insert => (0x40, 6),
+        Indexing::Without => (0x00, 4),
+        Indexing::Never => (0x10, 4),
+    };
+    match static_index(|entry| entry.0 == name) {
+        Some(index) => put_integer(out, first, prefix_bits, index),
+        None => {
+            out.push(first);
+            put_string(out, name);
+        }
+    }
+    put_string(out, value);
+    indexing == Indexing::Insert
 }
 
 /// Appends a reference to a field: 1 to 61 of the static table, from 62 on of the dynamic table,
 /// the latest first.
 pub fn encode_indexed(out: &mut Vec<u8>, index: usize) {
-    let _ = (out, index);
+    put_integer(out, 0x80, 7, index);
 }
 
 /// Appends a change of the dynamic table's size (RFC 7541 section 6.3). It must stand at the start
 /// of a block.
 pub fn encode_size_update(out: &mut Vec<u8>, table_bytes: u32) {
-    let _ = (out, table_bytes);
+    put_integer(out, 0x20, 5, table_bytes as usize);
+}
+
+fn static_index(is_wanted: impl Fn(&(&[u8], &[u8])) -> bool) -> Option<usize> {
+    let place = STATIC_TABLE.iter().position(is_wanted);
+    place.map(|place| place + 1)
 }

@@ -3,7 +3,11 @@
 mod decode;
 mod encode;
 mod huffman;
+mod primitive;
 mod static_table;
+mod table;
+#[cfg(test)]
+mod tests;
 
 pub use decode::{Bytes, Decoded, Decoder, HpackError, Keep};
 pub use encode::{Indexing, encode_field, encode_indexed, encode_size_update};

@@ -1,0 +1,162 @@
+//! Numbers and strings (RFC 7541 section 5): what fields are made of.
+
+use std::ops::Range;
+
+use super::decode::HpackError;
+use super::huffman;
+
+/// Set in the first byte of a string that is in Huffman code.
+const HUFFMAN: u8 = 0x80;
+
+/// Takes a number off `rest`, whose first byte has it in its low `prefix_bits`.
+#[inline]
+pub(super) fn take_integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
+    let (&first, tail) = rest.split_first().ok_or(HpackError::Truncated)?;
+    *rest = tail;
+    let prefix_max = (1_u32 << prefix_bits) - 1;
+    let prefix = u32::from(first) & prefix_max;
+    if prefix < prefix_max {
+        return Ok(prefix);
+    }
+    let mut number = u64::from(prefix);
+    // Four bytes of seven bits hold what is of use, and bound the length of the number.
+    for shift in [0, 7, 14, 21] {
+        let (&byte, tail) = rest.split_first().ok_or(HpackError::Truncated)?;
+        *rest = tail;
+        number += u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return u32::try_from(number).map_err(|_| HpackError::Integer);
+        }
+    }
+    Err(HpackError::Integer)
+}
+
+/// Appends a number, in the low `prefix_bits` of a first byte whose other bits are `first`.
+#[inline]
+pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, prefix_bits: u32, number: usize) {
+    let prefix_max = (1_usize << prefix_bits) - 1;
+    if number < prefix_max {
+        out.push(first | number as u8);
+        return;
+    }
+    out.push(first | prefix_max as u8);
+    let mut rest = number - prefix_max;
+    while rest >= 0x80 {
+        out.push(0x80 | rest as u8);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+/// A string of a block: where its bytes are once they are decoded.
+#[derive(Debug)]
+pub(super) enum Text<'b> {
+    /// In the block itself.
+    Block(&'b [u8]),
+    /// In the scratch buffer.
+    Scratch(Range<usize>),
+}
+
+impl Text<'_> {
+    /// Takes a string off `rest`; one in Huffman code is appended to `scratch`.
+    #[inline]
+    pub(super) fn take<'b>(
+        rest: &mut &'b [u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Text<'b>, HpackError> {
+        let is_huffman = rest.first().is_some_and(|first| first & HUFFMAN != 0);
+        let length = take_integer(rest, 7)? as usize;
+        let (string, tail) = rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
+        *rest = tail;
+        if !is_huffman {
+            return Ok(Text::Block(string));
+        }
+        let start = scratch.len();
+        huffman::decode(string, scratch).map_err(|huffman::Malformed| HpackError::Huffman)?;
+        Ok(Text::Scratch(start..scratch.len()))
+    }
+
+    #[inline]
+    pub(super) fn bytes<'a>(&'a self, scratch: &'a [u8]) -> &'a [u8] {
+        match self {
+            Text::Block(bytes) => bytes,
+            Text::Scratch(range) => &scratch[range.clone()],
+        }
+    }
+}
+
+/// Appends a string, in Huffman code where that is shorter.
+pub(super) fn put_string(out: &mut Vec<u8>, string: &[u8]) {
+    let huffman_bytes = huffman::encoded_bytes(string);
+    if huffman_bytes < string.len() {
+        put_integer(out, HUFFMAN, 7, huffman_bytes);
+        huffman::encode(string, out);
+    } else {
+        put_integer(out, 0, 7, string.len());
+        out.extend_from_slice(string);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(mut bytes: &[u8], prefix_bits: u32) -> (Result<u32, HpackError>, usize) {
+        let number = take_integer(&mut bytes, prefix_bits);
+        (number, bytes.len())
+    }
+
+    /// RFC 7541 appendix C.1.
+    #[test]
+    fn numbers_of_the_rfc() {
+        for (number, prefix_bits, wire) in [
+            (10, 5, &[0b0000_1010][..]),
+            (1337, 5, &[0b0001_1111, 0b1001_1010, 0b0000_1010]),
+            (42, 8, &[0b0010_1010]),
+        ] {
+            let mut out = Vec::new();
+            put_integer(&mut out, 0, prefix_bits, number);
+            assert_eq!(out, wire);
+            assert_eq!(taken(wire, prefix_bits), (Ok(number as u32), 0));
+        }
+    }
+
+    #[test]
+    fn numbers_come_back_and_leave_the_other_bits() {
+        for prefix_bits in 4..=8 {
+            let first = if prefix_bits == 8 {
+                0
+            } else {
+                0xff_u8 << prefix_bits
+            };
+            for number in (0..700).chain([16_383, 16_384, 2_097_151, 268_435_455]) {
+                let mut out = Vec::new();
+                put_integer(&mut out, first, prefix_bits, number);
+                assert_eq!(out[0] & first, first);
+                out.push(7);
+                assert_eq!(taken(&out, prefix_bits), (Ok(number as u32), 1));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_bounded() {
+        for (bytes, error) in [
+            (&[][..], HpackError::Truncated),
+            (&[0x1f], HpackError::Truncated),
+            (&[0x1f, 0x80], HpackError::Truncated),
+            (&[0x1f, 0x80, 0x80, 0x80, 0x80], HpackError::Integer),
+            (&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x00], HpackError::Integer),
+            (
+                &[0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+                HpackError::Integer,
+            ),
+        ] {
+            assert_eq!(taken(bytes, 5).0, Err(error), "{bytes:x?}");
+        }
+        assert_eq!(
+            taken(&[0x1f, 0xff, 0xff, 0xff, 0x7f], 5).0,
+            Ok(31 + (1 << 28) - 1)
+        );
+    }
+}
