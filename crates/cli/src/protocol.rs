@@ -102,6 +102,7 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
         roots: typed.cacert.clone(),
+        roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
             certificate: certificate.clone(),
             key: typed.key.as_ref().unwrap_or(certificate).clone(),

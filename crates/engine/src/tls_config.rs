@@ -150,11 +150,12 @@ impl PageTls {
 }
 
 fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide, TlsConfigError> {
-    let roots = match &spec.roots {
+    let mut roots = match &spec.roots {
         Some(path) => certificates(path, "--cacert")?,
-        None if spec.insecure => Vec::new(),
+        None if spec.insecure || !spec.roots_der.is_empty() => Vec::new(),
         None => system_roots()?,
     };
+    roots.extend(spec.roots_der.iter().cloned().map(CertificateDer::from));
     Ok(ClientSide::new(ClientOptions {
         server_name: server_name(spec, host).to_owned(),
         roots,

@@ -41,6 +41,8 @@ pub struct TlsSpec {
     pub server_name: Option<String>,
     /// PEM file with the roots to trust; absent: the system's.
     pub roots: Option<PathBuf>,
+    /// Further roots to trust, X.509 in DER. With any, the system's do not count.
+    pub roots_der: Vec<Vec<u8>>,
     /// For servers that ask for a certificate.
     pub identity: Option<ClientIdentity>,
     /// Takes any certificate.
@@ -63,6 +65,7 @@ impl Default for TlsSpec {
         Self {
             server_name: None,
             roots: None,
+            roots_der: Vec::new(),
             identity: None,
             insecure: false,
             version_min: TlsVersion::Tls12,
@@ -84,6 +87,7 @@ mod tests {
         assert!(!spec.insecure);
         assert!(!spec.resumption);
         assert_eq!((&spec.roots, &spec.server_name), (&None, &None));
+        assert!(spec.roots_der.is_empty());
         assert!(spec.cipher_suites.is_empty() && spec.groups.is_empty());
         assert!(spec.version_min <= spec.version_max);
         assert_eq!(HttpChoice::default(), HttpChoice::Auto);
