@@ -3,7 +3,7 @@
 
 use std::io;
 
-use brunt_measure::{ArrivalCounts, Run, ScheduleDescription};
+use brunt_measure::{ArrivalCounts, Run, ScheduleDescription, TlsDescription};
 
 use crate::figures::data_name;
 use crate::{QuantileInterval, ReportError, ServerFigures, StoredSummary};
@@ -358,6 +358,69 @@ const COLUMNS: &[(&str, Cell)] = &[
         server(figures, |it| it.requests_per_cpu_s)
     }),
     ("server_counted", |_, figures| cell(figures.server_counted)),
+    ("tls_version", |run, _| tls(run, |it| Some(&it.version))),
+    ("tls_cipher_suite", |run, _| {
+        tls(run, |it| Some(&it.cipher_suite))
+    }),
+    ("tls_group", |run, _| tls(run, |it| it.group.as_ref())),
+    ("tls_insecure", |run, _| tls(run, |it| Some(it.insecure))),
+    ("tls_resumption", |run, _| {
+        tls(run, |it| Some(it.resumption))
+    }),
+    ("tls_count", |_, figures| {
+        cell(figures.tls.as_ref().map(|it| it.count))
+    }),
+    ("tls_p50_ns", |_, figures| {
+        cell(figures.tls.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("tls_p99_ns", |_, figures| {
+        cell(figures.tls.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("tls_max_ns", |_, figures| {
+        cell(figures.tls.as_ref().and_then(|it| it.max_ns))
+    }),
+    ("handshakes_full", |_, figures| {
+        figures.all_phases.handshakes_full.to_string()
+    }),
+    ("handshakes_resumed", |_, figures| {
+        figures.all_phases.handshakes_resumed.to_string()
+    }),
+    ("first_byte_p50_ns", |_, figures| {
+        cell(figures.first_byte.p50_ns)
+    }),
+    ("first_byte_p90_ns", |_, figures| {
+        cell(figures.first_byte.p90_ns)
+    }),
+    ("first_byte_p99_ns", |_, figures| {
+        cell(figures.first_byte.p99_ns)
+    }),
+    ("first_byte_p99_9_ns", |_, figures| {
+        cell(figures.first_byte.p99_9_ns)
+    }),
+    ("first_byte_max_ns", |_, figures| {
+        cell(figures.first_byte.max_ns)
+    }),
+    ("transfer_p50_ns", |_, figures| {
+        cell(figures.transfer.p50_ns)
+    }),
+    ("transfer_p90_ns", |_, figures| {
+        cell(figures.transfer.p90_ns)
+    }),
+    ("transfer_p99_ns", |_, figures| {
+        cell(figures.transfer.p99_ns)
+    }),
+    ("transfer_p99_9_ns", |_, figures| {
+        cell(figures.transfer.p99_9_ns)
+    }),
+    ("transfer_max_ns", |_, figures| {
+        cell(figures.transfer.max_ns)
+    }),
+    ("goaways", |_, figures| {
+        figures.all_phases.goaways.to_string()
+    }),
+    ("overhead_bytes", |_, figures| {
+        figures.all_phases.overhead_bytes.to_string()
+    }),
 ];
 
 /// Writes the header and the row of `run`.
@@ -387,6 +450,11 @@ fn server<'a, T: ToString>(
     content: fn(&'a ServerFigures) -> Option<T>,
 ) -> String {
     cell(figures.server.as_ref().and_then(content))
+}
+
+/// A cell that only a run over TLS has.
+fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a TlsDescription) -> Option<T>) -> String {
+    cell(run.load.tls.as_ref().and_then(content))
 }
 
 /// An end of the interval of a quantile of the response time.

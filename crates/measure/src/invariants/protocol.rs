@@ -54,13 +54,13 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     });
     let over = match &run.load.tls {
         Some(tls) => format!(
-            "{}, {} full and {} resumed handshakes",
+            "over {}, {} full and {} resumed handshakes",
             tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
         ),
-        None => "clear text".to_owned(),
+        None => "in clear text".to_owned(),
     };
     problems.or_held(format!(
-        "{} in {over}; {} connections opened, {} asked to be replaced",
+        "{} {over}; {} connections opened, {} asked to be replaced",
         run.load.protocol.name(),
         lifetime.connections_opened,
         lifetime.goaways

@@ -96,8 +96,15 @@ pub struct StoredSummary {
     /// Schedule lag: from the first instant at which brunt could have sent until it did; in a
     /// closed loop from a reply to the next request.
     pub lag: Latency,
-    /// Time to open a connection, over all phases.
+    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    pub first_byte: Latency,
+    /// From the first byte of a reply until it is complete and parsed, of the replies in
+    /// `response`.
+    pub transfer: Latency,
+    /// Time of the TCP handshake of a connection, over all phases.
     pub connect: Latency,
+    /// Time of the TLS handshake that follows, over all phases; null in clear text.
+    pub tls: Option<Latency>,
     /// From the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
     pub first_reply: Option<Latency>,
@@ -182,6 +189,15 @@ pub struct AllPhases {
     pub connections_replaced: u64,
     /// Connections that the server closed while no request was under way.
     pub connections_closed_by_server: u64,
+    /// Connections that the server asked to be replaced (GOAWAY).
+    pub goaways: u64,
+    /// Full TLS handshakes; with those resumed, as many as connections were opened over TLS.
+    pub handshakes_full: u64,
+    /// TLS handshakes that resumed the session of an earlier connection.
+    pub handshakes_resumed: u64,
+    /// Bytes received that belong to no reply by their nature: TLS handshakes and what TLS records
+    /// add, frames about an HTTP/2 connection as a whole.
+    pub overhead_bytes: u64,
 }
 
 /// Open connections over the window.
@@ -277,6 +293,10 @@ impl StoredSummary {
             )),
             _ => absent.note("first_reply", "no schedule of connections"),
         };
+        let tls = match run.load.tls {
+            Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
+            None => absent.note("tls", "clear text"),
+        };
         let own = match run.load.stamps_every {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
@@ -343,7 +363,10 @@ impl StoredSummary {
             rest,
             above_p99,
             lag: Latency::new("lag", &latencies.lag, &mut absent),
+            first_byte: Latency::new("first_byte", &latencies.first_byte, &mut absent),
+            transfer: Latency::new("transfer", &latencies.transfer, &mut absent),
             connect: Latency::new("connect", &latencies.connect, &mut absent),
+            tls,
             first_reply,
             stamps_clamped: summary.stamps_clamped,
             spun_ns: summary.spun_ns,
@@ -429,6 +452,10 @@ impl AllPhases {
             connections_opened: opened,
             connections_replaced: opened.saturating_sub(first),
             connections_closed_by_server: summary.lifetime.connections_closed_idle,
+            goaways: summary.lifetime.goaways,
+            handshakes_full: summary.lifetime.handshakes_full,
+            handshakes_resumed: summary.lifetime.handshakes_resumed,
+            overhead_bytes: summary.lifetime.overhead_bytes,
         }
     }
 }

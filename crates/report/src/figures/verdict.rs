@@ -61,6 +61,9 @@ pub(crate) fn data_name(verdict: Verdict) -> &'static str {
 /// Complete replies per second as a share of the ceiling that `brunt calibrate` found for this
 /// backend and number of workers.
 pub(crate) fn ceiling_share(run: &Run, summary: &Summary) -> Figure {
+    if !run.load.is_like_calibration() {
+        return Figure::Absent("calibrated over HTTP/1.1 in clear text only".to_owned());
+    }
     let Some(calibration) = &run.calibration else {
         return Figure::Absent("this machine was not calibrated".to_owned());
     };

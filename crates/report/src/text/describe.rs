@@ -60,6 +60,9 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     if let Some(reason) = &run.load.backend_note {
         notes.push(format!("{}: {reason}", run.load.backend.name()));
     }
+    if let Some(reason) = &run.load.protocol_note {
+        notes.push(format!("{}: {reason}", run.load.protocol.name()));
+    }
     if summary.stamps_clamped > 0 {
         notes.push(format!(
             "{} out of range and moved: the wall clock was set",

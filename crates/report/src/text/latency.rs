@@ -1,6 +1,6 @@
 //! The latency table: quantiles by what they are of, their precision, and the parts of the tail.
 
-use brunt_measure::{Histogram, MeanParts, ModelDescription, Quantile, Run};
+use brunt_measure::{Histogram, Latencies, MeanParts, ModelDescription, Quantile, Run, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -13,9 +13,17 @@ const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), (
 const TAIL: (&str, f64) = ("above p99", 0.99);
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
+/// Share of the service times from which on their transfer has a row, and the first byte with it.
+const TRANSFER_MIN: f64 = 0.05;
 
 /// Prints the table and what belongs to it; `client_limited`: with which row to believe.
-pub(super) fn table(run: &Run, client_limited: bool, verbose: bool, page: &mut Page) {
+pub(super) fn table(
+    run: &Run,
+    summary: &Summary,
+    client_limited: bool,
+    verbose: bool,
+    page: &mut Page,
+) {
     let latencies = &run.latencies;
     let words = Words::of(run);
     let headings = QUANTILES.iter().map(|(heading, _)| *heading).chain(["max"]);
@@ -53,8 +61,20 @@ pub(super) fn table(run: &Run, client_limited: bool, verbose: bool, page: &mut P
         words.lag,
         "nothing was due in the window",
     );
+    if verbose || transfer_counts(latencies) {
+        table.row("1st byte", &latencies.first_byte, "since sent", NO_SUCCESS);
+        table.row(
+            "transfer",
+            &latencies.transfer,
+            "since 1st byte",
+            NO_SUCCESS,
+        );
+    }
     let none = "no connection was opened";
     table.row("connect", &latencies.connect, "", none);
+    if run.load.tls.is_some() {
+        table.row("TLS", &latencies.tls, handshakes(summary), none);
+    }
     if let Some(note) = words.first_reply {
         let none = "no connection due in the window was answered";
         table.row("1st reply", &latencies.first_reply, note, none);
@@ -67,6 +87,23 @@ pub(super) fn table(run: &Run, client_limited: bool, verbose: bool, page: &mut P
         table.stamps(run);
     }
     table.finish();
+}
+
+/// Whether replies took a part of their time to come that is worth two rows.
+fn transfer_counts(latencies: &Latencies) -> bool {
+    let transfer_ns = latencies.transfer.sum_ns() as f64;
+    let service_ns = latencies.first_byte.sum_ns() as f64 + transfer_ns;
+    transfer_ns > 0.0 && transfer_ns >= service_ns * TRANSFER_MIN
+}
+
+/// Which handshakes the row of TLS is of.
+fn handshakes(summary: &Summary) -> &'static str {
+    let lifetime = &summary.lifetime;
+    match (lifetime.handshakes_full, lifetime.handshakes_resumed) {
+        (_, 0) => "full",
+        (0, _) => "resumed",
+        _ => "full and resumed",
+    }
 }
 
 const NO_SUCCESS: &str = "no successful reply to a request of the window";

@@ -20,21 +20,59 @@ pub(super) fn target(load: &LoadDescription) -> Vec<String> {
     if load.method != "GET" {
         items.push(load.method.clone());
     }
-    items.push(if load.keepalive {
-        format!("{} keep-alive", load.protocol.name())
+    items.extend(protocol(load));
+    items
+}
+
+/// What is spoken to it, and over what.
+fn protocol(load: &LoadDescription) -> Vec<String> {
+    let mut spoken = load.protocol.name().to_owned();
+    match (load.protocol, &load.tls) {
+        (Protocol::Http1, _) if load.keepalive => spoken.push_str(" keep-alive"),
+        (Protocol::Http2, None) => spoken.push_str(" in clear text"),
+        _ => {}
+    }
+    if let Some(tls) = &load.tls {
+        spoken.push_str(" over ");
+        let negotiated = [&tls.version, &tls.cipher_suite].into_iter();
+        let negotiated: Vec<&str> = negotiated.chain(&tls.group).map(String::as_str).collect();
+        spoken.push_str(&negotiated.join(", "));
+    }
+    let mut items = vec![spoken];
+    if !load.keepalive {
+        items.push("a connection per request".to_owned());
+    }
+    let Some(tls) = &load.tls else {
+        return items;
+    };
+    if !load.target.contains(&tls.server_name) {
+        items.push(format!("server name {}", tls.server_name));
+    }
+    items.push(if tls.resumption {
+        "sessions resumed".to_owned()
     } else {
-        format!("{}, a connection per request", load.protocol.name())
+        "full handshakes".to_owned()
     });
+    if tls.client_certificate {
+        items.push("client certificate".to_owned());
+    }
+    if tls.insecure {
+        items.push("certificate not verified".to_owned());
+    }
     items
 }
 
 /// The load that was asked for.
 pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
     let connections = counted(load.connections.into(), "connection", "connections");
+    let streams = match (load.protocol, load.depth) {
+        (Protocol::Http1, _) | (Protocol::Http2, 0 | 1) => String::new(),
+        (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
+    };
     let mut items = Vec::new();
     match &load.model {
         ModelDescription::Closed { connect_per_s } => {
-            items.extend(["closed loop".to_owned(), connections]);
+            items.extend(["closed loop".to_owned(), connections + &streams]);
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
         ModelDescription::Open {
@@ -43,16 +81,17 @@ pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
         } => {
             items.extend(["open loop".to_owned(), rate(schedule, "req/s", window)]);
             items.push(if *connections_max > load.connections {
-                format!("{connections}, up to {}", count(*connections_max))
+                let most = count(*connections_max);
+                format!("{connections}, up to {most}{streams}")
             } else {
-                connections
+                connections + &streams
             });
         }
         ModelDescription::Sessions { schedule } => {
             items.extend([
                 "sessions".to_owned(),
                 rate(schedule, "connections/s", window),
-                format!("at most {connections}"),
+                format!("at most {connections}{streams}"),
             ]);
         }
     }
@@ -60,11 +99,8 @@ pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
         counted(load.workers.into(), "worker", "workers"),
         load.backend.name().to_owned(),
     ]);
-    if load.depth > 1 {
-        items.push(match load.protocol {
-            Protocol::Http1 => format!("{} requests in a pipeline", count(load.depth)),
-            Protocol::Http2 => format!("{} streams each", count(load.depth)),
-        });
+    if load.depth > 1 && load.protocol == Protocol::Http1 {
+        items.push(format!("{} requests in a pipeline", count(load.depth)));
     }
     if let Some(requests) = load.requests_per_connection {
         let requests = counted(requests, "request", "requests");

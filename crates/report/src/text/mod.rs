@@ -47,7 +47,7 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     throughput(run, &summary, client_limited, &mut page);
     arrivals(run, &summary, is_withheld, &mut page);
     requests(run, &summary, style.verbose, &mut page);
-    latency::table(run, client_limited, style.verbose, &mut page);
+    latency::table(run, &summary, client_limited, style.verbose, &mut page);
     page.blank();
     verdict::rows(&judgement, style.verbose, &mut page);
     page.blank();
@@ -195,6 +195,13 @@ fn connections(run: &Run, summary: &Summary, page: &mut Page) {
         ));
     }
     items.push(format!("{} opened", units::count(all.connections_opened)));
+    if run.load.tls.is_some() {
+        items.push(format!(
+            "{}, {} resumed",
+            describe::counted(all.handshakes_full, "full handshake", "full handshakes"),
+            units::count(all.handshakes_resumed)
+        ));
+    }
     items.push(format!(
         "{} closed idle by server",
         units::count(all.connections_closed_by_server)
@@ -203,6 +210,12 @@ fn connections(run: &Run, summary: &Summary, page: &mut Page) {
         items.push(format!(
             "{} replaced",
             units::count(all.connections_replaced)
+        ));
+    }
+    if all.goaways > 0 {
+        items.push(format!(
+            "{} asked to be replaced by the server (GOAWAY)",
+            units::count(all.goaways)
         ));
     }
     let is_short = !is_sessions && live.min < live.asked;

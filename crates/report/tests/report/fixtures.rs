@@ -1,6 +1,7 @@
 //! Runs with known contents, made with the real recorder.
 
 mod planned;
+mod secured;
 mod watched;
 
 use brunt_measure::{
@@ -10,6 +11,7 @@ use brunt_measure::{
 };
 
 pub(crate) use planned::{growing, open, overloaded, sessions};
+pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
     calibration, client_limited, diagnosed, drifting, shared_host, throttled, watched,
 };
@@ -42,6 +44,8 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("diagnosed", diagnosed()),
         ("throttled", throttled()),
         ("drifting", drifting()),
+        ("streams", streams()),
+        ("resumed", resumed()),
     ]
 }
 
@@ -301,6 +305,7 @@ fn sent_at(sent_ns: u64) -> Issue {
     }
 }
 
+/// A reply whose first byte came with its last.
 fn answer(status: u16) -> Answer {
     Answer {
         status,

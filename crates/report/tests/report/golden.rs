@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brunt_measure::{Finding, Run, Standing, check};
+use brunt_measure::{Finding, LoadDescription, Protocol, Run, Standing, check};
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures;
@@ -102,6 +102,7 @@ fn text_in_full() {
         ("shared_host", fixtures::shared_host()),
         ("diagnosed", fixtures::diagnosed()),
         ("throttled", fixtures::throttled()),
+        ("streams", fixtures::streams()),
     ] {
         compare(
             &format!("{name}.verbose.txt"),
@@ -141,6 +142,84 @@ fn text_with_the_spectrum() {
             &format!("quantiles{spectrum}"),
         );
     }
+}
+
+#[test]
+fn what_is_spoken_is_told_in_a_line() {
+    type Edit = fn(&mut LoadDescription);
+    let cases: [(Edit, &str); 6] = [
+        (
+            |_| (),
+            "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · full handshakes \
+             · certificate not verified",
+        ),
+        (|load| load.tls = None, "HTTP/2 in clear text"),
+        (
+            |load| {
+                load.tls = None;
+                load.protocol = Protocol::Http1;
+            },
+            "HTTP/1.1 keep-alive",
+        ),
+        (
+            |load| {
+                load.tls = None;
+                load.keepalive = false;
+            },
+            "HTTP/2 in clear text · a connection per request",
+        ),
+        (
+            |load| {
+                let tls = load.tls.as_mut().unwrap();
+                tls.group = None;
+                tls.insecure = false;
+                tls.resumption = true;
+                load.keepalive = false;
+                load.protocol = Protocol::Http1;
+            },
+            "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
+             · sessions resumed",
+        ),
+        (
+            |load| {
+                let tls = load.tls.as_mut().unwrap();
+                "www.example.com".clone_into(&mut tls.server_name);
+                tls.client_certificate = true;
+            },
+            "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · server name www.example.com \
+             · full handshakes · client certificate · certificate not verified",
+        ),
+    ];
+    let sound = fixtures::streams();
+    for (edit, words) in cases {
+        let mut run = sound.clone();
+        edit(&mut run.load);
+        let style = Style {
+            width: 160,
+            ..PIPED
+        };
+        let text = report(&run, Format::Text, &style);
+        let (target, _) = text.split_once("\nload").unwrap();
+        // Between two lines there is no separator.
+        let plain = |text: &str| -> String {
+            let words = text.split_whitespace().filter(|&word| word != "·");
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let target = plain(target);
+        assert!(target.ends_with(&plain(words)), "{target}, not {words}");
+    }
+}
+
+#[test]
+fn transfer_has_a_row_where_it_takes_time() {
+    let mut run = fixtures::resumed();
+    let has_row = |run: &Run| report(run, Format::Text, &PIPED).contains("\n  transfer ");
+    assert!(!has_row(&run));
+    run.latencies.transfer = run.latencies.response.clone();
+    assert!(has_row(&run));
+    run.latencies.transfer = Default::default();
+    run.latencies.first_byte = Default::default();
+    assert!(!has_row(&run));
 }
 
 #[test]

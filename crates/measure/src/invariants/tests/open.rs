@@ -399,7 +399,8 @@ fn impossible_open_latencies() {
     let cases = [
         broken("I1", "service times too long for the rate", |run| {
             run.latencies.service = all_at(&run.latencies.service, 9 * MS);
-        }),
+        })
+        .breaking(&["S2"]),
         held("I1", "connections that idle", |_| {}),
         broken("I1", "more under way than connections", |run| {
             first(run).under_way_ns *= 10;
@@ -421,7 +422,8 @@ fn impossible_open_latencies() {
         broken("A4", "service times of one worker lost", |run| {
             run.latencies.service = Histogram::default();
             run.latencies.service.record(MS);
-        }),
+        })
+        .breaking(&["S2"]),
         broken("A4", "response times over time lost", |run| {
             run.latencies.intervals = Default::default();
         }),

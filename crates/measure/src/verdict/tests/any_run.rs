@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
-use crate::Run;
+use crate::invariants::sample::tls_description;
 use crate::verdict::{Grade, SIGNALS, Side, Verdict};
+use crate::{FailureKind, Run};
 
 /// Numbers in `value`, without those of histograms, which are checked when they are read.
 fn numbers(value: &Value) -> usize {
@@ -35,6 +36,17 @@ fn replace(value: &mut Value, place: &mut usize, new: &Value) {
     }
 }
 
+/// Streams that were refused and not processed, and a server that allows no more of them.
+fn http2() -> Run {
+    let mut run = closed();
+    streams(&mut run, 10);
+    run.load.tls = Some(tls_description());
+    run.load.protocol_note = Some("the server allows 10 streams".to_owned());
+    failed(&mut run, FailureKind::StreamRefused, 9);
+    failed(&mut run, FailureKind::NotProcessed, 9);
+    run
+}
+
 /// Runs with all that can be in one.
 fn runs() -> Vec<Value> {
     let full: Bend = |run| {
@@ -51,6 +63,7 @@ fn runs() -> Vec<Value> {
         overloaded(),
         remote(closed()),
         remote(open()),
+        http2(),
     ]
     .into_iter()
     .map(|mut run| {
@@ -134,7 +147,7 @@ proptest! {
 
     #[test]
     fn any_stored_run_is_judged(
-        which in 0_usize..5,
+        which in 0_usize..6,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any_number()), 1..6),
     ) {
         let mut stored = runs().swap_remove(which);

@@ -3,8 +3,8 @@
 use super::sample::INTERVAL_NS;
 use crate::invariants::sample::MS;
 use crate::{
-    CpuTimes, Diagnosis, DiagnosisPart, Histogram, Route, Run, ServerEvidence, ServerThreads,
-    StatusCounts, TcpCounters, ThreadUse, Throttling,
+    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, Protocol, Route, Run,
+    ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling,
 };
 
 /// A change to a run.
@@ -54,6 +54,21 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     *replies = StatusCounts::default();
     (0..count).for_each(|_| replies.add(status));
     (count..total).for_each(|_| replies.add(200));
+}
+
+/// The same connections over HTTP/2, each with so many streams that are always under way.
+pub(super) fn streams(run: &mut Run, streams: u32) {
+    run.load.protocol = Protocol::Http2;
+    run.load.depth = streams;
+    for worker in &mut run.workers {
+        worker.under_way_ns *= u64::from(streams);
+    }
+}
+
+/// Requests of the first worker that failed in the window.
+pub(super) fn failed(run: &mut Run, kind: FailureKind, count: u64) {
+    let failures = &mut run.workers[0].tallies.measure.failures;
+    (0..count).for_each(|_| failures.add(kind));
 }
 
 /// An experiment in which the rate is as given at 8, 4 and 12 connections, and with work added.

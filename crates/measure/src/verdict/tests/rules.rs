@@ -404,6 +404,13 @@ fn the_rate_limits() {
             RateLimited,
             ["refusals", "(503)", "-r RATE"],
         ),
+        situation(
+            "a server that refuses streams",
+            closed(),
+            |run| failed(run, FailureKind::StreamEnhanceYourCalm, 500),
+            RateLimited,
+            ["refusals", "(ENHANCE_YOUR_CALM)", "-r RATE"],
+        ),
     ]);
 }
 
@@ -559,6 +566,31 @@ fn the_connections_limit() {
             ConcurrencyLimited,
             ["elasticity", "would give more", "-c 16"],
         ),
+        situation(
+            "all streams busy",
+            closed(),
+            |run| streams(run, 10),
+            ConcurrencyLimited,
+            [
+                "connections_busy",
+                "would give more",
+                "-c 16, or --streams 20; --diagnose",
+            ],
+        ),
+        situation(
+            "all of the streams that the server allows",
+            closed(),
+            |run| {
+                streams(run, 10);
+                run.load.protocol_note = Some("the server allows 10 streams".to_owned());
+            },
+            ConcurrencyLimited,
+            [
+                "connections_busy",
+                "would give more",
+                "-c 16; the server allows 10 streams",
+            ],
+        ),
         // The other way.
         situation(
             "all busy, and requests wait for each other",
@@ -596,6 +628,25 @@ fn the_connections_limit() {
             ["worker_idle", "not known", "--watch-url URL"],
         ),
     ]);
+}
+
+#[test]
+fn requests_that_were_not_processed_are_explained_whatever_limits() {
+    let mut run = closed();
+    let advice = |run: &Run| run.judge().advice.join("; ");
+    assert!(!advice(&run).contains("keepalive_requests"));
+    run.load.protocol = crate::Protocol::Http2;
+    for worker in &mut run.workers {
+        worker.tallies.after.failures.add(FailureKind::NotProcessed);
+        worker.tallies.after.requests_sent += 1;
+    }
+    let told = advice(&run);
+    assert!(told.starts_with("-c 16"), "{told}");
+    assert!(told.ends_with("--requests-per-connection"), "{told}");
+    // Figures that are refused explain nothing.
+    run.load.protocol = crate::Protocol::Http1;
+    assert_eq!(run.judge().verdict, Verdict::Invalid);
+    assert!(run.judge().advice.is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::invariants::sample::{MS, US};
 use crate::verdict::case::Case;
 use crate::verdict::signals::read_all;
 use crate::verdict::{Grade, SIGNALS};
-use crate::{Histogram, Route, Run};
+use crate::{FailureKind, Histogram, Route, Run};
 
 /// What is bent, and how signal `id` must then stand.
 pub(super) struct Bent {
@@ -380,6 +380,29 @@ fn the_load() {
         bent("refusals", FAIL, "(Retry-After)", |run| {
             run.workers[0].tallies.measure.retry_afters = 900;
         }),
+        bent("refusals", WARN, "(REFUSED_STREAM)", |run| {
+            failed(run, FailureKind::StreamRefused, 1);
+        }),
+        bent(
+            "refusals",
+            FAIL,
+            "turned 5.9 % of the requests away (REFUSED_STREAM, ENHANCE_YOUR_CALM)",
+            |run| {
+                failed(run, FailureKind::StreamRefused, 900);
+                failed(run, FailureKind::StreamEnhanceYourCalm, 100);
+            },
+        ),
+        bent("refusals", FAIL, "turned 100 %", |run| {
+            run.workers
+                .iter_mut()
+                .for_each(|worker| worker.tallies = Default::default());
+            failed(run, FailureKind::StreamRefused, 9);
+        }),
+        // Nobody is told to ask less.
+        bent("refusals", HEALTHY, "no request", |run| {
+            failed(run, FailureKind::StreamInternalError, 900);
+            failed(run, FailureKind::NotProcessed, 900);
+        }),
         bent("refusals", UNKNOWN, "no reply", |run| {
             run.workers
                 .iter_mut()
@@ -453,6 +476,28 @@ fn the_load() {
                 run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
             },
         ),
+        bent(
+            "connections_busy",
+            FAIL,
+            "8 connections of 10 streams, always busy",
+            |run| streams(run, 10),
+        ),
+        bent(
+            "connections_busy",
+            FAIL,
+            "8 connections of 4 pipelined requests, always",
+            |run| run.load.depth = 4,
+        ),
+        bent(
+            "connections_busy",
+            HEALTHY,
+            "10 streams, 5.0 % busy",
+            |run| {
+                streams(run, 1);
+                run.load.depth = 10;
+            },
+        )
+        .on(open),
         bent("connections_busy", UNKNOWN, "not known", |run| {
             run.evidence.server = None
         }),

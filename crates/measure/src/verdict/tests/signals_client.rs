@@ -3,7 +3,7 @@
 use super::bend::*;
 use super::sample::open;
 use super::signals::*;
-use crate::invariants::sample::{MS, US};
+use crate::invariants::sample::{MS, US, tls_description};
 use crate::{FailureKind, Histogram, ModelDescription, Run, StageDescription};
 
 #[test]
@@ -119,6 +119,8 @@ fn the_time_that_brunt_takes() {
             run.load.stamps_every = None
         }),
         bent("own_share", UNKNOWN, "pipelined", |run| run.load.depth = 2),
+        // The parts of each stream are known.
+        bent("own_share", HEALTHY, "own share", |run| streams(run, 10)),
         bent("own_share", UNKNOWN, "0 stamped replies", |run| {
             run.latencies.split = Default::default();
         }),
@@ -341,6 +343,12 @@ fn the_clients_machine() {
             run.calibration = None
         }),
         bent("ceiling", UNKNOWN, "no rate", |run| ceiling(run, 0.0)),
+        bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
+            streams(run, 1)
+        }),
+        bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
+            run.load.tls = Some(tls_description())
+        }),
         bent("ceiling", UNKNOWN, "loopback", |_| ()).on(remote_closed),
         bent("added_delay", HEALTHY, "lowered", |run| {
             run.diagnosis = tried(BY_SERVER)
