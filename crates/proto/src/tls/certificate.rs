@@ -1,6 +1,7 @@
 //! Certificates in words: why one does not pass, and whether it signed itself.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -78,14 +79,17 @@ fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     format!("is for {} and not for {expected}", names.join(", "))
 }
 
-/// `DnsName("a.example")` as `a.example`, and shortened.
+/// `DnsName("a.example")` as `a.example`, shortened, and addresses as they are written.
 fn bare(name: &str) -> String {
     let inner = name
         .split_once('(')
         .and_then(|(_, inner)| inner.strip_suffix(')'))
-        .unwrap_or(name);
+        .unwrap_or(name)
+        .trim_matches('"');
+    if let Ok(address) = inner.parse::<IpAddr>() {
+        return address.to_string();
+    }
     inner
-        .trim_matches('"')
         .chars()
         .flat_map(char::escape_default)
         .take(NAME_BYTES_MAX)

@@ -200,14 +200,15 @@ impl Session {
         self.write(room, out, |traffic, room| traffic.encrypt(plain, room))
     }
 
-    /// Appends a `close_notify` to `out`: nothing more may be sent after it. Before the end of the
-    /// handshake it appends nothing.
-    pub fn close(&mut self, out: &mut Vec<u8>) {
+    /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete.
+    pub fn close(mut self, out: &mut Vec<u8>) {
         if self.is_handshaking() {
             return;
         }
-        // A session that is over has nobody to tell.
-        let _ = self.write(64, out, |traffic, room| traffic.queue_close_notify(room));
+        // A session that failed has nobody to tell.
+        let _ = self.write(RECORD_OVERHEAD_MAX + 2, out, |traffic, room| {
+            traffic.queue_close_notify(room)
+        });
     }
 
     fn write(
@@ -244,6 +245,11 @@ impl Session {
     /// Bytes of an incomplete record that are kept.
     pub fn kept_bytes(&self) -> usize {
         self.kept.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn kept_capacity(&self) -> usize {
+        self.kept.capacity()
     }
 
     /// Whether an earlier session was resumed. Not known before the handshake is complete.
