@@ -244,9 +244,13 @@ fn parts(experiment: &Experiment, settling_ns: u64, series: &Series) -> Vec<Diag
 
 #[cfg(test)]
 mod tests {
+    use brunt_load::Target;
     use brunt_measure::SeriesPoint;
+    use clap::Parser;
 
     use super::*;
+    use crate::args::Arguments;
+    use crate::plan::Load;
 
     const MS: u64 = 1_000_000;
 
@@ -370,6 +374,29 @@ mod tests {
                 (0, 14 + 100, 300_000_000),
             ]
         );
+    }
+
+    #[test]
+    fn what_was_agreed_for_the_run_is_kept() {
+        let typed = ["brunt", "--streams=7", "--tls-resume", "https://host/"];
+        let arguments = Arguments::try_parse_from(typed).expect("sound").load;
+        let target = Target::parse("https://host/", None).expect("a URL");
+        let load = Load::new(&arguments, Some(&target)).expect("sound");
+        let plan = load.plan(&arguments, target, NonZeroU32::MIN);
+        assert_eq!((plan.http, plan.streams.get()), (HttpChoice::Auto, 7));
+        let experiment = Experiment::new(levels(many(4), None), 400 * MS, 1);
+        for (protocol, http) in [
+            (Protocol::Http1, HttpChoice::Http1),
+            (Protocol::Http2, HttpChoice::Http2),
+        ] {
+            let again = plan_of(plan.clone(), protocol, &experiment);
+            assert_eq!(again.http, http);
+            assert_eq!(
+                (again.streams, again.pipeline),
+                (plan.streams, plan.pipeline)
+            );
+            assert_eq!(again.tls, plan.tls);
+        }
     }
 
     #[test]

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn tls_is_what_was_typed() {
-        let cases: [(&str, fn(&mut TlsSpec)); 9] = [
+        type Change = fn(&mut TlsSpec);
+        let cases: [(&str, Change); 9] = [
             ("--sni name.example", |spec| {
                 spec.server_name = Some("name.example".to_owned());
             }),
