@@ -557,3 +557,71 @@ fn two_reports_in_one_file() {
     }
     assert_eq!(server.counters().requests, 0);
 }
+
+#[test]
+fn files_of_tls_that_cannot_be_used() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("the directory is ours");
+        path.to_str().expect("a path in UTF-8").to_owned()
+    };
+    let empty = write("empty.pem", "");
+    let damaged = write(
+        "damaged.pem",
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+    );
+    for option in ["--cacert", "--cert"] {
+        for (path, word) in [
+            ("/nonexistent/file.pem", "No such file"),
+            ("/", "irectory"),
+            (&empty, "no certificate"),
+            (&damaged, "damaged"),
+        ] {
+            refused(
+                &[option, path, "https://127.0.0.1:1/"],
+                &[option, path, word],
+            );
+        }
+    }
+}
+
+#[test]
+fn names_that_tls_does_not_know() {
+    for (option, typed, known) in [
+        ("--tls-ciphers", "AES128-SHA", "TLS_AES_128_GCM_SHA256"),
+        ("--tls-groups", "curve25519", "x25519"),
+        ("--sni", "a..b", "host name"),
+    ] {
+        refused(
+            &["-k", option, typed, "https://127.0.0.1:1/"],
+            &[typed, known],
+        );
+    }
+    let newer_than_its_version = [
+        "-k",
+        "--tls-max=1.2",
+        "--tls-ciphers=TLS_AES_128_GCM_SHA256",
+    ];
+    refused(
+        &[&newer_than_its_version[..], &["https://127.0.0.1:1/"]].concat(),
+        &["version", "cipher suites"],
+    );
+}
+
+#[test]
+fn a_key_log_that_cannot_be_written() {
+    let mut command = binary();
+    command
+        .args(["-k", "https://127.0.0.1:1/"])
+        .env("SSLKEYLOGFILE", "/nonexistent/keys");
+    let outcome = Process::start(command).wait();
+    assert_refused(&outcome, &["SSLKEYLOGFILE", "/nonexistent/keys"]);
+}
+
+#[test]
+fn a_server_that_speaks_no_tls() {
+    let server = Serve::start();
+    let url = server.url("/").replace("http://", "https://");
+    refused(&["-k", &url], &["does not speak TLS", "http://"]);
+}
