@@ -18,9 +18,10 @@ pub struct Instants {
     pub send_from_ns: u64,
     /// Just after that call.
     pub send_to_ns: u64,
-    /// When the reply's last byte reached this machine, by the kernel's stamp.
+    /// When the reply's last byte reached this machine, by the kernel's stamp: that of the last
+    /// byte that was read with it, which may be of a later reply.
     pub arrived_ns: u64,
-    /// When brunt had taken the bytes from the kernel.
+    /// When brunt had taken the bytes from the kernel and, over TLS, decrypted them.
     pub received_ns: u64,
     /// When they were parsed.
     pub done_ns: u64,
@@ -30,15 +31,15 @@ pub struct Instants {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
-    /// Every connection was busy.
+    /// Every connection was busy; in HTTP/2, every stream of every connection.
     pub wait_ns: u64,
-    /// A connection was free, and brunt had not sent yet.
+    /// A connection was free, and brunt had not sent yet. Framing and encrypting is part of it.
     pub lag_send_ns: u64,
     /// The system call of the send.
     pub send_ns: u64,
     /// Network and server.
     pub server_ns: u64,
-    /// The reply waited in our socket's queue.
+    /// The reply waited in our socket's queue, and was decrypted.
     pub lag_receive_ns: u64,
     /// Parsing.
     pub parse_ns: u64,

@@ -287,6 +287,23 @@ const BREAKS: &[Break] = &[
         let rests = at(run, "/latencies/split/rest").clone();
         set(run, "/latencies/split/own", rests);
     }),
+    closed("S2", "no reply has a time of transfer", |run| {
+        let nobody = at(run, "/latencies/unfinished").clone();
+        set(run, "/latencies/transfer", nobody);
+    }),
+    open("S2", "first bytes that are not of the replies", |run| {
+        let others = at(run, "/latencies/response").clone();
+        set(run, "/latencies/first_byte", others);
+    }),
+    closed("P1", "a TLS handshake in clear text", |run| {
+        change(run, "/workers/0/tallies/before/handshakes_full", |n| n + 1);
+    }),
+    open("P1", "a GOAWAY over HTTP/1.1", |run| {
+        change(run, "/workers/1/tallies/measure/goaways", |n| n + 1);
+    }),
+    sessions("P1", "a stream reset over HTTP/1.1", |run| {
+        one_more(run, "/workers/0/tallies/measure/failures", "stream_refused");
+    }),
     closed("I1", "more requests under way than places", |run| {
         of_workers(run, "/under_way_ns", |ns| ns * 3);
     }),
@@ -299,6 +316,9 @@ const BREAKS: &[Break] = &[
     }),
     closed("I4", "a byte that no reply explains", |run| {
         change(run, "/workers/0/tallies/measure/bytes_received", |n| n + 1);
+    }),
+    open("I4", "overhead in place of a body", |run| {
+        change(run, "/workers/0/tallies/measure/overhead_bytes", |n| n + 1);
     }),
     closed("I5", "the kernel counted more bytes", |run| {
         change(run, "/workers/0/kernel/kernel_bytes_received", |n| {

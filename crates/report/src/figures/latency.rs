@@ -58,13 +58,14 @@ pub struct ResponseParts {
     pub response_ns: f64,
     /// Every connection was busy.
     pub wait_ns: f64,
-    /// A connection was free, and brunt had not sent yet: brunt's own.
+    /// A connection was free, and brunt had not sent yet; framing and encrypting is part of it:
+    /// brunt's own.
     pub lag_send_ns: f64,
     /// The system call of the send.
     pub send_ns: f64,
     /// Network and server.
     pub server_ns: f64,
-    /// The reply waited in the socket's queue: brunt's own.
+    /// The reply waited in the socket's queue, and was decrypted: brunt's own.
     pub lag_receive_ns: f64,
     /// Parsing: brunt's own.
     pub parse_ns: f64,
