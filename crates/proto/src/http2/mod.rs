@@ -12,6 +12,7 @@ mod request;
 mod template;
 
 pub use client::Client;
+pub use frame::ErrorCode;
 pub use head::KnownHead;
 pub use reply::{
     ConnectionError, Event, Limits, MalformedReply, Progress, Reply, StreamFailure, Violation,

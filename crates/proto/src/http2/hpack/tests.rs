@@ -224,7 +224,7 @@ fn fields_are_encoded_as_in_the_rfc() {
     encode_size_update(&mut out, 31);
     assert_eq!(
         out,
-        hex("10 86 ac684783d927 02 0102 12 03474554 0f06 00 3f00")
+        hex("10 86 ac684783d927 02 0102 12 03474554 95 3f00")
     );
 }
 

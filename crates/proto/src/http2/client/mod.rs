@@ -1,0 +1,309 @@
+//! One connection's client state: bytes and a time in, events out, what must be sent appended to
+//! the caller's buffer.
+
+mod frames;
+mod replies;
+mod sending;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use self::frames::{Gathered, Stage};
+use self::sending::PeerTable;
+use self::streams::{Stream, Streams};
+use super::frame::{self, ErrorCode, HEADER_BYTES, PREFACE, STREAM_MAX, Setting, WINDOW_BYTES};
+use super::head::{KnownHead, Meaning};
+use super::hpack::{Decoder, TABLE_BYTES};
+use super::reply::{ConnectionError, Event, Limits, Progress, StreamFailure};
+use super::template::Template;
+
+/// The flow-control windows that the server gets, of the connection and of each stream: so large
+/// that no reply waits for us to open them. Half used, they are opened again.
+const RECEIVE_WINDOW_BYTES: u32 = 1 << 30;
+
+/// The client's side of one connection (RFC 9113).
+///
+/// It is small, and takes memory as streams are used, as the server's field blocks fill the
+/// dynamic table (at most 4,096 bytes by HPACK's account), and for the one frame that is split
+/// over reads, DATA excepted, which is counted and not kept.
+///
+/// The events depend on the bytes alone, not on how they are cut. Every byte is accounted for: the
+/// bytes received are those of the replies given out (`head_bytes + body_bytes`), those discarded
+/// with failed, cancelled and abandoned streams, the overhead, and
+/// [`pending_bytes`](Self::pending_bytes), at any time.
+///
+/// The server is not trusted: what is appended to the caller's buffer is bounded by a multiple of
+/// what was received, bodies apart, and what is kept by [`Limits`].
+#[derive(Debug)]
+pub struct Client {
+    streams: Streams,
+    /// Streams that may be under way at most.
+    depth: u32,
+    next_stream: u32,
+
+    // What is being received.
+    stage: Stage,
+    /// A frame's header that is not complete, and its bytes so far.
+    header: [u8; HEADER_BYTES],
+    header_bytes: u8,
+    /// When the first byte of the current frame came.
+    frame_from_ns: u64,
+    /// Whose field block is not complete; 0: no one's.
+    block_stream: u32,
+    gathered: Option<Box<Gathered>>,
+    decoder: Decoder<Meaning>,
+    /// Bytes of DATA that the server may send.
+    receive_window: u32,
+    pending_bytes: u64,
+    overhead_bytes: u64,
+
+    // What the server said.
+    is_ready: bool,
+    peer_streams_max: Option<u32>,
+    /// Its SETTINGS_INITIAL_WINDOW_SIZE.
+    initial_window: u32,
+    table: PeerTable,
+    /// The last stream that GOAWAY names.
+    last_stream: Option<u32>,
+    /// Streams above it are still to be given out as failed, from this place on.
+    refuse_from: Option<u32>,
+
+    // Bodies of requests.
+    /// Bytes of DATA that the server takes.
+    send_window: i32,
+    /// Streams whose bodies are not sent as a whole.
+    sending: u32,
+    /// The place whose body is continued first.
+    send_from: u32,
+    is_held_back: bool,
+
+    /// Why it cannot be used any more.
+    failed: Option<ConnectionError>,
+    is_abandoned: bool,
+}
+
+/// What a call of [`Client::receive`] brought along.
+struct Call<'a> {
+    now_ns: u64,
+    template: &'a Template,
+    limits: &'a Limits,
+    known: &'a mut KnownHead,
+    out: &'a mut Vec<u8>,
+}
+
+impl Client {
+    /// A connection on which at most `depth` streams are under way.
+    pub fn new(depth: u32) -> Self {
+        Self {
+            streams: Streams::new(),
+            depth,
+            next_stream: 1,
+            stage: Stage::Header,
+            header: [0; HEADER_BYTES],
+            header_bytes: 0,
+            frame_from_ns: 0,
+            block_stream: 0,
+            gathered: None,
+            decoder: Decoder::new(TABLE_BYTES),
+            receive_window: RECEIVE_WINDOW_BYTES,
+            pending_bytes: 0,
+            overhead_bytes: 0,
+            is_ready: false,
+            peer_streams_max: None,
+            initial_window: WINDOW_BYTES,
+            table: PeerTable::default(),
+            last_stream: None,
+            refuse_from: None,
+            send_window: WINDOW_BYTES as i32,
+            sending: 0,
+            send_from: 0,
+            is_held_back: false,
+            failed: None,
+            is_abandoned: false,
+        }
+    }
+
+    /// Appends what a client sends first: the preface, SETTINGS (no push, large windows), and a
+    /// WINDOW_UPDATE of the connection. To be called once, before anything else.
+    pub fn open(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(PREFACE);
+        let settings = [
+            Setting::EnablePush(0),
+            Setting::InitialWindowSize(RECEIVE_WINDOW_BYTES),
+        ];
+        frame::write_settings(out, &settings);
+        frame::write_window_update(out, 0, RECEIVE_WINDOW_BYTES - WINDOW_BYTES);
+    }
+
+    /// The server's first SETTINGS are in.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Streams that may be under way now: its own limit or the server's setting, whichever is
+    /// lower. 0 before the server's first SETTINGS, after GOAWAY or an error, and when all stream
+    /// identifiers are used up.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        let may_open = self.is_ready
+            && self.last_stream.is_none()
+            && self.failed.is_none()
+            && !self.is_abandoned
+            && self.next_stream <= STREAM_MAX;
+        match (may_open, self.peer_streams_max) {
+            (false, _) => 0,
+            (true, None) => self.depth,
+            (true, Some(streams_max)) => self.depth.min(streams_max),
+        }
+    }
+
+    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS; `None`: no limit was told.
+    pub fn peer_streams_max(&self) -> Option<u32> {
+        self.peer_streams_max
+    }
+
+    /// Streams under way.
+    #[inline]
+    pub fn under_way(&self) -> u32 {
+        self.streams.under_way()
+    }
+
+    /// Takes bytes up to the next event. `now_ns`: when they were received. `template`: as in
+    /// [`request`](Self::request); `limits` and `known` are the same for all calls of a worker.
+    ///
+    /// To be called until there is no event: also without bytes left, since one frame may have
+    /// several.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be used any more; GOAWAY was appended to `out`, unless the server
+    /// does not speak HTTP/2. All of `bytes` count as taken. Further calls give the same error.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        now_ns: u64,
+        template: &Template,
+        limits: &Limits,
+        known: &mut KnownHead,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, ConnectionError> {
+        let mut call = Call {
+            now_ns,
+            template,
+            limits,
+            known,
+            out,
+        };
+        let mut consumed = 0;
+        match self.receive_frames(bytes, &mut consumed, &mut call) {
+            Ok(event) => Ok(Progress { consumed, event }),
+            Err(error) => {
+                self.pending_bytes += (bytes.len() - consumed) as u64;
+                if self.failed.is_none() && error != ConnectionError::NotHttp2 {
+                    frame::write_go_away(call.out, 0, error.code());
+                }
+                self.failed = Some(error);
+                self.gathered = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives up a stream: RST_STREAM(CANCEL) is appended. Gives the bytes of its incomplete reply;
+    /// frames of it that come later count as overhead. 0 where the place is free.
+    pub fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> u64 {
+        let Some(stream) = self.take(place) else {
+            return 0;
+        };
+        frame::write_rst_stream(out, stream.id, ErrorCode::Cancel);
+        stream.bytes()
+    }
+
+    /// The connection is lost: takes any one stream under way out, its place and the bytes of its
+    /// incomplete reply. Nothing can be requested after that.
+    pub fn abandon(&mut self) -> Option<(u32, u64)> {
+        self.is_abandoned = true;
+        self.refuse_from = None;
+        self.sending = 0;
+        self.is_held_back = false;
+        let (place, stream) = self.streams.abandon()?;
+        self.pending_bytes -= stream.bytes();
+        Some((place, stream.bytes()))
+    }
+
+    /// Bytes received since this was last asked that belong to no stream: frames about the
+    /// connection as a whole, and frames of streams that are gone.
+    #[inline]
+    pub fn take_overhead(&mut self) -> u64 {
+        std::mem::take(&mut self.overhead_bytes)
+    }
+
+    /// Bytes received that are in no reply, failure, cancellation or abandonment, nor in the
+    /// overhead: those of replies under way and of an incomplete frame; after an error, those that
+    /// were not looked at.
+    #[inline]
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending_bytes
+    }
+
+    /// Takes a stream out of its place, and its bytes out of those pending.
+    #[inline]
+    fn take(&mut self, place: u32) -> Option<Stream> {
+        let stream = self.streams.remove(place)?;
+        self.pending_bytes -= stream.bytes();
+        self.sending -= u32::from(stream.is_sending);
+        Some(stream)
+    }
+
+    /// Fails a stream. Unless both sides are done with it, it is reset with `code`, if there is
+    /// one; `is_ended`: the server has sent its last frame.
+    #[cold]
+    fn fail(
+        &mut self,
+        place: u32,
+        why: impl Into<StreamFailure>,
+        reset: Option<ErrorCode>,
+        is_ended: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Event> {
+        let stream = self.take(place)?;
+        if let Some(code) = reset
+            && (!is_ended || stream.is_sending)
+        {
+            frame::write_rst_stream(out, stream.id, code);
+        }
+        Some(Event::Failed {
+            place,
+            why: why.into(),
+            discarded_bytes: stream.bytes(),
+        })
+    }
+
+    /// Notes that bytes taken belong to no stream.
+    #[inline]
+    fn add_overhead(&mut self, bytes: u64) {
+        self.pending_bytes -= bytes;
+        self.overhead_bytes += bytes;
+    }
+
+    /// The next stream that GOAWAY names as not processed.
+    #[cold]
+    fn refuse(&mut self, out: &mut Vec<u8>) -> Option<Event> {
+        let last_stream = self.last_stream?;
+        let first = self.refuse_from?;
+        for place in first..self.streams.places() {
+            if self
+                .streams
+                .get(place)
+                .is_some_and(|stream| stream.id > last_stream)
+            {
+                self.refuse_from = Some(place + 1);
+                return self.fail(place, StreamFailure::NotProcessed, None, true, out);
+            }
+        }
+        self.refuse_from = None;
+        None
+    }
+}

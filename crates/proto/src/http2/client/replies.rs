@@ -1,0 +1,286 @@
+//! Frames that carry replies: HEADERS, CONTINUATION, DATA.
+
+use super::frames::{Data, Stage};
+use super::{Call, Client, RECEIVE_WINDOW_BYTES};
+use crate::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, flags};
+use crate::http2::head::ContentLength;
+use crate::http2::reply::{ConnectionError, Event, MalformedReply, Reply, Violation};
+
+/// A complete field block's frames.
+struct BlockFrames {
+    stream: u32,
+    ends_stream: bool,
+    wire_bytes: u64,
+    /// When the first byte came.
+    from_ns: u64,
+}
+
+impl Client {
+    /// RFC 9113 section 6.2.
+    #[inline]
+    pub(super) fn headers(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        call: &mut Call<'_>,
+    ) -> Result<Option<Event>, ConnectionError> {
+        self.check_opened(header.stream)?;
+        let block = header.content(payload).map_err(|code| match code {
+            ErrorCode::FrameSizeError => ConnectionError::FrameSize,
+            _ => Violation::Padding.into(),
+        })?;
+        let frames = BlockFrames {
+            stream: header.stream,
+            ends_stream: header.has(flags::END_STREAM),
+            wire_bytes: (HEADER_BYTES + payload.len()) as u64,
+            from_ns: self.frame_from_ns,
+        };
+        if header.has(flags::END_HEADERS) {
+            return self.block(&frames, block, call);
+        }
+        check_block(block.len(), call)?;
+        self.block_stream = header.stream;
+        let gathered = self.gathered.get_or_insert_default();
+        gathered.block = block.to_vec();
+        gathered.block_wire_bytes = frames.wire_bytes;
+        gathered.block_ends_stream = frames.ends_stream;
+        gathered.block_from_ns = frames.from_ns;
+        Ok(None)
+    }
+
+    /// RFC 9113 section 6.10.
+    pub(super) fn continuation(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        call: &mut Call<'_>,
+    ) -> Result<Option<Event>, ConnectionError> {
+        let gathered = self.gathered.get_or_insert_default();
+        gathered.block_wire_bytes += (HEADER_BYTES + payload.len()) as u64;
+        check_block(gathered.block.len() + payload.len(), call)?;
+        gathered.block.extend_from_slice(payload);
+        if !header.has(flags::END_HEADERS) {
+            return Ok(None);
+        }
+        let frames = BlockFrames {
+            stream: header.stream,
+            ends_stream: gathered.block_ends_stream,
+            wire_bytes: gathered.block_wire_bytes,
+            from_ns: gathered.block_from_ns,
+        };
+        let block = std::mem::take(&mut gathered.block);
+        self.block_stream = 0;
+        self.gathered = None;
+        self.block(&frames, &block, call)
+    }
+
+    /// Takes a complete field block: a head, an interim one, trailers, or one of a stream that is
+    /// gone.
+    #[inline]
+    fn block(
+        &mut self,
+        frames: &BlockFrames,
+        block: &[u8],
+        call: &mut Call<'_>,
+    ) -> Result<Option<Event>, ConnectionError> {
+        check_block(block.len(), call)?;
+        let Some((place, stream)) = self.streams.find(frames.stream) else {
+            call.known.skip(&mut self.decoder, block)?;
+            self.add_overhead(frames.wire_bytes);
+            return Ok(None);
+        };
+        if stream.status != 0 {
+            stream.body_bytes += frames.wire_bytes;
+            return self.trailers(place, frames, block, call);
+        }
+        if stream.head_bytes == 0 {
+            stream.first_byte_ns = frames.from_ns;
+        }
+        stream.head_bytes += frames.wire_bytes;
+
+        let head = match call.known.head(&mut self.decoder, block, call.limits)? {
+            Ok(head) => head,
+            Err(why) => return Ok(self.malformed(place, why, frames.ends_stream, call)),
+        };
+        if head.status < 200 {
+            // RFC 9113 sections 8.1 and 8.6.
+            if head.status == 101
+                || frames.ends_stream
+                || stream.interim >= call.limits.interim_replies
+            {
+                let why = MalformedReply::BadInterim;
+                return Ok(self.malformed(place, why, frames.ends_stream, call));
+            }
+            stream.interim += 1;
+            return Ok(None);
+        }
+        stream.status = head.status;
+        stream.retry_after = head.retry_after;
+        let has_body = !stream.is_head && head.status != 204 && head.status != 304;
+        stream.content_length = match head.content_length {
+            _ if !has_body => Some(0),
+            ContentLength::Absent => None,
+            ContentLength::Bytes(bytes) => Some(bytes),
+            ContentLength::Bad => {
+                let why = MalformedReply::BadContentLength;
+                return Ok(self.malformed(place, why, frames.ends_stream, call));
+            }
+        };
+        if frames.ends_stream {
+            return Ok(self.complete(place, call));
+        }
+        Ok(None)
+    }
+
+    fn trailers(
+        &mut self,
+        place: u32,
+        frames: &BlockFrames,
+        block: &[u8],
+        call: &mut Call<'_>,
+    ) -> Result<Option<Event>, ConnectionError> {
+        let read = call
+            .known
+            .trailers(&mut self.decoder, block, call.limits)?
+            .and(if frames.ends_stream {
+                Ok(())
+            } else {
+                Err(MalformedReply::Head)
+            });
+        Ok(match read {
+            Ok(()) => self.complete(place, call),
+            Err(why) => self.malformed(place, why, frames.ends_stream, call),
+        })
+    }
+
+    /// A DATA frame begins (RFC 9113 section 6.1). `padding`: the length of its padding, whose
+    /// byte was taken, where it is padded.
+    #[inline]
+    pub(super) fn begin_data(
+        &mut self,
+        header: FrameHeader,
+        padding: Option<u8>,
+        call: &mut Call<'_>,
+    ) -> Result<Option<Event>, ConnectionError> {
+        let left = header.length - u32::from(padding.is_some());
+        let content_bytes = left
+            .checked_sub(u32::from(padding.unwrap_or(0)))
+            .ok_or(Violation::Padding)?;
+        self.use_window(header.length, call.out)?;
+        let ends_stream = header.has(flags::END_STREAM);
+        self.stage = match left {
+            0 => Stage::Header,
+            _ => Stage::Data(Data {
+                stream: header.stream,
+                left,
+                ends_stream,
+            }),
+        };
+
+        let wire_bytes = HEADER_BYTES as u64 + u64::from(padding.is_some());
+        let Some((place, stream)) = self.streams.find(header.stream) else {
+            self.add_overhead(wire_bytes);
+            return Ok(None);
+        };
+        stream.body_bytes += wire_bytes;
+        if stream.status == 0 {
+            return Ok(self.malformed(place, MalformedReply::Head, ends_stream, call));
+        }
+        stream.content_bytes += u64::from(content_bytes);
+        if stream
+            .content_length
+            .is_some_and(|length| stream.content_bytes > length)
+        {
+            return Ok(self.malformed(place, MalformedReply::BodyLength, ends_stream, call));
+        }
+        let window = stream.receive_window.checked_sub(header.length);
+        stream.receive_window = window.ok_or(ConnectionError::FlowControl)?;
+        if stream.receive_window <= RECEIVE_WINDOW_BYTES / 2 && !ends_stream {
+            let increment_bytes = RECEIVE_WINDOW_BYTES - stream.receive_window;
+            frame::write_window_update(call.out, stream.id, increment_bytes);
+            stream.receive_window = RECEIVE_WINDOW_BYTES;
+        }
+        if left == 0 && ends_stream {
+            return Ok(self.complete(place, call));
+        }
+        Ok(None)
+    }
+
+    /// Takes more of a DATA frame's payload; also tells how much.
+    #[inline]
+    pub(super) fn more_data(
+        &mut self,
+        data: Data,
+        bytes: &[u8],
+        call: &mut Call<'_>,
+    ) -> Result<(usize, Option<Event>), ConnectionError> {
+        let taken = bytes.len().min(data.left as usize);
+        let left = data.left - taken as u32;
+        self.pending_bytes += taken as u64;
+        self.stage = match left {
+            0 => Stage::Header,
+            _ => Stage::Data(Data { left, ..data }),
+        };
+        let Some((place, stream)) = self.streams.find(data.stream) else {
+            self.add_overhead(taken as u64);
+            return Ok((taken, None));
+        };
+        stream.body_bytes += taken as u64;
+        let event = if left == 0 && data.ends_stream {
+            self.complete(place, call)
+        } else {
+            None
+        };
+        Ok((taken, event))
+    }
+
+    /// The server has sent its last frame of a stream.
+    #[inline]
+    fn complete(&mut self, place: u32, call: &mut Call<'_>) -> Option<Event> {
+        let stream = self.streams.get(place)?;
+        if stream
+            .content_length
+            .is_some_and(|length| length != stream.content_bytes)
+        {
+            return self.malformed(place, MalformedReply::BodyLength, true, call);
+        }
+        let stream = self.take(place)?;
+        if stream.is_sending {
+            // The server did not need the rest of the body (RFC 9113 section 8.1).
+            frame::write_rst_stream(call.out, stream.id, ErrorCode::Cancel);
+        }
+        Some(Event::Reply {
+            place,
+            reply: Reply {
+                status: stream.status,
+                retry_after: stream.retry_after,
+                interim: stream.interim.into(),
+                head_bytes: stream.head_bytes,
+                body_bytes: stream.body_bytes,
+                first_byte_ns: stream.first_byte_ns,
+            },
+        })
+    }
+
+    /// A reply breaks a rule (RFC 9113 section 8.1.1).
+    #[cold]
+    fn malformed(
+        &mut self,
+        place: u32,
+        why: MalformedReply,
+        is_ended: bool,
+        call: &mut Call<'_>,
+    ) -> Option<Event> {
+        let code = Some(ErrorCode::ProtocolError);
+        self.fail(place, why, code, is_ended, call.out)
+    }
+}
+
+/// Field blocks are bounded as they come: the decoder's state would be lost with a part of one.
+#[inline]
+fn check_block(bytes: usize, call: &Call<'_>) -> Result<(), ConnectionError> {
+    if bytes > call.limits.head_bytes as usize {
+        return Err(ConnectionError::HeadTooLarge);
+    }
+    Ok(())
+}
