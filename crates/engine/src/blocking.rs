@@ -182,7 +182,7 @@ impl Link {
 
     /// Takes leave: the peer need not take the end for a cut.
     pub(crate) fn close(mut self, deadline: Deadline) {
-        if let Some(session) = &mut self.session {
+        if let Some(session) = self.session.take() {
             session.close(&mut self.wire);
             // Whether it still hears that makes no difference here.
             let _ = self.flush(deadline);

@@ -342,8 +342,12 @@ pub(crate) mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener};
 
+    use brunt_load::TlsSpec;
+    use brunt_proto::tls::ServerSide;
+
     use super::*;
     use crate::threads;
+    use crate::tls_peer::{self, Authority};
 
     const LIMIT_NS: u64 = 10_000_000_000;
 
@@ -476,6 +480,68 @@ pub(crate) mod tests {
         let message = page.get(LIMIT_NS).unwrap_err().to_string();
         assert!(
             message.contains("503") && message.contains("/page"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_page_is_read_over_tls() {
+        let authority = Authority::new("trusted");
+        let server = authority.identity("127.0.0.1");
+        let get = |alpn: &[&[u8]], spec: &TlsSpec| {
+            let side = ServerSide::new(server.options(alpn)).unwrap();
+            let address = tls_peer::serve(move |mut peer| {
+                if peer.secure(&side) {
+                    let mut request = Vec::new();
+                    while !request.ends_with(b"\r\n\r\n") && peer.take(&mut request) {}
+                    peer.give(&ok("secret"));
+                }
+                peer.wait();
+            });
+            let target = Target::parse(&format!("https://{address}/page"), None).unwrap();
+            Page::new(&target, &PageTls::new(spec, "127.0.0.1"))?.get(LIMIT_NS)
+        };
+        let trusting = TlsSpec {
+            roots_der: vec![authority.certificate().to_vec()],
+            ..TlsSpec::default()
+        };
+        assert_eq!(get(&[b"h2", b"http/1.1"], &trusting).unwrap(), "secret");
+        assert_eq!(get(&[], &trusting).unwrap(), "secret");
+        let insecure = TlsSpec {
+            insecure: true,
+            ..TlsSpec::default()
+        };
+        assert_eq!(get(&[], &insecure).unwrap(), "secret");
+
+        let strange = Authority::new("strange");
+        let distrustful = TlsSpec {
+            roots_der: vec![strange.certificate().to_vec()],
+            ..TlsSpec::default()
+        };
+        let no_root = TlsSpec {
+            roots: Some("/nowhere/roots.pem".into()),
+            ..TlsSpec::default()
+        };
+        for (alpn, spec, words) in [
+            (&[][..], &distrustful, "give its root with --cacert FILE"),
+            (&[&b"h2"[..]][..], &trusting, "(ALPN)"),
+            (&[], &no_root, "cannot read /nowhere/roots.pem (--cacert)"),
+        ] {
+            let message = get(alpn, spec).unwrap_err().to_string();
+            assert!(
+                message.starts_with("cannot read https://127.0.0.1") && message.contains(words),
+                "{message}"
+            );
+        }
+        let address = tls_peer::serve(|mut peer| {
+            peer.give(&ok("public"));
+            peer.wait();
+        });
+        let target = Target::parse(&format!("https://{address}/page"), None).unwrap();
+        let page = Page::new(&target, &PageTls::new(&trusting, "127.0.0.1")).unwrap();
+        let message = page.get(LIMIT_NS).unwrap_err().to_string();
+        assert!(
+            message.contains("use http:// in place of https://"),
             "{message}"
         );
     }

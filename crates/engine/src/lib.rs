@@ -32,6 +32,8 @@ mod thread_meter;
 pub mod threads;
 pub mod timers;
 mod tls_config;
+#[cfg(test)]
+mod tls_peer;
 mod witness;
 mod worker;
 

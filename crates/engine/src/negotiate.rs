@@ -529,3 +529,6 @@ fn describe(plan: &Plan, negotiated: &Negotiated) -> TlsDescription {
         client_certificate: spec.identity.is_some(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,16 +61,23 @@ pub enum TlsConfigError {
         is_der: bool,
     },
     /// A file that should hold a private key holds none.
-    #[error("{path} (--key) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1)")]
+    #[error(
+        "{path} ({option}) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name the \
+         file that does with --key FILE"
+    )]
     NoKey {
         /// The file.
         path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
     },
     /// A private key is encrypted.
-    #[error("the private key in {path} (--key) is encrypted; decrypt it with `openssl pkey`")]
+    #[error("the private key in {path} ({option}) is encrypted; decrypt it with `openssl pkey`")]
     EncryptedKey {
         /// The file.
         path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
     },
     /// There are no roots.
     #[error(
@@ -127,11 +134,11 @@ pub(crate) struct PageTls {
 }
 
 impl PageTls {
-    /// As the plan says.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    /// As towards a target on this host.
+    pub(crate) fn new(spec: &TlsSpec, target_host: &str) -> Self {
         Self {
-            spec: plan.tls.clone(),
-            target_host: plan.target.host.clone(),
+            spec: spec.clone(),
+            target_host: target_host.to_owned(),
         }
     }
 
@@ -200,9 +207,15 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
 fn identity(
     files: &ClientIdentity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
+    // One file may hold both.
+    let key_option = if files.key == files.certificate {
+        "--cert"
+    } else {
+        "--key"
+    };
     Ok((
         certificates(&files.certificate, "--cert")?,
-        private_key(&files.key)?,
+        private_key(&files.key, key_option)?,
     ))
 }
 
@@ -230,12 +243,14 @@ fn certificates(
 }
 
 /// The first private key of a PEM file.
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+fn private_key(
+    path: &Path,
+    option: &'static str,
+) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
     const ENCRYPTED: [&[u8]; 2] = [
         b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
         b"Proc-Type: 4,ENCRYPTED",
     ];
-    let option = "--key";
     let text = read(path, option)?;
     let is_encrypted = ENCRYPTED
         .iter()
@@ -243,11 +258,13 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
     if is_encrypted {
         return Err(TlsConfigError::EncryptedKey {
             path: path.to_owned(),
+            option,
         });
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|reason| match reason {
         pem::Error::NoItemsFound => TlsConfigError::NoKey {
             path: path.to_owned(),
+            option,
         },
         reason => TlsConfigError::Pem {
             path: path.to_owned(),
@@ -282,4 +299,149 @@ fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfi
             reason,
         })?;
     Ok(Some(Arc::new(KeyLogFile::new())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls_peer::{Authority, Identity};
+
+    struct Files(tempfile::TempDir);
+
+    impl Files {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn write(&self, name: &str, contents: &[u8]) -> PathBuf {
+            let path = self.0.path().join(name);
+            fs::write(&path, contents).unwrap();
+            path
+        }
+    }
+
+    /// Why these settings are of no use.
+    fn refusal(spec: &TlsSpec) -> String {
+        client_side(spec, "example.org", &[])
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn files_with_roots() {
+        let files = Files::new();
+        let (one, other) = (Authority::new("One"), Authority::new("Other"));
+        let bundle = format!("# One\n{}\n# Other\n{}", one.pem(), other.pem());
+        let path = files.write("bundle.pem", bundle.as_bytes());
+        assert_eq!(
+            certificates(&path, "--cacert").unwrap(),
+            [one.certificate(), other.certificate()]
+        );
+        let damaged = one.pem().replace("-----END", "!----END");
+        let key = one.identity("example.org").key_pem;
+        let none = "holds no certificate in PEM form";
+        for (contents, words) in [
+            (&b""[..], none),
+            (b"certificates\n", none),
+            (key.as_bytes(), none),
+            (&one.certificate(), "it looks like DER"),
+            (damaged.as_bytes(), "is damaged"),
+        ] {
+            let roots = Some(files.write("roots", contents));
+            let message = refusal(&TlsSpec {
+                roots,
+                ..TlsSpec::default()
+            });
+            assert!(
+                message.contains(words) && message.contains("roots (--cacert)"),
+                "{words}: {message}"
+            );
+        }
+        let message = refusal(&TlsSpec {
+            roots: Some("/nowhere/roots.pem".into()),
+            insecure: true,
+            ..TlsSpec::default()
+        });
+        assert!(
+            message.starts_with("cannot read /nowhere/roots.pem (--cacert): No such file"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn files_with_an_identity() {
+        let files = Files::new();
+        let authority = Authority::new("One");
+        let [own, other]: [Identity; 2] = ["a", "b"].map(|name| authority.identity(name));
+        let certificate = files.write("own.pem", own.certificate_pem.as_bytes());
+        let spec = |key: &Path| TlsSpec {
+            insecure: true,
+            identity: Some(ClientIdentity {
+                certificate: certificate.clone(),
+                key: key.to_owned(),
+            }),
+            ..TlsSpec::default()
+        };
+        let both = format!("{}{}", own.key_pem, own.certificate_pem);
+        for contents in [&own.key_pem, &both] {
+            let key = files.write("key", contents.as_bytes());
+            assert!(client_side(&spec(&key), "example.org", &[]).is_ok());
+        }
+        let encrypted = own.key_pem.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        for (contents, words) in [
+            (&other.key_pem, "cannot be used"),
+            (&other.certificate_pem, "(--key) holds no private key"),
+            (&encrypted, "key (--key) is encrypted"),
+        ] {
+            let key = files.write("key", contents.as_bytes());
+            let message = refusal(&spec(&key));
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        let message = refusal(&spec(&certificate));
+        assert!(
+            message.contains("own.pem (--cert) holds no private key")
+                && message.ends_with("with --key FILE"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn session_secrets_are_written_where_the_environment_says() {
+        let files = Files::new();
+        assert!(key_log(None).unwrap().is_none());
+        assert!(key_log(Some(OsStr::new(""))).unwrap().is_none());
+        let path = files.0.path().join("keys");
+        assert!(key_log(Some(path.as_os_str())).unwrap().is_some());
+        let message = key_log(Some(files.0.path().as_os_str()))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.starts_with("cannot write ") && message.contains("(SSLKEYLOGFILE)"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn settings_that_do_not_go_together_are_refused() {
+        let message = refusal(&TlsSpec {
+            insecure: true,
+            cipher_suites: vec!["NULL".to_owned()],
+            ..TlsSpec::default()
+        });
+        assert!(message.contains("\"NULL\" is not known"), "{message}");
+    }
+
+    #[test]
+    fn pages_are_asked_for_by_the_name_of_the_target_on_its_host_alone() {
+        let spec = TlsSpec {
+            insecure: true,
+            server_name: Some("not a name".to_owned()),
+            ..TlsSpec::default()
+        };
+        let tls = PageTls::new(&spec, "target.example");
+        let side = |url: &str| tls.side(&Target::parse(url, None).unwrap());
+        assert!(side("https://target.example:8443/page").is_err());
+        assert!(side("https://other.example/page").unwrap().is_some());
+        assert!(side("http://target.example/page").unwrap().is_none());
+    }
 }

@@ -40,7 +40,7 @@ impl Witnesses {
         control: &Arc<Control>,
     ) -> Result<Self, RunError> {
         let plan = &prepared.plan;
-        let tls = PageTls::of(plan);
+        let tls = PageTls::new(&plan.tls, &plan.target.host);
         let observer = if plan.observe {
             let found = ServerWatch::find(&plan.watch, &prepared.peer, own_server, &tls)?;
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));

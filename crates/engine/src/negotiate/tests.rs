@@ -1,0 +1,506 @@
+//! Servers of every kind, and what is agreed on with them.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brunt_load::{
+    BackendChoice, ClientIdentity, Faults, LoadModel, RequestSpec, Reuse, Spin, Stamps, Stop,
+    Target, TlsSpec, TlsVersion, Watch,
+};
+use brunt_proto::tls::{ServerOptions, ServerSide};
+
+use super::*;
+use crate::backend::Peer;
+use crate::tls_peer::{self, Authority, Identity, serve};
+
+/// Beyond any delay of a busy machine.
+const LONG_NS: u64 = 20_000_000_000;
+/// What must not come is waited for as long.
+const SHORT_NS: u64 = 30_000_000;
+
+const BOTH: &[&[u8]] = &[ALPN_HTTP2, ALPN_HTTP1];
+
+fn many(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).unwrap()
+}
+
+fn plan(url: &str, http: HttpChoice) -> Plan {
+    Plan {
+        target: Target::parse(url, None).unwrap(),
+        request: RequestSpec {
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        },
+        model: LoadModel::Closed {
+            connect_per_s: None,
+        },
+        connections: many(1),
+        workers: many(1),
+        http,
+        tls: TlsSpec::default(),
+        pipeline: many(1),
+        streams: many(1),
+        reuse: Reuse::Unlimited,
+        think_time_ns: 0,
+        stop: Stop {
+            duration_ns: Some(1),
+            requests: None,
+        },
+        warmup_ns: 0,
+        timeout_ns: LONG_NS,
+        connect_timeout_ns: LONG_NS,
+        drain_limit_ns: LONG_NS,
+        backend: BackendChoice::Auto,
+        source_addresses: Vec::new(),
+        stamps: Stamps::Off,
+        spin: Spin::Off,
+        oversubscribe: false,
+        observe: false,
+        watch: Watch::Off,
+        server_counter: None,
+        link_bits_per_s: None,
+        experiment: None,
+        faults: Faults::default(),
+    }
+}
+
+/// The plan, carried out at this address.
+fn hold(plan: &Plan, address: SocketAddr) -> Result<Agreement, NegotiateError> {
+    let patience = Duration::from_nanos(LONG_NS);
+    Conversation {
+        plan,
+        link: Link::connect(&Peer::Tcp(address), patience).unwrap(),
+        deadline: Deadline::after(plan.connect_timeout_ns),
+        refusal_ns: LONG_NS,
+    }
+    .hold(tls_config::for_target(plan).unwrap())
+}
+
+/// An authority that the plans trust, and a server certified by it.
+struct World {
+    authority: Authority,
+    server: Identity,
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let authority = Authority::new("trusted");
+        let world = Self {
+            server: authority.identity("127.0.0.1"),
+            directory: tempfile::tempdir().unwrap(),
+            authority,
+        };
+        world.file("roots.pem", &world.authority.pem());
+        world
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn plan(&self, http: HttpChoice) -> Plan {
+        let mut plan = plan("https://127.0.0.1/", http);
+        plan.tls.roots = Some(self.directory.path().join("roots.pem"));
+        plan
+    }
+
+    /// A server that speaks these protocols, and gives these bytes when the handshake is complete.
+    fn serve(&self, alpn: &[&[u8]], bytes: Vec<u8>) -> SocketAddr {
+        serve_tls(self.server.options(alpn), bytes)
+    }
+}
+
+fn serve_tls(options: ServerOptions, bytes: Vec<u8>) -> SocketAddr {
+    let side = ServerSide::new(options).unwrap();
+    serve(move |mut peer| {
+        if peer.secure(&side) {
+            peer.give(&bytes);
+        }
+        peer.wait();
+    })
+}
+
+fn serve_clear(bytes: &'static [u8]) -> SocketAddr {
+    serve(move |mut peer| {
+        peer.give(bytes);
+        peer.wait();
+    })
+}
+
+/// A SETTINGS frame (RFC 9113 section 6.5), with a limit of streams.
+fn settings(streams_max: Option<u32>) -> Vec<u8> {
+    const MAX_CONCURRENT_STREAMS: [u8; 2] = [0, 3];
+    match streams_max {
+        None => vec![0, 0, 0, 4, 0, 0, 0, 0, 0],
+        Some(count) => [
+            &[0, 0, 6, 4, 0, 0, 0, 0, 0][..],
+            &MAX_CONCURRENT_STREAMS,
+            &count.to_be_bytes(),
+        ]
+        .concat(),
+    }
+}
+
+#[test]
+fn what_is_agreed_on_over_tls() {
+    use HttpChoice::{Auto, Http1, Http2};
+    let none_at_all: &[&[u8]] = &[];
+    let world = World::new();
+    // (asked for, the server's ALPN and SETTINGS, --streams, --pipeline; protocol, depth, note)
+    let cases = [
+        (Auto, BOTH, None, 1, 1, Protocol::Http2, 1, None),
+        (Auto, BOTH, Some(100), 10, 1, Protocol::Http2, 10, None),
+        (
+            Auto,
+            BOTH,
+            Some(10),
+            100,
+            1,
+            Protocol::Http2,
+            10,
+            Some("the server allows 10 streams per connection"),
+        ),
+        (
+            Http2,
+            &BOTH[..1],
+            Some(100),
+            100,
+            1,
+            Protocol::Http2,
+            100,
+            None,
+        ),
+        (Http1, BOTH, None, 1, 1, Protocol::Http1, 1, None),
+        (Http1, none_at_all, None, 1, 8, Protocol::Http1, 8, None),
+        (
+            Auto,
+            &BOTH[1..],
+            None,
+            1,
+            1,
+            Protocol::Http1,
+            1,
+            Some("ALPN: the server offers no h2"),
+        ),
+        (
+            Auto,
+            none_at_all,
+            None,
+            8,
+            1,
+            Protocol::Http1,
+            1,
+            Some("the server's ALPN offers no h2: HTTP/1.1, one request at a time per connection"),
+        ),
+        (
+            Auto,
+            &BOTH[1..],
+            None,
+            1,
+            4,
+            Protocol::Http1,
+            4,
+            Some("ALPN: the server offers no h2"),
+        ),
+    ];
+    for (http, alpn, streams_max, streams, pipeline, protocol, depth, note) in cases {
+        let case = format!("{http:?} {alpn:?} {streams_max:?} {streams} {pipeline}");
+        let mut plan = world.plan(http);
+        (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
+        let bytes = match protocol {
+            Protocol::Http1 => Vec::new(),
+            Protocol::Http2 => settings(streams_max),
+        };
+        let agreement = hold(&plan, world.serve(alpn, bytes)).expect(&case);
+        assert_eq!(
+            (
+                agreement.protocol,
+                agreement.depth,
+                agreement.note.as_deref()
+            ),
+            (protocol, depth, note),
+            "{case}"
+        );
+        let tls = agreement.tls.expect(&case);
+        assert_eq!(
+            tls.alpn == ALPN_HTTP2,
+            protocol == Protocol::Http2,
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn what_is_agreed_on_in_clear_text() {
+    let mut plan = plan("http://h/", HttpChoice::Auto);
+    plan.pipeline = many(3);
+    // A server that says nothing is not waited for.
+    let agreement = hold(&plan, serve_clear(b"")).unwrap();
+    assert_eq!((agreement.protocol, agreement.depth), (Protocol::Http1, 3));
+    assert!(agreement.tls.is_none() && agreement.note.is_none());
+
+    let mut plan = self::plan("http://h/", HttpChoice::Http2);
+    plan.streams = many(7);
+    let address = serve(|mut peer| {
+        peer.give(&settings(Some(5)));
+        peer.wait();
+    });
+    let agreement = hold(&plan, address).unwrap();
+    assert_eq!((agreement.protocol, agreement.depth), (Protocol::Http2, 5));
+    assert!(agreement.tls.is_none());
+}
+
+#[test]
+fn tls_is_described() {
+    let world = World::new();
+    let mut plan = world.plan(HttpChoice::Http1);
+    plan.tls.version_max = TlsVersion::Tls12;
+    plan.tls.cipher_suites = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()];
+    plan.tls.groups = vec!["secp256r1".to_owned()];
+    plan.tls.resumption = true;
+    plan.tls.insecure = true;
+    plan.tls.server_name = Some("other.example".to_owned());
+    let agreement = hold(&plan, world.serve(BOTH, Vec::new())).unwrap();
+    assert_eq!(
+        agreement.tls.unwrap().description,
+        TlsDescription {
+            version: "TLS 1.2".to_owned(),
+            cipher_suite: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned(),
+            group: Some("secp256r1".to_owned()),
+            server_name: "other.example".to_owned(),
+            insecure: true,
+            resumption: true,
+            client_certificate: false,
+        }
+    );
+}
+
+#[test]
+fn a_certificate_for_the_server_is_shown() {
+    let world = World::new();
+    for (http, bytes) in [
+        (HttpChoice::Http1, Vec::new()),
+        (HttpChoice::Http2, settings(None)),
+    ] {
+        for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+            let serve = || {
+                let mut options = world.server.options(BOTH);
+                options.client_roots = Some(vec![world.authority.certificate()]);
+                serve_tls(options, bytes.clone())
+            };
+            let mut plan = world.plan(http);
+            plan.tls.version_max = version;
+            let message = hold(&plan, serve()).unwrap_err().to_string();
+            assert!(
+                message.contains("alert") && message.contains("--cert"),
+                "{http:?} {version:?}: {message}"
+            );
+
+            let own = world.authority.identity("client.example");
+            plan.tls.identity = Some(ClientIdentity {
+                certificate: world.file("own.pem", &own.certificate_pem),
+                key: world.file("own.key", &own.key_pem),
+            });
+            let agreement = hold(&plan, serve()).unwrap();
+            assert!(agreement.tls.unwrap().description.client_certificate);
+
+            let strange = Authority::new("strange").identity("client.example");
+            plan.tls.identity = Some(ClientIdentity {
+                certificate: world.file("own.pem", &strange.certificate_pem),
+                key: world.file("own.key", &strange.key_pem),
+            });
+            let message = hold(&plan, serve()).unwrap_err().to_string();
+            assert!(message.contains("alert"), "{http:?} {version:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn servers_that_are_not_trusted() {
+    let world = World::new();
+    let mut plan = world.plan(HttpChoice::Auto);
+    let untrusted = Authority::new("strange").identity("127.0.0.1");
+    let other_name = world.authority.identity("example.org");
+    for (server, words) in [
+        (&untrusted, "issuer that is not among the trusted roots"),
+        (&other_name, "is for example.org and not for 127.0.0.1"),
+    ] {
+        let address = serve_tls(server.options(BOTH), settings(None));
+        let message = hold(&plan, address).unwrap_err().to_string();
+        assert!(
+            message.starts_with("127.0.0.1 is not trusted: the certificate")
+                && message.contains(words)
+                && message.ends_with(
+                    "give its root with --cacert FILE, its name with --sni NAME, or take any \
+                     certificate with -k"
+                ),
+            "{message}"
+        );
+    }
+    plan.tls.server_name = Some("example.org".to_owned());
+    let address = serve_tls(other_name.options(BOTH), settings(None));
+    assert!(hold(&plan, address).is_ok());
+}
+
+#[test]
+fn no_agreement_over_tls() {
+    use HttpChoice::{Auto, Http1, Http2};
+    let world = World::new();
+    // (asked for, the server's ALPN, what it gives, --pipeline, words)
+    let cases: [(HttpChoice, &[&[u8]], Vec<u8>, u32, &str); 6] = [
+        (
+            Http2,
+            &BOTH[1..],
+            Vec::new(),
+            1,
+            "127.0.0.1 does not offer HTTP/2 (ALPN: it refuses h2); leave out --http2, and \
+             HTTP/1.1 is spoken",
+        ),
+        (Http2, &[], Vec::new(), 1, "(ALPN: it chose none)"),
+        (
+            Http1,
+            &BOTH[..1],
+            Vec::new(),
+            1,
+            "127.0.0.1 does not offer HTTP/1.1 (ALPN); leave out --http1",
+        ),
+        (
+            Auto,
+            BOTH,
+            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+            1,
+            "127.0.0.1 agreed to HTTP/2 and does not speak it: ",
+        ),
+        (
+            Auto,
+            BOTH,
+            settings(Some(0)),
+            1,
+            "SETTINGS_MAX_CONCURRENT_STREAMS is 0",
+        ),
+        (
+            Auto,
+            BOTH,
+            settings(None),
+            4,
+            "HTTP/2 is spoken with 127.0.0.1; use --streams 4, or --http1 with --pipeline 4",
+        ),
+    ];
+    for (http, alpn, bytes, pipeline, words) in cases {
+        let mut plan = world.plan(http);
+        plan.pipeline = many(pipeline);
+        let message = hold(&plan, world.serve(alpn, bytes))
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains(words), "{http:?} {alpn:?}: {message}");
+    }
+}
+
+#[test]
+fn no_version_in_common() {
+    let world = World::new();
+    let mut plan = world.plan(HttpChoice::Auto);
+    plan.tls.version_min = TlsVersion::Tls13;
+    let mut options = world.server.options(BOTH);
+    options.version_max = Version::Tls12;
+    let message = hold(&plan, serve_tls(options, Vec::new()))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("protocol_version") && message.contains("--tls-min"),
+        "{message}"
+    );
+}
+
+#[test]
+fn servers_that_do_not_speak_tls() {
+    let world = World::new();
+    let mut plan = world.plan(HttpChoice::Auto);
+    let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+    let message = hold(&plan, serve_clear(answer)).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "127.0.0.1 does not speak TLS; use http:// in place of https://"
+    );
+
+    let closes = serve(|mut peer| {
+        peer.take(&mut Vec::new());
+    });
+    let message = hold(&plan, closes).unwrap_err().to_string();
+    assert!(
+        message.contains("lost during the TLS handshake") && message.contains("right port?"),
+        "{message}"
+    );
+
+    plan.connect_timeout_ns = SHORT_NS;
+    let message = hold(&plan, serve(tls_peer::Peer::wait))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("did not complete the TLS handshake within 30 ms"),
+        "{message}"
+    );
+}
+
+#[test]
+fn no_http2_in_clear_text() {
+    let answers: [(&[u8], &str); 5] = [
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "h does not speak HTTP/2 in clear text (it answers in HTTP/1.1); leave out --http2, \
+             or use https://",
+        ),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "h does not speak HTTP/2 in clear text ("),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "h speaks TLS; use https:// in place of http://"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\n\r\n<html>\r\n<head><title>400 The plain \
+              HTTP request was sent to HTTPS port</title></head>",
+            "h speaks TLS; use https:// in place of http://",
+        ),
+        (b"", "(it closes the connection)"),
+    ];
+    let mut plan = plan("http://h/", HttpChoice::Http2);
+    for (answer, words) in answers {
+        let address = serve(move |mut peer| {
+            peer.take(&mut Vec::new());
+            peer.give(answer);
+        });
+        let message = hold(&plan, address).unwrap_err().to_string();
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    plan.connect_timeout_ns = SHORT_NS;
+    let message = hold(&plan, serve_clear(b"")).unwrap_err().to_string();
+    assert!(
+        message.contains("did not complete the exchange of HTTP/2 settings within 30 ms"),
+        "{message}"
+    );
+}
+
+#[test]
+fn simulated_servers_speak_what_is_asked_for() {
+    use HttpChoice::{Auto, Http1, Http2};
+    for (url, http, protocol, depth) in [
+        ("http://h/", Auto, Protocol::Http1, 1),
+        ("https://h/", Auto, Protocol::Http2, 9),
+        ("http://h/", Http2, Protocol::Http2, 9),
+        ("https://h/", Http1, Protocol::Http1, 1),
+    ] {
+        let mut plan = plan(url, http);
+        plan.streams = many(9);
+        let agreement = Agreement::simulated(&plan).unwrap();
+        assert_eq!(
+            (agreement.protocol, agreement.depth),
+            (protocol, depth),
+            "{url} {http:?}"
+        );
+    }
+    let mut plan = plan("https://h/", Http2);
+    plan.pipeline = many(2);
+    assert!(Agreement::simulated(&plan).is_err());
+}
