@@ -52,8 +52,8 @@ pub struct Session {
     /// An incomplete record or handshake message. Without capacity while empty.
     kept: Vec<u8>,
     is_ended: bool,
-    /// An error was given: rustls must not be asked again.
-    is_failed: bool,
+    /// An error was given, or the session closed: rustls must not be asked again.
+    is_over: bool,
 }
 
 enum Connection {
@@ -133,7 +133,7 @@ impl Session {
             connection,
             kept: Vec::new(),
             is_ended: false,
-            is_failed: false,
+            is_over: false,
         }
     }
 
@@ -161,11 +161,11 @@ impl Session {
             Connection::Server(connection) => drive(connection, incoming, plain, out),
         };
         let kept = std::mem::take(&mut self.kept);
-        let progress = progress.inspect_err(|_| self.is_failed = true)?;
+        let progress = progress.inspect_err(|_| self.is_over = true)?;
         self.is_ended |= progress.is_ended;
         let rest = &incoming[progress.taken..];
         if rest.len() > KEPT_BYTES_MAX {
-            self.is_failed = true;
+            self.is_over = true;
             let why = format!("a handshake message has more than {KEPT_BYTES_MAX} bytes");
             return Err(TlsError::Broken(why));
         }
@@ -179,8 +179,8 @@ impl Session {
     }
 
     fn check(&self) -> Result<(), TlsError> {
-        if self.is_failed {
-            return Err(TlsError::Broken("the session failed before".to_owned()));
+        if self.is_over {
+            return Err(TlsError::Broken("the session is over".to_owned()));
         }
         Ok(())
     }
@@ -200,8 +200,9 @@ impl Session {
         self.write(room, out, |traffic, room| traffic.encrypt(plain, room))
     }
 
-    /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete.
-    pub fn close(mut self, out: &mut Vec<u8>) {
+    /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete. After
+    /// that nothing is sent or received.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.is_handshaking() {
             return;
         }
@@ -209,6 +210,8 @@ impl Session {
         let _ = self.write(RECORD_OVERHEAD_MAX + 2, out, |traffic, room| {
             traffic.queue_close_notify(room)
         });
+        // rustls takes it for a mistake to find an error in what comes after it.
+        self.is_over = true;
     }
 
     fn write(
