@@ -398,7 +398,7 @@ impl<B: Backend> Tls<B> {
         }
         connection.go_over();
         let mut out = self.out(slot);
-        if let Some(session) = &mut self.slots[slot.0 as usize].session {
+        if let Some(session) = self.slots[slot.0 as usize].session.take() {
             session.close(&mut out);
         }
         self.put(slot, out, Sending::Own);

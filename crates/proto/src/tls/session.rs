@@ -52,7 +52,7 @@ pub struct Session {
     /// An incomplete record or handshake message. Without capacity while empty.
     kept: Vec<u8>,
     is_ended: bool,
-    /// An error was given, or the session closed: rustls must not be asked again.
+    /// An error was given: rustls must not be asked again.
     is_over: bool,
 }
 
@@ -200,9 +200,8 @@ impl Session {
         self.write(room, out, |traffic, room| traffic.encrypt(plain, room))
     }
 
-    /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete. After
-    /// that nothing is sent or received.
-    pub fn close(&mut self, out: &mut Vec<u8>) {
+    /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete.
+    pub fn close(mut self, out: &mut Vec<u8>) {
         if self.is_handshaking() {
             return;
         }
@@ -210,8 +209,6 @@ impl Session {
         let _ = self.write(RECORD_OVERHEAD_MAX + 2, out, |traffic, room| {
             traffic.queue_close_notify(room)
         });
-        // rustls takes it for a mistake to find an error in what comes after it.
-        self.is_over = true;
     }
 
     fn write(
