@@ -1,123 +1,140 @@
-//! From requests to answers: what each route does.
+//! What each route answers, whatever the protocol that carries it.
 
 use std::sync::atomic::Ordering;
 
 use crate::counters::{Fault, Shared, WorkerCounters};
-use crate::malformed::{Ending, Kind};
-use crate::reply::{self, Batch, Length};
-use crate::request::{Body, Found, KnownHead, Method, Reader, Request};
-use crate::route::{ROUTES, Refusal, Route};
-use crate::stream::{After, Stream};
+use crate::malformed::Kind;
+use crate::pattern;
+use crate::route::{Protocol, ROUTES, Route};
 
 /// What answers may depend on besides the request.
 pub(crate) struct Context<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) counters: &'a WorkerCounters,
-    /// When the request's last byte was noticed, or the reply before it was sent if that was
-    /// later. May read the clock: only routes that need the time pay for it.
+    /// When the request's last byte was noticed, or, in HTTP/1.1, the reply before it was sent if
+    /// that was later. May read the clock: only routes that need the time pay for it.
     pub(crate) noticed_ns: &'a dyn Fn() -> u64,
     /// Reads the clock.
     pub(crate) now_ns: &'a dyn Fn() -> u64,
 }
 
-/// What to do when the batch has been sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
-    /// Read the next request.
-    Request,
-    /// Wait for more input.
-    Input,
-    /// Go on with a reply.
-    Stream(Stream),
-    /// End the connection.
-    End(After),
+/// What a request gets. Faults are counted already; replies are counted by who writes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// 200 without a body.
+    Null,
+    /// The same, which is not to wait for answers behind it.
+    NullAlone,
+    /// The same at an instant.
+    NullAt { at_ns: u64 },
+    /// The same behind interim replies.
+    Interim(u16),
+    /// The same as the last answer on its connection.
+    Last,
+    /// This status without a body.
+    Status(u16),
+    /// This status without a body, and the advice to come back in a second.
+    RetryLater(u16),
+    /// A short text.
+    Text(u16, String),
+    /// The counters, not to be counted themselves.
+    Counters,
+    /// A body of this many bytes.
+    Sized(u64),
+    /// The same, with its length behind it instead of before.
+    Chunked(u64),
+    /// A body that takes its time.
+    Drip(Drip),
+    /// Half of a body of this many bytes.
+    Truncated(u64),
+    /// A reply of HTTP/1.0 that ends with the connection.
+    Http10,
+    /// A reply of HTTP/1.0 with a length.
+    Http10KeepAlive,
+    /// None, ever.
+    Silence,
+    /// None: the connection is closed.
+    Cut,
+    /// None: the connection is reset.
+    Reset,
+    /// None: the stream is reset with this error code.
+    ResetStream(u32),
+    /// None: the connection takes no more requests, nor this one, for this error code.
+    GoAway(u32),
+    /// One that breaks the protocol.
+    Malformed(Kind),
 }
 
-impl Next {
-    fn after(after: After) -> Self {
-        match after {
-            After::KeepOpen => Self::Request,
-            After::Close | After::Reset => Self::End(after),
+/// A body of one byte per interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drip {
+    position: u64,
+    end: u64,
+    /// When the next byte is due.
+    next_ns: u64,
+    interval_ns: u64,
+}
+
+/// The next of a [`Drip`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trickle {
+    Byte(u8),
+    /// None before this instant.
+    Wait {
+        until_ns: u64,
+    },
+    End,
+}
+
+impl Drip {
+    /// This many bytes, the first one an interval after `from_ns`.
+    pub(crate) fn new(bytes: u64, from_ns: u64, interval_ns: u64) -> Self {
+        Self {
+            position: 0,
+            end: bytes,
+            next_ns: from_ns.saturating_add(interval_ns),
+            interval_ns,
         }
     }
-}
 
-/// Reads requests from `input` and appends their answers to `batch`, until more input is needed,
-/// the batch is full, or an answer takes time. Also tells how much of the input was taken.
-pub(crate) fn answer_input(
-    reader: &mut Reader,
-    known: &mut KnownHead,
-    input: &[u8],
-    batch: &mut Batch,
-    context: &Context<'_>,
-) -> (usize, Next) {
-    let mut taken = 0;
-    while !batch.is_full() {
-        let next = match reader.read(&input[taken..], known) {
-            Ok((length, found)) => {
-                taken += length;
-                match found {
-                    Found::Request(request) => {
-                        if request.route == Route::Counters {
-                            // Not to be found in its own figures, nor in those of the next one.
-                            context.counters.bytes_received.subtract(length as u64);
-                            context.counters.counters_requests.add(1);
-                        } else {
-                            context.counters.request(request.method);
-                        }
-                        answer(&request, batch, context)
-                    }
-                    Found::ContinueWanted => {
-                        context.counters.interim.add(1);
-                        batch
-                            .bytes()
-                            .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-                        Next::Request
-                    }
-                    Found::Incomplete => return (taken, Next::Input),
-                }
-            }
-            Err(error) => {
-                context.counters.malformed.add(1);
-                context.counters.reply(400);
-                let text = format!("{error}\n");
-                reply::write_text(batch.bytes(), &NOT_A_REQUEST, 400, &text);
-                Next::End(After::Close)
-            }
-        };
-        if !matches!(next, Next::Request) {
-            return (taken, next);
-        }
+    /// Bytes that are still to come.
+    pub(crate) fn left(&self) -> u64 {
+        self.end - self.position
     }
-    (taken, Next::Request)
-}
 
-/// Stands in for a request that could not be read.
-const NOT_A_REQUEST: Request = Request {
-    method: Method::Other,
-    route: Route::Unknown,
-    body: Body::Length(0),
-    keep_alive: false,
-    http10: false,
-    expects_continue: false,
-};
-
-fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
-    let counters = context.counters;
-    match request.route {
-        Route::Null => null(request, batch, counters),
-        Route::Bytes(bytes) => sized(request, bytes, batch, counters),
-        Route::Chunked(bytes) => chunked(request, bytes, batch, counters),
-        Route::Status(status) => {
-            let length = if status == 204 {
-                Length::NoBody
-            } else {
-                Length::Bytes(0)
+    /// What comes at `now_ns`.
+    pub(crate) fn next(&mut self, now_ns: u64) -> Trickle {
+        if self.position == self.end {
+            return Trickle::End;
+        }
+        if now_ns < self.next_ns {
+            return Trickle::Wait {
+                until_ns: self.next_ns,
             };
-            head(request, status, length, batch, counters);
-            Next::after(After::request(request))
         }
-        Route::Delay { ns } => null_at((context.noticed_ns)().saturating_add(ns), request),
+        let byte = pattern::pattern_byte(self.position);
+        self.position += 1;
+        // From the planned instant, so that delays do not add up.
+        self.next_ns = self.next_ns.saturating_add(self.interval_ns);
+        Trickle::Byte(byte)
+    }
+}
+
+/// What a request for `route` gets over `protocol`. Counts faults, draws and turns: to be called
+/// once per request.
+pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>) -> Answer {
+    if !route.exists_in(protocol) {
+        return no_such_route();
+    }
+    let counters = context.counters;
+    match route {
+        Route::Null => Answer::Null,
+        Route::Bytes(bytes) => Answer::Sized(bytes),
+        Route::Chunked(bytes) => Answer::Chunked(bytes),
+        Route::Status(status) => Answer::Status(status),
+        Route::Delay { ns } => Answer::NullAt {
+            at_ns: (context.noticed_ns)().saturating_add(ns),
+        },
         Route::Stall {
             silence_ns,
             period_ns,
@@ -126,138 +143,81 @@ fn answer(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
             let noticed_ns = (context.noticed_ns)();
             let into_period_ns = noticed_ns % period_ns;
             if into_period_ns >= silence_ns {
-                return null(request, batch, counters);
+                return Answer::Null;
             }
-            null_at(noticed_ns - into_period_ns + silence_ns, request)
+            Answer::NullAt {
+                at_ns: noticed_ns - into_period_ns + silence_ns,
+            }
         }
         Route::Drift(drift) => {
             let noticed_ns = (context.noticed_ns)();
-            null_at(
-                noticed_ns.saturating_add(drift.delay_ns(noticed_ns)),
-                request,
-            )
+            Answer::NullAt {
+                at_ns: noticed_ns.saturating_add(drift.delay_ns(noticed_ns)),
+            }
         }
-        Route::Locked { ns } => {
-            let turn_end_ns = context.shared.pace.turn_end_ns((context.noticed_ns)(), ns);
-            null_at(turn_end_ns, request)
-        }
+        Route::Locked { ns } => Answer::NullAt {
+            at_ns: context.shared.pace.turn_end_ns((context.noticed_ns)(), ns),
+        },
         Route::Compute { ns } => {
             compute(ns, context);
-            let next = null(request, batch, counters);
-            batch.seal();
-            next
+            Answer::NullAlone
         }
         Route::Limit(limit) => {
-            if !context.shared.pace.exceeds(limit, (context.noticed_ns)()) {
-                return null(request, batch, counters);
+            if context.shared.pace.exceeds(limit, (context.noticed_ns)()) {
+                Answer::RetryLater(limit.status)
+            } else {
+                Answer::Null
             }
-            counters.reply(limit.status);
-            reply::write_retry_later(batch.bytes(), request, limit.status);
-            Next::after(After::request(request))
         }
         Route::Drip { bytes, interval_ns } => {
-            head(request, 200, Length::Bytes(bytes), batch, counters);
-            let after = After::request(request);
-            if request.method == Method::Head {
-                return Next::after(after);
-            }
-            let next_ns = (context.noticed_ns)().saturating_add(interval_ns);
-            Next::Stream(Stream::Drip {
-                position: 0,
-                end: bytes,
-                next_ns,
-                interval_ns,
-                after,
-            })
+            Answer::Drip(Drip::new(bytes, (context.noticed_ns)(), interval_ns))
         }
-        Route::Interim(count) => {
-            // RFC 9110 section 15.2: HTTP/1.0 knows no 1xx.
-            for index in 0..if request.http10 { 0 } else { count } {
-                counters.interim.add(1);
-                batch.bytes().extend_from_slice(if index % 2 == 0 {
-                    b"HTTP/1.1 100 Continue\r\n\r\n".as_slice()
-                } else {
-                    b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
-                });
-            }
-            null(request, batch, counters)
+        Route::Interim(count) => Answer::Interim(count),
+        Route::Close => Answer::Last,
+        Route::Http10 => Answer::Http10,
+        Route::Http10KeepAlive => Answer::Http10KeepAlive,
+        Route::Never => fault(Fault::Silent, Answer::Silence, counters),
+        Route::Reset => fault(Fault::Reset, Answer::Reset, counters),
+        Route::Truncate(bytes) => fault(Fault::Truncated, Answer::Truncated(bytes), counters),
+        Route::ResetStream(code) => fault(Fault::StreamReset, Answer::ResetStream(code), counters),
+        Route::Refuse => refuse(counters),
+        Route::RandomRefuse { percent } if context.shared.draw_percent() < percent => {
+            refuse(counters)
         }
-        Route::Close => null(
-            &Request {
-                keep_alive: false,
-                ..*request
-            },
-            batch,
-            counters,
-        ),
-        Route::Http10 => {
-            counters.reply(200);
-            batch.bytes().extend_from_slice(b"HTTP/1.0 200 OK\r\n\r\n");
-            if request.method != Method::Head {
-                reply::write_pattern(batch.bytes(), 0, HTTP10_BODY_BYTES);
-            }
-            Next::End(After::Close)
+        Route::RandomRefuse { .. } => Answer::Null,
+        Route::GoAway(code) => fault(Fault::GoneAway, Answer::GoAway(code), counters),
+        Route::Malformed(kind) => fault(Fault::Malformed, Answer::Malformed(kind), counters),
+        Route::RefuseAfter(refusal) if !context.shared.refuses(refusal) => Answer::Null,
+        Route::RefuseAfter(refusal) if refusal.close => fault(Fault::Closed, Answer::Cut, counters),
+        Route::RefuseAfter(_) => Answer::Text(503, "no more answers on this path\n".to_owned()),
+        Route::RandomClose { percent } if context.shared.draw_percent() < percent => {
+            fault(Fault::Closed, Answer::Cut, counters)
         }
-        Route::Http10KeepAlive => http10_keep_alive(request, batch, counters),
-        Route::Never => {
-            counters.fault(Fault::Silent);
-            Next::Stream(Stream::Silence)
-        }
-        Route::Reset => {
-            counters.fault(Fault::Reset);
-            Next::End(After::Reset)
-        }
-        Route::Truncate(promised) => {
-            counters.fault(Fault::Truncated);
-            let length = Length::Bytes(promised);
-            reply::write_head(batch.bytes(), request, 200, length, request.keep_alive);
-            let end = if request.method == Method::Head {
-                0
-            } else {
-                promised / 2
-            };
-            pattern(end, After::Close, batch)
-        }
-        Route::Malformed(kind) => malformed(kind, batch, counters),
-        Route::RefuseAfter(refusal) => refuse(refusal, request, batch, context),
-        Route::RandomClose { percent } => {
-            if context.shared.draw_percent() < percent {
-                counters.fault(Fault::Closed);
-                return Next::End(After::Close);
-            }
-            null(request, batch, counters)
-        }
-        Route::Counters => answer_counters(request, batch, context),
-        Route::Routes => text(request, 200, &routes_text(), batch, counters),
-        Route::Unknown => text(
-            request,
-            404,
-            "no such route: /routes lists them\n",
-            batch,
-            counters,
-        ),
+        Route::RandomClose { .. } => Answer::Null,
+        Route::Counters => Answer::Counters,
+        Route::Routes => Answer::Text(200, routes_text()),
+        Route::Unknown => no_such_route(),
     }
 }
 
-/// Bytes of the body of the routes that answer with HTTP/1.0.
-const HTTP10_BODY_BYTES: u64 = 26;
-
-fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    if request.keep_alive && !request.http10 {
-        counters.reply(200);
-        batch.push_null();
-        return Next::Request;
-    }
-    head(request, 200, Length::Bytes(0), batch, counters);
-    Next::after(After::request(request))
+fn no_such_route() -> Answer {
+    Answer::Text(404, "no such route: /routes lists them\n".to_owned())
 }
 
-/// A null answer at an instant.
-fn null_at(at_ns: u64, request: &Request) -> Next {
-    Next::Stream(Stream::NullAt {
-        at_ns,
-        request: *request,
-    })
+fn fault(fault: Fault, answer: Answer, counters: &WorkerCounters) -> Answer {
+    counters.fault(fault);
+    answer
+}
+
+/// The error code of a stream that was not processed (RFC 9113 section 7).
+pub(crate) const REFUSED_STREAM: u32 = 7;
+
+fn refuse(counters: &WorkerCounters) -> Answer {
+    fault(
+        Fault::Refused,
+        Answer::ResetStream(REFUSED_STREAM),
+        counters,
+    )
 }
 
 /// Keeps this thread busy for `ns`, or until the server is told to stop.
@@ -268,136 +228,11 @@ fn compute(ns: u64, context: &Context<'_>) {
     }
 }
 
-fn head(
-    request: &Request,
-    status: u16,
-    length: Length,
-    batch: &mut Batch,
-    counters: &WorkerCounters,
-) {
-    counters.reply(status);
-    reply::write_head(batch.bytes(), request, status, length, request.keep_alive);
-}
-
-fn text(
-    request: &Request,
-    status: u16,
-    text: &str,
-    batch: &mut Batch,
-    counters: &WorkerCounters,
-) -> Next {
-    counters.reply(status);
-    reply::write_text(batch.bytes(), request, status, text);
-    Next::after(After::request(request))
-}
-
-fn sized(request: &Request, bytes: u64, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    head(request, 200, Length::Bytes(bytes), batch, counters);
-    let end = if request.method == Method::Head {
-        0
-    } else {
-        bytes
-    };
-    pattern(end, After::request(request), batch)
-}
-
-/// A body of `end` bytes of the pattern, copied when it is short.
-fn pattern(end: u64, after: After, batch: &mut Batch) -> Next {
-    if end <= reply::INLINE_BODY_BYTES_MAX {
-        reply::write_pattern(batch.bytes(), 0, end);
-        return Next::after(after);
-    }
-    Next::Stream(Stream::Pattern {
-        position: 0,
-        end,
-        after,
-    })
-}
-
-fn chunked(request: &Request, bytes: u64, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    if request.http10 {
-        // RFC 9112 section 7: no chunks for HTTP/1.0, so the body ends with the connection.
-        let request = Request {
-            keep_alive: false,
-            ..*request
-        };
-        head(&request, 200, Length::UntilClose, batch, counters);
-        let end = if request.method == Method::Head {
-            0
-        } else {
-            bytes
-        };
-        return pattern(end, After::Close, batch);
-    }
-    head(request, 200, Length::Chunked, batch, counters);
-    let after = After::request(request);
-    if request.method == Method::Head {
-        return Next::after(after);
-    }
-    let mut stream = Stream::Chunks {
-        position: 0,
-        end: bytes,
-        after,
-    };
-    // The first chunk goes with the head; for a short body it is the only one.
-    stream.step(0, batch.bytes(), counters);
-    match stream {
-        Stream::End(after) => Next::after(after),
-        stream => Next::Stream(stream),
-    }
-}
-
-fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    counters.reply(200);
-    let out = batch.bytes();
-    out.extend_from_slice(b"HTTP/1.0 200 OK\r\nContent-Length: ");
-    reply::write_decimal(out, HTTP10_BODY_BYTES);
-    if request.keep_alive {
-        out.extend_from_slice(b"\r\nConnection: keep-alive");
-    }
-    out.extend_from_slice(b"\r\n\r\n");
-    if request.method != Method::Head {
-        reply::write_pattern(out, 0, HTTP10_BODY_BYTES);
-    }
-    Next::after(After::request(request))
-}
-
-fn malformed(kind: Kind, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    counters.fault(Fault::Malformed);
-    kind.write(batch.bytes());
-    match kind.ending() {
-        Ending::Close => Next::End(After::Close),
-        Ending::KeepOpen => Next::Request,
-        Ending::Silence => Next::Stream(Stream::Silence),
-        Ending::Endless => Next::Stream(Stream::Endless(kind)),
-    }
-}
-
-fn refuse(refusal: Refusal, request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
-    if !context.shared.refuses(refusal) {
-        return null(request, batch, context.counters);
-    }
-    if refusal.close {
-        context.counters.fault(Fault::Closed);
-        return Next::End(After::Close);
-    }
-    text(
-        request,
-        503,
-        "no more answers on this path\n",
-        batch,
-        context.counters,
-    )
-}
-
-fn answer_counters(request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
-    // What this batch already holds belongs into the figures.
-    context.counters.bytes_sent.add(batch.settle());
-    let mut json = serde_json::to_string(&context.shared.totals()).unwrap_or_default();
+/// The counters as of now, as JSON on one line.
+pub(crate) fn counters_text(shared: &Shared) -> String {
+    let mut json = serde_json::to_string(&shared.totals()).unwrap_or_default();
     json.push('\n');
-    reply::write_text(batch.bytes(), request, 200, &json);
-    batch.settle();
-    Next::after(After::request(request))
+    json
 }
 
 /// The routes and the kinds of malformed answers, one per line.
@@ -406,9 +241,27 @@ fn routes_text() -> String {
     for (pattern, meaning) in ROUTES {
         text.push_str(&format!("{pattern:<24} {meaning}\n"));
     }
-    text.push_str("\nKIND is one of\n");
-    for kind in Kind::all() {
-        text.push_str(&format!("{:<24} {}\n", kind.name(), kind.meaning()));
+    for (protocol, name) in [(Protocol::Http1, "HTTP/1.1"), (Protocol::Http2, "HTTP/2")] {
+        text.push_str(&format!("\nKIND is, over {name}, one of\n"));
+        for kind in Kind::all().filter(|kind| kind.exists_in(protocol)) {
+            text.push_str(&format!("{:<24} {}\n", kind.name(), kind.meaning()));
+        }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drip_takes_its_time() {
+        let mut drip = Drip::new(2, 0, 10);
+        assert_eq!(drip.next(9), Trickle::Wait { until_ns: 10 });
+        // Late once, the next is due as planned.
+        assert_eq!((drip.next(17), drip.left()), (Trickle::Byte(b'a'), 1));
+        assert_eq!(drip.next(19), Trickle::Wait { until_ns: 20 });
+        assert_eq!((drip.next(20), drip.left()), (Trickle::Byte(b'b'), 0));
+        assert_eq!(drip.next(20), Trickle::End);
+    }
 }

@@ -1,7 +1,9 @@
 //! What the server keeps of one connection: next to nothing while it is idle.
 
-use crate::request::Reader;
-use crate::stream::{After, Stream};
+use crate::batch::Batch;
+use crate::http1::request::Reader;
+use crate::http1::stream::{After, Stream};
+use crate::http2::Session;
 
 /// Input that may wait on one connection while a reply is under way.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -9,6 +11,8 @@ pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
 /// One slot's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
+    /// Whether its first bytes have told which protocol it speaks.
+    pub(crate) begun: bool,
     /// Whether there is a connection in the slot.
     pub(crate) open: bool,
     /// Whether a send is under way.
@@ -17,11 +21,13 @@ pub(crate) struct Connection {
     pub(crate) ended: bool,
     /// What to do when nothing is under way; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
-    /// Present while a request or a reply is incomplete.
+    /// Present while a request or a reply of HTTP/1.1 is incomplete.
     pub(crate) work: Option<Box<Work>>,
+    /// Present on a connection that speaks HTTP/2.
+    pub(crate) http2: Option<Box<Http2>>,
 }
 
-/// An incomplete request or reply.
+/// An incomplete request or reply of HTTP/1.1.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) reader: Reader,
@@ -33,40 +39,86 @@ pub(crate) struct Work {
     /// From when on a request in the input counts as noticed: the latest input, or the latest
     /// part of a reply before it, whichever came last.
     pub(crate) noticed_ns: u64,
-    input: Vec<u8>,
-    /// Bytes of `input` that are dealt with.
-    taken: usize,
+    pub(crate) input: Input,
 }
 
 impl Work {
-    /// Input that is not dealt with, and the reader to deal with it.
-    pub(crate) fn parts(&mut self) -> (&mut Reader, &[u8]) {
-        (&mut self.reader, &self.input[self.taken..])
-    }
-
-    /// Notes that `count` bytes of input are dealt with.
-    pub(crate) fn take(&mut self, count: usize) {
-        self.taken += count;
-    }
-
     /// Keeps input that was noticed at `now_ns` for later; false when there would be too much of
     /// it.
     pub(crate) fn keep(&mut self, bytes: &[u8], now_ns: u64) -> bool {
         self.noticed_ns = now_ns;
-        if self.taken > 0 {
-            self.input.drain(..self.taken);
-            self.taken = 0;
-        }
-        if self.input.len() + bytes.len() > INPUT_BYTES_MAX {
-            return false;
-        }
-        self.input.extend_from_slice(bytes);
-        true
+        self.input.keep(bytes)
     }
 
     /// Whether nothing is incomplete.
     pub(crate) fn is_done(&self) -> bool {
-        self.stream.is_none() && self.taken == self.input.len() && self.reader.is_idle()
+        self.stream.is_none() && self.input.rest().is_empty() && self.reader.is_idle()
+    }
+}
+
+/// A connection that speaks HTTP/2.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    pub(crate) session: Session,
+    /// An incomplete frame, or what waits for room in the output.
+    pub(crate) input: Input,
+    /// When the latest of it came.
+    pub(crate) noticed_ns: u64,
+    /// What came of input while a send was under way.
+    pub(crate) pending: Batch,
+    /// When the worker is to come back.
+    pub(crate) wake_ns: Option<u64>,
+    /// When the connection is closed at the latest, once it has nothing more to do.
+    pub(crate) closes_ns: Option<u64>,
+}
+
+impl Http2 {
+    pub(crate) fn new(session: Session) -> Self {
+        Self {
+            session,
+            input: Input::default(),
+            noticed_ns: 0,
+            pending: Batch::default(),
+            wake_ns: None,
+            closes_ns: None,
+        }
+    }
+}
+
+/// Bytes that came and are not dealt with.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    /// How many of them are dealt with.
+    taken: usize,
+}
+
+impl Input {
+    /// Those that are not dealt with.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    /// Notes that `count` bytes are dealt with.
+    pub(crate) fn take(&mut self, count: usize) {
+        self.taken += count;
+        if self.taken == self.bytes.len() {
+            // An idle connection holds no memory for its input.
+            *self = Self::default();
+        }
+    }
+
+    /// Keeps more for later; false when there would be too much of it.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) -> bool {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        if self.bytes.len() + bytes.len() > INPUT_BYTES_MAX {
+            return false;
+        }
+        self.bytes.extend_from_slice(bytes);
+        true
     }
 }
 
@@ -76,19 +128,19 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<Connection>() <= 16);
+        assert!(size_of::<Connection>() <= 24);
     }
 
     #[test]
     fn input_is_kept_in_order_and_bounded() {
         let mut work = Work::default();
         assert!(work.keep(b"abc", 7));
-        work.take(2);
+        work.input.take(2);
         assert!(work.keep(b"de", 9));
         assert_eq!(work.noticed_ns, 9);
-        assert_eq!(work.parts().1, b"cde");
+        assert_eq!(work.input.rest(), b"cde");
         assert!(!work.is_done());
-        work.take(3);
+        work.input.take(3);
         assert!(work.is_done());
         assert!(work.keep(&vec![0; INPUT_BYTES_MAX], 10));
         assert!(!work.keep(b"x", 11));

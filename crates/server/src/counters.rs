@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::pace::Pace;
-use crate::request::Method;
-use crate::route::Refusal;
+use crate::route::{Method, Refusal};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
 const REFUSALS_MAX: usize = 1_024;
@@ -31,13 +30,35 @@ pub struct Counters {
     pub accepts_failed: u64,
     /// Connections closed because too much unread input was waiting.
     pub connections_overflowed: u64,
+    /// TLS handshakes that failed; their connections are not among those accepted.
+    #[serde(default)]
+    pub handshakes_failed: u64,
+    /// Connections accepted that resumed the TLS session of an earlier one.
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Connections that speak HTTP/2.
+    #[serde(default)]
+    pub connections_http2: u64,
+    /// Streams of HTTP/2 that clients gave up.
+    #[serde(default)]
+    pub streams_cancelled: u64,
+    /// Streams of HTTP/2 that were refused, because too many were under way. They are no requests.
+    #[serde(default)]
+    pub streams_refused: u64,
+    /// Streams of HTTP/2 that came behind a GOAWAY. They are no requests.
+    #[serde(default)]
+    pub streams_ignored: u64,
+    /// GOAWAY frames sent.
+    #[serde(default)]
+    pub goaways: u64,
     /// Requests completely received.
     pub requests: u64,
     /// The same by method; methods without a name of their own are "other".
     pub requests_by_method: BTreeMap<String, u64>,
     /// Requests that could not be read; each is answered with 400.
     pub requests_malformed: u64,
-    /// Requests whose connection was lost before their reply was due.
+    /// Requests whose connection was lost, or whose stream was given up, before their reply was
+    /// due.
     pub requests_abandoned: u64,
     /// Replies that keep to the protocol.
     pub replies: u64,
@@ -47,11 +68,12 @@ pub struct Counters {
     pub replies_interim: u64,
     /// Requests that ended in a fault on purpose instead of a reply.
     pub faults: u64,
-    /// The same by kind: silent, reset, closed, truncated, malformed.
+    /// The same by kind: silent, reset, closed, truncated, malformed, and in HTTP/2 stream_reset,
+    /// refused, goaway.
     pub faults_by_kind: BTreeMap<String, u64>,
-    /// Bytes read.
+    /// Bytes read; of TLS the plain text.
     pub bytes_received: u64,
-    /// Bytes handed to the kernel.
+    /// Bytes handed over for sending; of TLS the plain text.
     pub bytes_sent: u64,
     /// Replies that had to wait for an instant: those of `/delay`, `/drift` and `/locked`, and
     /// those of `/stall` to requests that came in a silence. How late they were sent follows: from
@@ -76,10 +98,22 @@ pub(crate) enum Fault {
     Closed,
     Truncated,
     Malformed,
+    StreamReset,
+    Refused,
+    GoneAway,
 }
 
 impl Fault {
-    const NAMES: [&'static str; 5] = ["silent", "reset", "closed", "truncated", "malformed"];
+    const NAMES: [&'static str; 8] = [
+        "silent",
+        "reset",
+        "closed",
+        "truncated",
+        "malformed",
+        "stream_reset",
+        "refused",
+        "goaway",
+    ];
 }
 
 /// A number that one thread adds to and others read.
@@ -129,6 +163,13 @@ pub(crate) struct WorkerCounters {
     pub(crate) abandoned: Count,
     pub(crate) interim: Count,
     pub(crate) counters_requests: Count,
+    pub(crate) handshakes_failed: Count,
+    pub(crate) handshakes_resumed: Count,
+    pub(crate) http2: Count,
+    pub(crate) cancelled: Count,
+    pub(crate) refused: Count,
+    pub(crate) ignored: Count,
+    pub(crate) goaways: Count,
     delayed: Count,
     lateness_ns_sum: Count,
     lateness_ns_max: Count,
@@ -150,6 +191,13 @@ impl Default for WorkerCounters {
             abandoned: Count::default(),
             interim: Count::default(),
             counters_requests: Count::default(),
+            handshakes_failed: Count::default(),
+            handshakes_resumed: Count::default(),
+            http2: Count::default(),
+            cancelled: Count::default(),
+            refused: Count::default(),
+            ignored: Count::default(),
+            goaways: Count::default(),
             delayed: Count::default(),
             lateness_ns_sum: Count::default(),
             lateness_ns_max: Count::default(),
@@ -252,6 +300,13 @@ impl Shared {
             bytes_received: sum(|worker| &worker.bytes_received),
             bytes_sent: sum(|worker| &worker.bytes_sent),
             counters_requests: sum(|worker| &worker.counters_requests),
+            handshakes_failed: sum(|worker| &worker.handshakes_failed),
+            handshakes_resumed: sum(|worker| &worker.handshakes_resumed),
+            connections_http2: sum(|worker| &worker.http2),
+            streams_cancelled: sum(|worker| &worker.cancelled),
+            streams_refused: sum(|worker| &worker.refused),
+            streams_ignored: sum(|worker| &worker.ignored),
+            goaways: sum(|worker| &worker.goaways),
             replies_delayed: sum(|worker| &worker.delayed),
             ..Counters::default()
         };

@@ -35,12 +35,23 @@
 //! - `/limit/RATE/STATUS`: the same with another status (400 to 599)
 //! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
-//! - `/close`: null answer with `Connection: close`, then closes
-//! - `/http10`: HTTP/1.0 reply of 26 bytes that end with the connection
-//! - `/http10-keepalive`: HTTP/1.0 reply of 26 bytes with a length and `Connection: keep-alive`
+//! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2: GOAWAY(NO_ERROR),
+//!   then the null answer; other streams that were opened before are answered, too
+//! - `/http10` (not over HTTP/2): HTTP/1.0 reply of 26 bytes that end with the connection
+//! - `/http10-keepalive` (not over HTTP/2): HTTP/1.0 reply of 26 bytes with a length and
+//!   `Connection: keep-alive`
 //! - `/never`: reads on and never answers
 //! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)
-//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 it ends the stream with
+//!   RST_STREAM(INTERNAL_ERROR)
+//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2, RST_STREAM instead of an answer, with
+//!   INTERNAL_ERROR or the error code CODE (a number, any of 32 bits)
+//! - `/refuse`: over HTTP/2, RST_STREAM(REFUSED_STREAM) instead of an answer
+//! - `/random-refuse/PERCENT`: over HTTP/2, null answer, but PERCENT of the requests are refused in
+//!   this way, by a fixed sequence
+//! - `/goaway`, `/goaway/CODE`: over HTTP/2, GOAWAY instead of an answer, with NO_ERROR or the error
+//!   code CODE; this request and later ones are not among those that it takes in. Streams before it
+//!   are answered
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
 //! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
@@ -51,7 +62,7 @@
 //!   and `/locked` were; neither these requests nor their replies are counted
 //! - `/routes`: this list as text
 //!
-//! Kinds of malformed answers; after most of them the connection is closed:
+//! Kinds of malformed answers over HTTP/1.1; after most of them the connection is closed:
 //!
 //! - `empty`: closes without a byte
 //! - `garbage`: bytes that are not HTTP
@@ -76,6 +87,33 @@
 //! - `endless-chunk-extension`, `endless-trailers`, `endless-chunks`: a chunk extension, trailer
 //!   fields, chunks without end
 //!
+//! Kinds over HTTP/2; after most of them the server goes on as if nothing had happened:
+//!
+//! - `empty`, `garbage`, `bad-status`, `nul-in-field`, `bad-content-length`,
+//!   `negative-content-length`, `huge-content-length`, `two-lengths`, `body-in-204`,
+//!   `short-length`, `short-body`, `too-many-fields`, `large-head`, `endless-interim`: as above
+//! - `bad-field`: a name with upper case
+//! - `half-head`: closes in the middle of a field block
+//! - `unasked-upgrade`: a 101, which HTTP/2 does not have, then silence
+//! - `extra-bytes`: DATA after the end of the stream
+//! - `endless-head`: CONTINUATION without end
+//! - `bad-hpack`, `bad-huffman`: a field block with an index that has no entry, or a value that is no
+//!   Huffman code
+//! - `no-status`, `two-statuses`, `late-status`: a head without a status, with two, or with one
+//!   behind another field
+//! - `connection-field`: a field of HTTP/1.1 that HTTP/2 forbids
+//! - `ending-interim`: an interim reply that ends the stream
+//! - `data-first`: DATA before the head
+//! - `idle-stream`, `even-stream`, `stream-zero`: frames on streams that cannot have them
+//! - `large-frame`, `bad-padding`: a frame of 1 MiB; more padding than the frame has bytes
+//! - `push`: PUSH_PROMISE
+//! - `lone-continuation`, `cut-head`: CONTINUATION without HEADERS; a PING between the two
+//! - `bad-settings`, `huge-window`: SETTINGS of a wrong size, or with a value out of range
+//! - `zero-increment`, `window-overflow`: WINDOW_UPDATE by 0, or beyond the largest window
+//! - `growing-goaway`: GOAWAY, then a second one that takes in more streams
+//! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a byte,
+//!   without end
+//!
 //! # Time
 //!
 //! An instant at which an answer is due is computed once. A worker that sleeps until then is late
@@ -90,25 +128,48 @@
 //! is looked at when its turn has come. Malformed requests are answered with 400 and the connection
 //! is closed; so is one whose head exceeds 64 KiB or 100 fields, and one with more than 1 MiB of
 //! input waiting behind an unfinished reply.
+//!
+//! # HTTP/2
+//!
+//! A connection whose first bytes are the preface of HTTP/2 (RFC 9113 section 3.4) speaks it, in
+//! clear text as over TLS. Streams do not wait for each other: a request is noticed when its last
+//! byte came, each answer takes its own time, and bodies share the connection in turn, as the
+//! client's windows allow. `/close`, `/goaway` and [`Http2Options::requests_max`] end a connection
+//! with GOAWAY: streams that it takes in are answered, later ones are ignored, and the connection is
+//! closed when the client leaves, or a second after the last answer. `/reset`, `/random-close` and
+//! `/refuse-after/N/close` end the connection with all of its streams.
+//!
+//! Malformed requests are answered with 400. What the RFC calls an error of a stream or of the
+//! connection ends it with RST_STREAM or GOAWAY. Streams beyond [`Http2Options::streams_max`] are
+//! refused. Where 64 KiB of answers wait for a send, up to 1 MiB of input waits for them; a client
+//! that sends more is cut off with GOAWAY(ENHANCE_YOUR_CALM).
+//!
+//! # TLS
+//!
+//! With [`Options::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a given
+//! one. It offers h2 and http/1.1 (ALPN), and speaks whichever the client's first bytes show.
 
 mod answer;
-mod body;
+mod batch;
 mod connection;
 mod counters;
+mod http1;
+mod http2;
 mod malformed;
 mod pace;
-mod reply;
-mod request;
+mod pattern;
 mod route;
 mod server;
 mod slots;
-mod stream;
+mod tls;
 mod worker;
 
 pub use counters::Counters;
-pub use reply::pattern_byte;
 #[doc(hidden)]
-pub use request::fuzz_requests;
-pub use request::{FIELDS_MAX, HEAD_BYTES_MAX};
+pub use http1::request::fuzz_requests;
+pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
+pub use http2::Http2Options;
+pub use pattern::pattern_byte;
 pub use route::{BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, RATE_PER_S_MAX, ROUTES};
 pub use server::{BackendChoice, BackendKind, ListenAddress, Options, Running, ServeError, start};
+pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

@@ -12,6 +12,10 @@ pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// The most interim replies before one answer.
 pub const INTERIM_MAX: u16 = 1_000;
 
+/// Error codes of HTTP/2 that routes have by default (RFC 9113 section 7).
+const NO_ERROR: u32 = 0;
+const INTERNAL_ERROR: u32 = 2;
+
 /// The highest rate of `/limit`, answers per second.
 pub const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
@@ -57,14 +61,17 @@ pub const ROUTES: &[(&str, &str)] = &[
         "/interim/N",
         "N interim replies (100 and 103), then a null answer",
     ),
-    ("/close", "null answer with Connection: close, then closes"),
+    (
+        "/close",
+        "null answer with Connection: close (HTTP/2: GOAWAY), then closes",
+    ),
     (
         "/http10",
-        "HTTP/1.0 reply whose body ends with the connection",
+        "HTTP/1.0 reply whose body ends with the connection (not over HTTP/2)",
     ),
     (
         "/http10-keepalive",
-        "HTTP/1.0 reply with a length, connection kept",
+        "HTTP/1.0 reply with a length, connection kept (not over HTTP/2)",
     ),
     ("/never", "reads and never answers"),
     (
@@ -73,8 +80,26 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/truncate/N",
-        "promises N bytes (1 or more), sends half of them, closes",
+        "promises N bytes (1 or more), sends half of them, closes (HTTP/2: resets the stream)",
     ),
+    (
+        "/reset-stream",
+        "HTTP/2 alone: RST_STREAM(INTERNAL_ERROR) instead of an answer",
+    ),
+    ("/reset-stream/CODE", "the same with another error code"),
+    (
+        "/refuse",
+        "HTTP/2 alone: RST_STREAM(REFUSED_STREAM) instead of an answer",
+    ),
+    (
+        "/random-refuse/PERCENT",
+        "HTTP/2 alone: null answer, or the same, for PERCENT of the requests",
+    ),
+    (
+        "/goaway",
+        "HTTP/2 alone: GOAWAY(NO_ERROR) that does not take this request in, then closes",
+    ),
+    ("/goaway/CODE", "the same with another error code"),
     ("/malformed/KIND", "an answer that breaks the protocol"),
     ("/refuse-after/N", "null answer N times in all, then 503"),
     (
@@ -92,6 +117,48 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("/routes", "this list"),
 ];
 
+/// The method of a request, as counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Other,
+}
+
+impl Method {
+    /// Names by discriminant, as in the counters.
+    pub(crate) const NAMES: [&'static str; 8] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "other",
+    ];
+
+    /// The method of this name.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "OPTIONS" => Self::Options,
+            "PATCH" => Self::Patch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The protocol of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.0 and HTTP/1.1.
+    Http1,
+    Http2,
+}
+
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -99,13 +166,25 @@ pub(crate) enum Route {
     Bytes(u64),
     Chunked(u64),
     Status(u16),
-    Delay { ns: u64 },
-    Stall { silence_ns: u64, period_ns: u64 },
+    Delay {
+        ns: u64,
+    },
+    Stall {
+        silence_ns: u64,
+        period_ns: u64,
+    },
     Drift(Drift),
-    Locked { ns: u64 },
-    Compute { ns: u64 },
+    Locked {
+        ns: u64,
+    },
+    Compute {
+        ns: u64,
+    },
     Limit(Limit),
-    Drip { bytes: u64, interval_ns: u64 },
+    Drip {
+        bytes: u64,
+        interval_ns: u64,
+    },
     Interim(u16),
     Close,
     Http10,
@@ -113,9 +192,19 @@ pub(crate) enum Route {
     Never,
     Reset,
     Truncate(u64),
+    /// With this error code of HTTP/2.
+    ResetStream(u32),
+    Refuse,
+    RandomRefuse {
+        percent: u8,
+    },
+    /// With this error code of HTTP/2.
+    GoAway(u32),
     Malformed(Kind),
     RefuseAfter(Refusal),
-    RandomClose { percent: u8 },
+    RandomClose {
+        percent: u8,
+    },
     Counters,
     Routes,
     Unknown,
@@ -141,6 +230,18 @@ impl Route {
         path.strip_prefix('/')
             .and_then(Self::named)
             .unwrap_or(Self::Unknown)
+    }
+
+    /// Whether the protocol can express it; to the other one it is no route.
+    pub(crate) fn exists_in(self, protocol: Protocol) -> bool {
+        match self {
+            Self::ResetStream(_) | Self::Refuse | Self::RandomRefuse { .. } | Self::GoAway(_) => {
+                protocol == Protocol::Http2
+            }
+            Self::Http10 | Self::Http10KeepAlive => protocol == Protocol::Http1,
+            Self::Malformed(kind) => kind.exists_in(protocol),
+            _ => true,
+        }
     }
 
     fn named(path: &str) -> Option<Self> {
@@ -198,6 +299,14 @@ impl Route {
                 let promised = body_bytes(bytes)?;
                 (promised > 0).then_some(Self::Truncate(promised))?
             }
+            [Some("reset-stream"), None, ..] => Self::ResetStream(INTERNAL_ERROR),
+            [Some("reset-stream"), Some(code), None, ..] => Self::ResetStream(error_code(code)?),
+            [Some("refuse"), None, ..] => Self::Refuse,
+            [Some("random-refuse"), Some(percent), None, ..] => Self::RandomRefuse {
+                percent: within(percent, 0, 100)? as u8,
+            },
+            [Some("goaway"), None, ..] => Self::GoAway(NO_ERROR),
+            [Some("goaway"), Some(code), None, ..] => Self::GoAway(error_code(code)?),
             [Some("malformed"), Some(kind), None, ..] => Self::Malformed(Kind::named(kind)?),
             [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(Refusal {
                 after: count(after)?,
@@ -237,6 +346,11 @@ fn count(text: &str) -> Option<u64> {
 fn within(text: &str, least: u16, most: u16) -> Option<u16> {
     let value = u16::try_from(count(text)?).ok()?;
     (least..=most).contains(&value).then_some(value)
+}
+
+/// An error code of HTTP/2 as a number, known or not.
+fn error_code(text: &str) -> Option<u32> {
+    u32::try_from(count(text)?).ok()
 }
 
 /// A number of bytes, with the suffixes k, m and g for powers of 1,024.
@@ -337,6 +451,12 @@ mod tests {
             ("/never", Route::Never),
             ("/reset", Route::Reset),
             ("/truncate/10", Route::Truncate(10)),
+            ("/reset-stream", Route::ResetStream(2)),
+            ("/reset-stream/8", Route::ResetStream(8)),
+            ("/refuse", Route::Refuse),
+            ("/random-refuse/5", Route::RandomRefuse { percent: 5 }),
+            ("/goaway", Route::GoAway(0)),
+            ("/goaway/4294967295", Route::GoAway(u32::MAX)),
             (
                 "/refuse-after/7",
                 Route::RefuseAfter(Refusal {
@@ -410,6 +530,11 @@ mod tests {
             "/interim/1001",
             "/close/x",
             "/truncate/0",
+            "/reset-stream/x",
+            "/reset-stream/4294967296",
+            "/refuse/1",
+            "/random-refuse/101",
+            "/goaway/-1",
             "/malformed/none",
             "/refuse-after/1/x",
             "/random-close/101",

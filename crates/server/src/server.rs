@@ -14,11 +14,15 @@ use std::thread::JoinHandle;
 
 use brunt_engine::backend::Backend;
 use brunt_engine::backend::epoll::Epoll;
+use brunt_engine::backend::tls::Tls;
 use brunt_engine::backend::uring::Uring;
 use brunt_engine::{socket, threads};
+use rustls::pki_types::CertificateDer;
 
 use crate::counters::{Counters, Shared};
-use crate::worker::Worker;
+use crate::http2::Http2Options;
+use crate::tls::{self, IdentityError, Secure, TlsOptions};
+use crate::worker::{Settings, Worker};
 
 /// Where the server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +87,11 @@ pub struct Options {
     /// Whether workers poll instead of sleeping while they have connections: replies that wait for
     /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
     pub spin: bool,
+    /// How to speak TLS; absent: clear text.
+    pub tls: Option<TlsOptions>,
+    /// How to speak HTTP/2, which a client begins by its preface, in clear text, too. The same
+    /// port speaks HTTP/1.1.
+    pub http2: Http2Options,
 }
 
 impl Options {
@@ -97,6 +106,8 @@ impl Options {
             backend: BackendChoice::Auto,
             connections_max: Self::CONNECTIONS_MAX,
             spin: false,
+            tls: None,
+            http2: Http2Options::default(),
         }
     }
 }
@@ -112,6 +123,9 @@ pub enum ServeError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// TLS cannot be spoken with what was given.
+    #[error("cannot speak TLS")]
+    Tls(#[source] IdentityError),
     /// The chosen backend does not work here.
     #[error("cannot use {backend}")]
     Backend {
@@ -135,7 +149,8 @@ pub enum ServeError {
 ///
 /// # Errors
 ///
-/// The address cannot be listened on, the backend does not work, or no thread can be started.
+/// The address cannot be listened on, the certificate or its key cannot be used, the backend does
+/// not work, or no thread can be started.
 /// Nothing is left running then.
 pub fn start(options: &Options) -> Result<Running, ServeError> {
     let workers = options.workers.get();
@@ -144,17 +159,34 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             address: options.address.clone(),
             source,
         })?;
-    let connections_max = (options.connections_max / workers).max(1);
+    let ip = match &address {
+        ListenAddress::Tcp(address) => Some(address.ip()),
+        ListenAddress::Unix(_) => None,
+    };
     let socket_file = match &address {
         ListenAddress::Unix(path) => Some(SocketFile(path.clone())),
         ListenAddress::Tcp(_) => None,
     };
     let mut running = Running {
         address,
+        certificates: Vec::new(),
         backend: BackendKind::Epoll,
         shared: Arc::new(Shared::new(workers as usize)),
         threads: Vec::new(),
         _socket_file: socket_file,
+    };
+    let secure = match &options.tls {
+        Some(options) => Some(Secure::new(options, ip).map_err(ServeError::Tls)?),
+        None => None,
+    };
+    if let Some(secure) = &secure {
+        running.certificates.clone_from(&secure.certificates);
+    }
+    let settings = Settings {
+        connections_max: (options.connections_max / workers).max(1),
+        spin: options.spin,
+        is_tls: secure.is_some(),
+        http2: options.http2,
     };
     let mut choice = options.backend;
     for (index, socket) in sockets.into_iter().enumerate() {
@@ -162,8 +194,8 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             shared: Arc::clone(&running.shared),
             index,
             socket,
-            connections_max,
-            spin: options.spin,
+            settings,
+            secure: secure.clone(),
         };
         let (backend, thread) = start_worker(place, choice)?;
         running.threads.push(thread);
@@ -181,6 +213,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
 #[derive(Debug)]
 pub struct Running {
     address: ListenAddress,
+    certificates: Vec<CertificateDer<'static>>,
     backend: BackendKind,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
@@ -202,6 +235,16 @@ impl Running {
     /// Where the server listens, with the port that the kernel chose.
     pub fn address(&self) -> &ListenAddress {
         &self.address
+    }
+
+    /// The chain of certificates that clients see, own certificate first; empty in clear text.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
+    }
+
+    /// The same in PEM: one that was made here is all that a client needs to trust.
+    pub fn certificates_pem(&self) -> String {
+        tls::to_pem(&self.certificates)
     }
 
     /// The kernel interface in use.
@@ -255,8 +298,8 @@ struct Place {
     shared: Arc<Shared>,
     index: usize,
     socket: Arc<OwnedFd>,
-    connections_max: u32,
-    spin: bool,
+    settings: Settings,
+    secure: Option<Secure>,
 }
 
 impl Place {
@@ -266,8 +309,7 @@ impl Place {
             self.socket.as_fd(),
             &self.shared,
             self.index,
-            self.connections_max,
-            self.spin,
+            self.settings,
         )
     }
 }
@@ -309,14 +351,29 @@ type Ready = mpsc::Sender<Result<BackendKind, (BackendKind, io::Error)>>;
 /// Serves on io_uring. The outer error is that the backend could not be set up, the inner one that
 /// it failed later.
 fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    let worker = place.worker(Uring::new(place.connections_max)?)?;
-    Ok(serve(worker, BackendKind::Uring, ready))
+    let backend = Uring::new(place.settings.connections_max)?;
+    serve_on(place, backend, BackendKind::Uring, ready)
 }
 
 /// The same on epoll.
 fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    let worker = place.worker(Epoll::new()?)?;
-    Ok(serve(worker, BackendKind::Epoll, ready))
+    serve_on(place, Epoll::new()?, BackendKind::Epoll, ready)
+}
+
+/// The same on a backend that is there, with TLS around it where that is asked for.
+fn serve_on<B: Backend>(
+    place: &Place,
+    backend: B,
+    kind: BackendKind,
+    ready: &Ready,
+) -> io::Result<io::Result<()>> {
+    match &place.secure {
+        None => Ok(serve(place.worker(backend)?, kind, ready)),
+        Some(secure) => {
+            let backend = Tls::server(backend, secure.side.clone());
+            Ok(serve(place.worker(backend)?, kind, ready))
+        }
+    }
 }
 
 fn serve<B: Backend>(

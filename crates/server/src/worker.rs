@@ -7,16 +7,21 @@ use std::sync::atomic::Ordering;
 
 use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Slot};
 
-use crate::answer::{Context, Next, answer_input};
+use crate::answer::Context;
+use crate::batch::{self, Batch, Content};
 use crate::connection::{Connection, Work};
 use crate::counters::{Shared, WorkerCounters};
-use crate::reply::{self, Batch, Content, NULL_ANSWER};
-use crate::request::{KnownHead, Reader};
+use crate::http1::reply::NULL_ANSWER;
+use crate::http1::request::{KnownHead, Reader};
+use crate::http1::stream::{After, Step, Stream};
+use crate::http1::{Next, answer_input};
+use crate::http2::Http2Options;
+use crate::pattern;
 use crate::slots::FreeSlots;
-use crate::stream::{After, Step, Stream};
 
-/// Slots offered for incoming connections at any time.
+/// Slots offered for incoming connections at any time; with TLS, until the handshake is complete.
 const OFFERS: u32 = 64;
+const OFFERS_TLS: u32 = 1_024;
 /// How often the stop flag is looked at, at least.
 const STOP_CHECK_NS: u64 = 50_000_000;
 /// How long to wait after a failed accept, which mostly means that descriptors ran out.
@@ -34,7 +39,7 @@ pub(crate) struct Worker<'a, B> {
     offered: u32,
     /// No slot is offered before this instant.
     accept_again_ns: u64,
-    /// Streams that wait for an instant. A set, because closed connections leave it at once:
+    /// Connections on which something waits for an instant. A set, because closed connections leave it at once:
     /// otherwise a client could pile up long delays.
     wakes: BTreeSet<(u64, Slot)>,
     /// Connections to go on with in the next turn, so that none holds up the others for long.
@@ -43,31 +48,44 @@ pub(crate) struct Worker<'a, B> {
     batch: Batch,
     null_payload: PayloadId,
     pattern_payload: PayloadId,
+    /// Memory for the field block in hand.
+    scratch: Vec<u8>,
+    /// When the answers of HTTP/2 in the batch were due that had to wait for an instant.
+    dues: Vec<u64>,
+    settings: Settings,
+}
+
+/// How a worker serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// The most connections at a time.
+    pub(crate) connections_max: u32,
     /// Whether to poll instead of sleeping while there are connections.
-    spin: bool,
+    pub(crate) spin: bool,
+    /// Whether the backend speaks TLS.
+    pub(crate) is_tls: bool,
+    pub(crate) http2: Http2Options,
 }
 
 impl<'a, B: Backend> Worker<'a, B> {
-    /// Worker number `index` of those that `shared` counts, for at most `connections_max`
-    /// connections from `listener`. With `spin` it never sleeps while it has any.
+    /// Worker number `index` of those that `shared` counts, for connections from `listener`.
     pub(crate) fn new(
         mut backend: B,
         listener: BorrowedFd<'_>,
         shared: &'a Shared,
         index: usize,
-        connections_max: u32,
-        spin: bool,
+        settings: Settings,
     ) -> io::Result<Self> {
         backend.listen(listener)?;
-        let null_payload = backend.add_payload(reply::null_payload());
-        let pattern_payload = backend.add_payload(reply::pattern_payload());
+        let null_payload = backend.add_payload(batch::null_payload());
+        let pattern_payload = backend.add_payload(pattern::pattern_payload());
         Ok(Self {
             backend,
             shared,
             counters: shared.worker(index),
             connections: Vec::new(),
             open: 0,
-            free: FreeSlots::new(connections_max),
+            free: FreeSlots::new(settings.connections_max),
             offered: 0,
             accept_again_ns: 0,
             wakes: BTreeSet::new(),
@@ -76,7 +94,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             batch: Batch::default(),
             null_payload,
             pattern_payload,
-            spin,
+            scratch: Vec::new(),
+            dues: Vec::new(),
+            settings,
         })
     }
 
@@ -110,8 +130,12 @@ impl<'a, B: Backend> Worker<'a, B> {
             && at_ns <= now_ns
         {
             self.wakes.pop_first();
-            if let Some(work) = &mut self.connections[slot.0 as usize].work {
+            let connection = &mut self.connections[slot.0 as usize];
+            if let Some(work) = &mut connection.work {
                 work.wake_ns = None;
+            }
+            if let Some(http2) = &mut connection.http2 {
+                http2.wake_ns = None;
             }
             self.drive(slot);
         }
@@ -122,7 +146,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.accept_again_ns > now_ns {
             until_ns = until_ns.min(self.accept_again_ns);
         }
-        if self.spin && self.open > 0 {
+        if self.settings.spin && self.open > 0 {
             until_ns = now_ns;
         }
         self.backend.wait(Some(until_ns))?;
@@ -133,7 +157,12 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 
     fn offer_slots(&mut self, now_ns: u64) {
-        while self.offered < OFFERS && now_ns >= self.accept_again_ns {
+        let offers = if self.settings.is_tls {
+            OFFERS_TLS
+        } else {
+            OFFERS
+        };
+        while self.offered < offers && now_ns >= self.accept_again_ns {
             let Some(slot) = self.free.take() else {
                 return;
             };
@@ -152,7 +181,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             Event::Sent(slot) => {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.sending = false;
-                if connection.work.is_some() {
+                if connection.http2.is_some() {
+                    self.sent_http2(slot);
+                } else if connection.work.is_some() {
                     self.again.push(slot);
                 } else if connection.ended || connection.after != After::KeepOpen {
                     self.close(slot);
@@ -161,21 +192,31 @@ impl<'a, B: Backend> Worker<'a, B> {
             Event::Accepted(slot) => {
                 self.offered -= 1;
                 self.counters.accepted.add(1);
+                let secured = self.backend.secured(slot);
+                let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
+                self.counters.handshakes_resumed.add(u64::from(is_resumed));
                 self.open += 1;
                 self.connections[slot.0 as usize] = Connection {
                     open: true,
                     ..Connection::default()
                 };
             }
-            Event::AcceptFailed(slot, _) => {
+            Event::AcceptFailed(slot, errno) => {
                 self.offered -= 1;
-                self.counters.accepts_failed.add(1);
                 self.free.give_back(slot);
-                self.accept_again_ns = self.backend.now_ns() + ACCEPT_PAUSE_NS;
+                if self.settings.is_tls && !is_shortage(errno) {
+                    self.counters.handshakes_failed.add(1);
+                } else {
+                    self.counters.accepts_failed.add(1);
+                    self.accept_again_ns = self.backend.now_ns() + ACCEPT_PAUSE_NS;
+                }
             }
             Event::Ended(slot) => {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.ended = true;
+                if connection.http2.is_some() {
+                    return self.drive_http2(slot);
+                }
                 let idle = connection.work.is_none() && !connection.sending;
                 if idle {
                     self.close(slot)
@@ -198,6 +239,14 @@ impl<'a, B: Backend> Worker<'a, B> {
         if connection.after != After::KeepOpen {
             return;
         }
+        if connection.http2.is_some() {
+            return self.receive_http2(slot, 0);
+        }
+        if !connection.begun && !self.begin(slot) {
+            return;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        let bytes = self.backend.received();
         if connection.sending || connection.work.is_some() {
             let work = connection.work.get_or_insert_default();
             if matches!(work.stream, Some(Stream::Silence)) {
@@ -260,6 +309,9 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// Goes on with whatever is incomplete on a connection, unless a send is under way.
     fn drive(&mut self, slot: Slot) {
+        if self.connections[slot.0 as usize].http2.is_some() {
+            return self.drive_http2(slot);
+        }
         loop {
             let connection = &mut self.connections[slot.0 as usize];
             if connection.sending {
@@ -309,10 +361,14 @@ impl<'a, B: Backend> Worker<'a, B> {
                     noticed_ns: &|| noticed_ns,
                     now_ns: &|| self.backend.now_ns(),
                 };
-                let (reader, input) = work.parts();
-                let (taken, next) =
-                    answer_input(reader, &mut self.known, input, &mut self.batch, &context);
-                work.take(taken);
+                let (taken, next) = answer_input(
+                    &mut work.reader,
+                    &mut self.known,
+                    work.input.rest(),
+                    &mut self.batch,
+                    &context,
+                );
+                work.input.take(taken);
                 match next {
                     Next::Request => {}
                     Next::Input if self.batch.content() == Content::Nothing => {
@@ -384,6 +440,15 @@ impl<'a, B: Backend> Worker<'a, B> {
             // What waits behind this has its turn from now on.
             work.noticed_ns = now_ns;
         }
+        if let Some(http2) = &mut connection.http2 {
+            http2.session.handed_over();
+            if !self.dues.is_empty() {
+                let now_ns = self.backend.now_ns();
+                for due_ns in self.dues.drain(..) {
+                    self.counters.delayed(now_ns.saturating_sub(due_ns));
+                }
+            }
+        }
         self.backend.send(slot, outgoing);
     }
 
@@ -400,6 +465,12 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.counters.abandoned.add(1);
             }
         }
+        if let Some(mut http2) = connection.http2.take() {
+            if let Some(at_ns) = http2.wake_ns {
+                self.wakes.remove(&(at_ns, slot));
+            }
+            http2.session.abandon(self.counters);
+        }
         let abrupt = connection.after == After::Reset;
         *connection = Connection::default();
         self.open -= 1;
@@ -413,6 +484,15 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 }
 
+/// Whether an accept failed because something ran out.
+fn is_shortage(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
+    )
+}
+
+mod http2;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]

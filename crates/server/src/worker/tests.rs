@@ -9,8 +9,9 @@ use super::scripted::{Scripted, Seen};
 use super::*;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::malformed::Kind;
-use crate::reply::{NULL_ANSWERS_MAX, pattern_byte};
+use crate::batch::NULL_ANSWERS_MAX;
+use crate::http1::malformed::KINDS;
+use crate::pattern::pattern_byte;
 
 const MS: u64 = 1_000_000;
 const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
@@ -34,8 +35,13 @@ impl<'a> Site<'a> {
     fn with(shared: &'a Shared, connections_max: u32, spin: bool) -> Self {
         let listener = File::open("/dev/null").unwrap();
         let backend = Scripted::default();
-        let mut worker =
-            Worker::new(backend, listener.as_fd(), shared, 0, connections_max, spin).unwrap();
+        let settings = Settings {
+            connections_max,
+            spin,
+            is_tls: false,
+            http2: Http2Options::default(),
+        };
+        let mut worker = Worker::new(backend, listener.as_fd(), shared, 0, settings).unwrap();
         worker.turn().unwrap();
         Self { worker }
     }
@@ -265,20 +271,20 @@ fn the_way_of_asking_shapes_the_answer() {
 
 #[test]
 fn malformed_answers_end_as_documented() {
-    for kind in Kind::all() {
+    for kind in KINDS {
         let shared = Shared::new(1);
         let mut site = Site::new(&shared);
         let slot = site.connect();
-        site.say(slot, get(&format!("/malformed/{}", kind.name())))
+        site.say(slot, get(&format!("/malformed/{}", kind.name)))
             .turns(3);
         let mut start = Vec::new();
         kind.write(&mut start);
-        assert!(site.seen(slot).sent.starts_with(&start), "{}", kind.name());
+        assert!(site.seen(slot).sent.starts_with(&start), "{}", kind.name);
         // A client that leaves ends even what has no end.
         site.script().happen(Event::Ended(slot));
         site.script().happen(Event::SendFailed(slot, 32));
         site.turns(1);
-        assert!(site.seen(slot).closed, "{}", kind.name());
+        assert!(site.seen(slot).closed, "{}", kind.name);
         assert_eq!(shared.totals().faults_by_kind["malformed"], 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Skipping the body of a request without keeping any of it.
 
-use crate::request::Body;
+use super::request::Body;
 
 /// The most bytes of chunk extensions on one chunk, and of trailers after the last one.
 const LINE_BYTES_MAX: u32 = 16 * 1024;

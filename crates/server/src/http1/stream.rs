@@ -1,9 +1,11 @@
-//! Replies that take more than one send, or time.
+//! Replies of HTTP/1.1 that take more than one send, or time.
 
+use super::malformed::Malformation;
+use super::reply::{self, Length};
+use super::request::Request;
+use crate::answer::{Drip, Trickle};
 use crate::counters::WorkerCounters;
-use crate::malformed::Kind;
-use crate::reply::{self, Length};
-use crate::request::Request;
+use crate::pattern;
 
 /// Bytes of data in one chunk of `/chunked`.
 const CHUNK_BYTES: u64 = 16 * 1024;
@@ -47,16 +49,10 @@ pub(crate) enum Stream {
         end: u64,
         after: After,
     },
-    /// One byte of the pattern per interval, the first at `next_ns`.
-    Drip {
-        position: u64,
-        end: u64,
-        next_ns: u64,
-        interval_ns: u64,
-        after: After,
-    },
+    /// A body that takes its time.
+    Drip { drip: Drip, after: After },
     /// A malformed answer without end.
-    Endless(Kind),
+    Endless(&'static Malformation),
     /// Nothing, until the client leaves.
     Silence,
     /// Nothing more.
@@ -103,11 +99,11 @@ impl Stream {
                 end,
                 after,
             } => {
-                let length = (*end - *position).min(reply::PIECE_BYTES_MAX);
+                let length = (*end - *position).min(pattern::PIECE_BYTES_MAX);
                 if length == 0 {
                     return Step::Done(*after);
                 }
-                let start = reply::pattern_start(*position);
+                let start = pattern::pattern_start(*position);
                 *position += length;
                 Step::Pattern {
                     start,
@@ -130,25 +126,14 @@ impl Stream {
                 }
                 Step::Bytes
             }
-            Self::Drip {
-                position,
-                end,
-                after,
-                ..
-            } if position == end => Step::Done(*after),
-            Self::Drip { next_ns, .. } if now_ns < *next_ns => Step::Wait { until_ns: *next_ns },
-            Self::Drip {
-                position,
-                next_ns,
-                interval_ns,
-                ..
-            } => {
-                out.push(reply::pattern_byte(*position));
-                *position += 1;
-                // From the planned instant, so that delays do not add up.
-                *next_ns = next_ns.saturating_add(*interval_ns);
-                Step::Bytes
-            }
+            Self::Drip { drip, after } => match drip.next(now_ns) {
+                Trickle::Byte(byte) => {
+                    out.push(byte);
+                    Step::Bytes
+                }
+                Trickle::Wait { until_ns } => Step::Wait { until_ns },
+                Trickle::End => Step::Done(*after),
+            },
             Self::Endless(kind) => {
                 kind.write_more(out);
                 Step::Bytes
@@ -165,7 +150,7 @@ fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64) {
         return;
     }
     out.extend_from_slice(format!("{:x}\r\n", end - position).as_bytes());
-    reply::write_pattern(out, position, end);
+    pattern::write_pattern(out, position, end);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -176,7 +161,7 @@ mod tests {
     /// Runs a stream in virtual time; the bytes, the instant of the end, and what comes after.
     fn run(mut stream: Stream) -> (Vec<u8>, u64, After) {
         let counters = WorkerCounters::default();
-        let payload = reply::pattern_payload();
+        let payload = pattern::pattern_payload();
         let (mut now_ns, mut out) = (0, Vec::new());
         loop {
             match stream.step(now_ns, &mut out, &counters) {
@@ -197,11 +182,11 @@ mod tests {
             0,
             1,
             26,
-            reply::PIECE_BYTES_MAX,
-            3 * reply::PIECE_BYTES_MAX + 5,
+            pattern::PIECE_BYTES_MAX,
+            3 * pattern::PIECE_BYTES_MAX + 5,
         ] {
             let mut expected = Vec::new();
-            reply::write_pattern(&mut expected, 0, end);
+            pattern::write_pattern(&mut expected, 0, end);
             let stream = Stream::Pattern {
                 position: 0,
                 end,
@@ -237,10 +222,7 @@ mod tests {
     #[test]
     fn a_drip_takes_its_time() {
         let stream = Stream::Drip {
-            position: 0,
-            end: 3,
-            next_ns: 10,
-            interval_ns: 10,
+            drip: Drip::new(3, 0, 10),
             after: After::KeepOpen,
         };
         assert_eq!(run(stream), (b"abc".to_vec(), 30, After::KeepOpen));

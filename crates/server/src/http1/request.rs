@@ -1,9 +1,9 @@
-//! Reading requests: heads with `httparse`, bodies skipped, state kept only while incomplete.
+//! Reading requests of HTTP/1.1: heads with `httparse`, bodies skipped, state kept only while incomplete.
 
 use std::mem::MaybeUninit;
 
-use crate::body::{BodyError, BodySkip};
-use crate::route::Route;
+use super::body::{BodyError, BodySkip};
+use crate::route::{Method, Route};
 
 /// The largest request head, bytes.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -11,39 +11,6 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 pub const FIELDS_MAX: usize = 100;
 /// Longer heads are not remembered.
 const KNOWN_BYTES_MAX: usize = 4 * 1024;
-
-/// The method of a request, as counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Delete,
-    Options,
-    Patch,
-    Other,
-}
-
-impl Method {
-    /// Names by discriminant, as in the counters.
-    pub(crate) const NAMES: [&'static str; 8] = [
-        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "other",
-    ];
-
-    fn of(name: &str) -> Self {
-        match name {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "POST" => Self::Post,
-            "PUT" => Self::Put,
-            "DELETE" => Self::Delete,
-            "OPTIONS" => Self::Options,
-            "PATCH" => Self::Patch,
-            _ => Self::Other,
-        }
-    }
-}
 
 /// How the end of a request's body is found (RFC 9112 section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,134 @@
+//! The bytes of replies of HTTP/1.1.
+
+use crate::http1::request::Request;
+use crate::route::Method;
+
+/// The whole answer to a plain request for `/`.
+pub(crate) const NULL_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+/// A body up to this size is sent together with its head, by one copy.
+pub(crate) const INLINE_BODY_BYTES_MAX: u64 = 16 * 1024;
+
+/// How a reply's body ends, as its head tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    Bytes(u64),
+    Chunked,
+    /// Nothing about it: the body ends with the connection.
+    UntilClose,
+    /// Nothing about it: this status has no body.
+    NoBody,
+}
+
+/// Appends a reply's head. `keep_alive` is whether the connection stays open.
+pub(crate) fn write_head(
+    out: &mut Vec<u8>,
+    request: &Request,
+    status: u16,
+    length: Length,
+    keep_alive: bool,
+) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write_decimal(out, u64::from(status));
+    out.push(b' ');
+    out.extend_from_slice(reason(status).as_bytes());
+    match length {
+        Length::Bytes(bytes) => {
+            out.extend_from_slice(b"\r\nContent-Length: ");
+            write_decimal(out, bytes);
+        }
+        Length::Chunked => {
+            out.extend_from_slice(b"\r\nTransfer-Encoding: chunked\r\nTrailer: Brunt-Length");
+        }
+        Length::UntilClose | Length::NoBody => {}
+    }
+    // RFC 9112 section 9.3: keeping is the default of HTTP/1.1, closing of HTTP/1.0.
+    if !keep_alive {
+        out.extend_from_slice(b"\r\nConnection: close");
+    } else if request.http10 {
+        out.extend_from_slice(b"\r\nConnection: keep-alive");
+    }
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Appends a whole reply without a body that asks for another attempt in a second (RFC 9110
+/// section 10.2.3).
+pub(crate) fn write_retry_later(out: &mut Vec<u8>, request: &Request, status: u16) {
+    write_head(out, request, status, Length::Bytes(0), request.keep_alive);
+    // In front of the empty line that ends the head.
+    out.truncate(out.len() - 2);
+    out.extend_from_slice(b"Retry-After: 1\r\n\r\n");
+}
+
+/// Appends a whole reply with a short text as its body.
+pub(crate) fn write_text(out: &mut Vec<u8>, request: &Request, status: u16, text: &str) {
+    write_head(
+        out,
+        request,
+        status,
+        Length::Bytes(text.len() as u64),
+        request.keep_alive,
+    );
+    if request.method != Method::Head {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Appends a number in decimal; formatting machinery would cost as much as the rest of a head.
+pub(crate) fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The usual phrase of a status (RFC 9110 section 15); none for the unusual.
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_in_decimal() {
+        for number in [0, 9, 10, 12_345, u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Heads of HTTP/2: what a request's field block means, and the field blocks of replies.
+
+use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
+use brunt_proto::http2::hpack::{Decoder, HpackError, Keep, TABLE_BYTES};
+
+use crate::http1::reply::write_decimal;
+use crate::http1::request::FIELDS_MAX;
+use crate::route::{Method, Route};
+
+/// All that matters of a request's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    pub(crate) route: Route,
+    /// As Content-Length promises.
+    pub(crate) body_bytes: Option<u64>,
+    /// The client waits for 100 before it sends the body (RFC 9110 section 10.1.1).
+    pub(crate) expects_continue: bool,
+}
+
+/// Why a request's head or trailers cannot be accepted; the answer is 400.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Malformed {
+    #[error("a field that HTTP/2 forbids, or one in a wrong place")]
+    Field,
+    #[error("a pseudo-header field is missing or given twice")]
+    Pseudo,
+    #[error("bad Content-Length, or two that differ, or another length of the body")]
+    ContentLength,
+    #[error("more than {FIELDS_MAX} fields")]
+    TooManyFields,
+}
+
+/// What a name means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Method,
+    Scheme,
+    Authority,
+    Path,
+    ContentLength,
+    Expect,
+    Te,
+    Other,
+    /// RFC 9113 section 8.2: upper case, no token, of a connection of HTTP/1.1, an unknown
+    /// pseudo-header.
+    Forbidden,
+}
+
+/// What a field means here; also what the dynamic table keeps of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Method(Method),
+    Scheme,
+    Authority,
+    Path(Route),
+    /// Absent: not a number.
+    ContentLength(Option<u64>),
+    ExpectContinue,
+    Other,
+    Forbidden,
+}
+
+/// An entry of the dynamic table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    name: Name,
+    field: Field,
+}
+
+impl Keep for Entry {
+    type Name<'a> = Name;
+    type Field<'a> = Self;
+
+    fn name(bytes: &[u8]) -> Name {
+        match bytes {
+            b":method" => Name::Method,
+            b":scheme" => Name::Scheme,
+            b":authority" => Name::Authority,
+            b":path" => Name::Path,
+            b"content-length" => Name::ContentLength,
+            b"expect" => Name::Expect,
+            b"te" => Name::Te,
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
+            | b"upgrade" => Name::Forbidden,
+            _ if is_token(bytes) => Name::Other,
+            _ => Name::Forbidden,
+        }
+    }
+
+    fn field(name: Name, value: &[u8]) -> Self {
+        let is_text = !value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
+        let field = match name {
+            _ if !is_text => Field::Forbidden,
+            Name::Method => match std::str::from_utf8(value) {
+                Ok(name) if is_token(&value.to_ascii_lowercase()) => {
+                    Field::Method(Method::of(name))
+                }
+                _ => Field::Forbidden,
+            },
+            Name::Scheme => Field::Scheme,
+            Name::Authority => Field::Authority,
+            Name::Path => match std::str::from_utf8(value) {
+                Ok("") | Err(_) => Field::Forbidden,
+                Ok(path) => Field::Path(Route::of(path)),
+            },
+            Name::ContentLength => Field::ContentLength(content_length(value)),
+            Name::Expect if value.eq_ignore_ascii_case(b"100-continue") => Field::ExpectContinue,
+            Name::Te if value != b"trailers" => Field::Forbidden,
+            Name::Expect | Name::Te | Name::Other => Field::Other,
+            Name::Forbidden => Field::Forbidden,
+        };
+        Self { name, field }
+    }
+
+    fn keep(entry: Self) -> Self {
+        entry
+    }
+
+    fn kept_name(&self) -> Name {
+        self.name
+    }
+
+    fn kept_field(&self) -> Self {
+        *self
+    }
+}
+
+/// RFC 9110 section 5.6.2, without upper case.
+fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty()
+        && bytes.iter().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(byte)
+        })
+}
+
+/// Digits only (RFC 9110 section 8.6).
+fn content_length(value: &[u8]) -> Option<u64> {
+    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(value).ok().filter(|_| digits)?;
+    text.parse().ok()
+}
+
+/// Reads the field blocks of one connection's requests.
+#[derive(Debug)]
+pub(super) struct Reader {
+    decoder: Decoder<Entry>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            decoder: Decoder::new(TABLE_BYTES),
+        }
+    }
+}
+
+impl Reader {
+    /// Reads a request's head. The outer error ends the connection, the inner one the request.
+    pub(super) fn head(
+        &mut self,
+        block: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Result<Head, Malformed>, HpackError> {
+        let mut gathered = Gathered::default();
+        self.decoder
+            .decode(block, scratch, |entry, _| gathered.add(entry.field))?;
+        Ok(gathered.head())
+    }
+
+    /// Reads trailers, which say nothing here but must be such.
+    pub(super) fn trailers(
+        &mut self,
+        block: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Result<(), Malformed>, HpackError> {
+        let mut gathered = Gathered::default();
+        self.decoder
+            .decode(block, scratch, |entry, _| gathered.add(entry.field))?;
+        Ok(gathered.trailers())
+    }
+}
+
+/// What the fields of one block say.
+#[derive(Debug, Default)]
+struct Gathered {
+    fields: usize,
+    method: Option<Method>,
+    route: Option<Route>,
+    has_scheme: bool,
+    has_authority: bool,
+    /// A field that is no pseudo-header has come.
+    has_regular: bool,
+    body_bytes: Option<u64>,
+    expects_continue: bool,
+    malformed: Option<Malformed>,
+}
+
+impl Gathered {
+    fn add(&mut self, field: Field) {
+        self.fields += 1;
+        if let Err(malformed) = self.take(field) {
+            self.malformed.get_or_insert(malformed);
+        }
+    }
+
+    fn take(&mut self, field: Field) -> Result<(), Malformed> {
+        let is_new = match field {
+            Field::Method(method) => self.method.replace(method).is_none(),
+            Field::Path(route) => self.route.replace(route).is_none(),
+            Field::Scheme => !std::mem::replace(&mut self.has_scheme, true),
+            Field::Authority => !std::mem::replace(&mut self.has_authority, true),
+            Field::Forbidden => return Err(Malformed::Field),
+            Field::ContentLength(length) => {
+                self.has_regular = true;
+                let length = length.ok_or(Malformed::ContentLength)?;
+                return match self.body_bytes.replace(length) {
+                    Some(earlier) if earlier != length => Err(Malformed::ContentLength),
+                    _ => Ok(()),
+                };
+            }
+            Field::ExpectContinue => {
+                self.has_regular = true;
+                self.expects_continue = true;
+                return Ok(());
+            }
+            Field::Other => {
+                self.has_regular = true;
+                return Ok(());
+            }
+        };
+        if self.has_regular {
+            // RFC 9113 section 8.3: all pseudo-header fields come first.
+            return Err(Malformed::Field);
+        }
+        is_new.then_some(()).ok_or(Malformed::Pseudo)
+    }
+
+    fn head(self) -> Result<Head, Malformed> {
+        if let Some(malformed) = self.malformed {
+            return Err(malformed);
+        }
+        if self.fields > FIELDS_MAX {
+            return Err(Malformed::TooManyFields);
+        }
+        match (self.method, self.route) {
+            (Some(method), Some(route)) if self.has_scheme => Ok(Head {
+                method,
+                route,
+                body_bytes: self.body_bytes,
+                expects_continue: self.expects_continue,
+            }),
+            _ => Err(Malformed::Pseudo),
+        }
+    }
+
+    fn trailers(self) -> Result<(), Malformed> {
+        let has_pseudo =
+            self.method.is_some() || self.route.is_some() || self.has_scheme || self.has_authority;
+        match self.malformed {
+            Some(malformed) => Err(malformed),
+            None if has_pseudo => Err(Malformed::Field),
+            None if self.fields > FIELDS_MAX => Err(Malformed::TooManyFields),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The null answer but for the number of its stream: END_STREAM, END_HEADERS, `:status: 200`,
+/// `content-length: 0`.
+const NULL_BLOCK: [u8; 5] = [0x88, 0x0f, 0x0d, 1, b'0'];
+
+/// Appends the null answer.
+pub(super) fn write_null(out: &mut Vec<u8>, stream: u32) {
+    let header = FrameHeader {
+        length: NULL_BLOCK.len() as u32,
+        kind: Kind::Headers,
+        flags: flags::END_STREAM | flags::END_HEADERS,
+        stream,
+    };
+    header.write(out);
+    out.extend_from_slice(&NULL_BLOCK);
+}
+
+/// What a reply's head says besides its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    Nothing,
+    /// Content-Length.
+    Length(u64),
+    /// Content-Length of 0 and Retry-After: 1 (RFC 9110 section 10.2.3).
+    RetryLater,
+    /// Trailer: Brunt-Length.
+    Trailer,
+    /// Link.
+    Link,
+}
+
+/// Appends a reply's head. Its fields stay out of the client's dynamic table.
+pub(super) fn write_head(out: &mut Vec<u8>, stream: u32, status: u16, says: Says, is_end: bool) {
+    write_block(out, stream, is_end, |out| {
+        match status {
+            // RFC 7541 appendix A.
+            200 => out.push(0x88),
+            204 => out.push(0x89),
+            404 => out.push(0x8d),
+            _ => {
+                out.extend_from_slice(&[0x08, 3]);
+                write_decimal(out, u64::from(status));
+            }
+        }
+        match says {
+            Says::Nothing => {}
+            Says::Length(bytes) => write_content_length(out, bytes),
+            Says::RetryLater => {
+                write_content_length(out, 0);
+                out.extend_from_slice(&[0x0f, 0x26, 1, b'1']);
+            }
+            Says::Trailer => write_literal(out, b"trailer", b"brunt-length"),
+            Says::Link => write_literal(out, b"link", b"</style.css>; rel=preload"),
+        }
+    });
+}
+
+/// Appends the trailers of `/chunked`, which end the stream.
+pub(super) fn write_trailers(out: &mut Vec<u8>, stream: u32, bytes: u64) {
+    let length = bytes.to_string();
+    write_block(out, stream, true, |out| {
+        write_literal(out, b"brunt-length", length.as_bytes());
+    });
+}
+
+/// Appends a literal without indexing. Names and values are shorter than 127 bytes.
+pub(super) fn write_literal(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.push(0);
+    for text in [name, value] {
+        out.push(text.len() as u8);
+        out.extend_from_slice(text);
+    }
+}
+
+/// Appends a field block of fewer than 64 KiB that `write` gives, as one frame.
+fn write_block(out: &mut Vec<u8>, stream: u32, is_end: bool, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    let mut header = FrameHeader {
+        length: 0,
+        kind: Kind::Headers,
+        flags: flags::END_HEADERS | if is_end { flags::END_STREAM } else { 0 },
+        stream,
+    };
+    header.write(out);
+    write(out);
+    header.length = (out.len() - at - frame::HEADER_BYTES) as u32;
+    out[at..at + frame::HEADER_BYTES].copy_from_slice(&header.to_bytes());
+}
+
+fn write_content_length(out: &mut Vec<u8>, bytes: u64) {
+    out.extend_from_slice(&[0x0f, 0x0d, 0]);
+    let at = out.len();
+    write_decimal(out, bytes);
+    out[at - 1] = (out.len() - at) as u8;
+}
+
+/// Why a field block ends the connection.
+pub(super) fn compression_error(_: HpackError) -> ErrorCode {
+    ErrorCode::CompressionError
+}

@@ -1,0 +1,56 @@
+//! HTTP/2 (RFC 9113): one connection's side of the server, from the bytes of requests to the bytes
+//! of answers.
+//!
+//! Streams do not wait for each other: a request counts as noticed when its last byte came, and
+//! each answer takes its own time. What a client may not do ends its stream or its connection, as
+//! the RFC says, so that a client that is tested here is also checked.
+
+mod head;
+pub(crate) mod malformed;
+mod session;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+pub(crate) use session::{End, Session};
+
+/// How the server speaks HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Options {
+    /// Streams that a client may have under way on one connection
+    /// (SETTINGS_MAX_CONCURRENT_STREAMS). Streams beyond that are refused.
+    pub streams_max: NonZeroU32,
+    /// Requests that are processed on one connection; with the last one goes a GOAWAY, as with
+    /// nginx's `keepalive_requests`. Absent: as many as come.
+    pub requests_max: Option<NonZeroU64>,
+}
+
+impl Http2Options {
+    /// The default of `streams_max`.
+    pub const STREAMS_MAX: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
+}
+
+impl Default for Http2Options {
+    fn default() -> Self {
+        Self {
+            streams_max: Self::STREAMS_MAX,
+            requests_max: None,
+        }
+    }
+}
+
+/// Whether a connection that begins with `input` speaks HTTP/2 by prior knowledge (RFC 9113
+/// section 3.3). Absent: it cannot be told yet.
+pub(crate) fn is_spoken(input: &[u8]) -> Option<bool> {
+    let preface = brunt_proto::http2::frame::PREFACE;
+    let length = input.len().min(preface.len());
+    if input[..length] != preface[..length] {
+        Some(false)
+    } else if length == preface.len() {
+        Some(true)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,395 @@
+//! The streams under way, and what each has still to send: under flow control, in its own time,
+//! the others in turn.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
+
+use super::head;
+use super::malformed::Malformation;
+use crate::answer::{Drip, Trickle};
+use crate::batch::Batch;
+use crate::counters::WorkerCounters;
+use crate::pattern;
+use crate::route::{Method, Route};
+
+/// Bytes of a body in one DATA frame at most.
+const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
+/// The largest window (RFC 9113 section 6.9.1).
+const WINDOW_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
+
+/// A request whose body is still coming.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming {
+    pub(super) method: Method,
+    pub(super) route: Route,
+    /// Bytes that the body must have, if that was told.
+    pub(super) promised: Option<u64>,
+    /// Bytes that came.
+    pub(super) received: u64,
+    /// Bytes that may still come before the client gets a WINDOW_UPDATE.
+    pub(super) window: u32,
+}
+
+/// What a body consists of.
+#[derive(Debug)]
+pub(super) enum Source {
+    Pattern { position: u64, end: u64 },
+    Text { text: String, position: usize },
+    Drip(Drip),
+}
+
+impl Source {
+    fn left(&self) -> u64 {
+        match self {
+            Self::Pattern { position, end } => end - position,
+            Self::Text { text, position } => (text.len() - position) as u64,
+            Self::Drip(drip) => drip.left(),
+        }
+    }
+}
+
+/// What follows the last byte of a body.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Finish {
+    /// The end of the stream.
+    End,
+    /// Trailers that tell this length.
+    Trailers(u64),
+    Reset(ErrorCode),
+}
+
+/// A body on its way.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) source: Source,
+    pub(super) finish: Finish,
+    /// Whether its frames are counted as sent.
+    pub(super) is_counted: bool,
+}
+
+/// Where a stream is.
+#[derive(Debug)]
+pub(super) enum State {
+    Incoming(Incoming),
+    /// The null answer is due at this instant.
+    Waiting {
+        at_ns: u64,
+    },
+    Body(Body),
+    /// A malformed answer without end.
+    Endless(&'static Malformation),
+    /// Nothing, until the client gives it up.
+    Silence,
+}
+
+#[derive(Debug)]
+struct Stream {
+    state: State,
+    /// Bytes of DATA that the client takes on this stream.
+    window: i64,
+    is_ready: bool,
+    /// When it goes on, if it waits for that.
+    wake_ns: Option<u64>,
+}
+
+/// The streams of one connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    by_id: BTreeMap<u32, Stream>,
+    /// Those that have something to send and, as far as they know, a window for it.
+    ready: VecDeque<u32>,
+    wakes: BTreeSet<(u64, u32)>,
+    /// Bytes of DATA that the client takes on all streams together.
+    window: i64,
+    /// The window of a new stream.
+    initial_window: i64,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            ready: VecDeque::new(),
+            wakes: BTreeSet::new(),
+            window: i64::from(frame::WINDOW_BYTES),
+            initial_window: i64::from(frame::WINDOW_BYTES),
+        }
+    }
+}
+
+impl Streams {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub(super) fn contains(&self, id: u32) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// The request of this stream, if it is not complete.
+    pub(super) fn incoming(&mut self, id: u32) -> Option<&mut Incoming> {
+        match &mut self.by_id.get_mut(&id)?.state {
+            State::Incoming(incoming) => Some(incoming),
+            _ => None,
+        }
+    }
+
+    /// Begins a stream, or has one go on in another state.
+    pub(super) fn set(&mut self, id: u32, state: State) {
+        let wake_ns = match &state {
+            State::Waiting { at_ns } => Some(*at_ns),
+            _ => None,
+        };
+        let is_ready = matches!(state, State::Body(_) | State::Endless(_));
+        let window = match self.remove(id) {
+            Some(stream) => stream.window,
+            None => self.initial_window,
+        };
+        if is_ready {
+            self.ready.push_back(id);
+        }
+        if let Some(at_ns) = wake_ns {
+            self.wakes.insert((at_ns, id));
+        }
+        let stream = Stream {
+            state,
+            window,
+            is_ready,
+            wake_ns,
+        };
+        self.by_id.insert(id, stream);
+    }
+
+    /// Ends a stream; whether there was one, and an answer was still due on it.
+    pub(super) fn end(&mut self, id: u32) -> Option<bool> {
+        let stream = self.remove(id)?;
+        Some(matches!(stream.state, State::Waiting { .. }))
+    }
+
+    /// Ends all of them; how many answers were due.
+    pub(super) fn end_all(&mut self) -> u64 {
+        let due = self
+            .by_id
+            .values()
+            .filter(|stream| matches!(stream.state, State::Waiting { .. }))
+            .count();
+        self.by_id.clear();
+        self.ready.clear();
+        self.wakes.clear();
+        due as u64
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Stream> {
+        let stream = self.by_id.remove(&id)?;
+        if stream.is_ready {
+            self.ready.retain(|other| *other != id);
+        }
+        if let Some(at_ns) = stream.wake_ns {
+            self.wakes.remove(&(at_ns, id));
+        }
+        Some(stream)
+    }
+
+    /// When the next stream wants to go on, if it waits for nothing else.
+    pub(super) fn wake_ns(&self) -> Option<u64> {
+        self.wakes.first().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Whether something can be sent now.
+    pub(super) fn can_send(&self) -> bool {
+        self.window > 0 && !self.ready.is_empty()
+    }
+
+    /// The client takes more on all streams together.
+    pub(super) fn widen(&mut self, bytes: u32) -> Result<(), ErrorCode> {
+        self.window += i64::from(bytes);
+        if self.window > WINDOW_MAX {
+            return Err(ErrorCode::FlowControlError);
+        }
+        Ok(())
+    }
+
+    /// The client takes more on one stream.
+    pub(super) fn widen_stream(&mut self, id: u32, bytes: u32) -> Result<(), ErrorCode> {
+        let Some(stream) = self.by_id.get_mut(&id) else {
+            return Ok(());
+        };
+        stream.window += i64::from(bytes);
+        if stream.window > WINDOW_MAX {
+            return Err(ErrorCode::FlowControlError);
+        }
+        let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window > 0;
+        if resumes && matches!(stream.state, State::Body(_)) {
+            stream.is_ready = true;
+            self.ready.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// The client sets the window of every stream (RFC 9113 section 6.9.2).
+    pub(super) fn set_initial_window(&mut self, bytes: u32) -> Result<(), ErrorCode> {
+        let more = i64::from(bytes) - self.initial_window;
+        self.initial_window = i64::from(bytes);
+        for (id, stream) in &mut self.by_id {
+            stream.window += more;
+            if stream.window > WINDOW_MAX {
+                return Err(ErrorCode::FlowControlError);
+            }
+            let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window > 0;
+            if resumes && matches!(stream.state, State::Body(_)) {
+                stream.is_ready = true;
+                self.ready.push_back(*id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what is due at `now_ns` and what can be sent, until the batch is full. The instants
+    /// at which answers were due are appended to `dues`. Tells how many streams ended.
+    pub(super) fn advance(
+        &mut self,
+        now_ns: u64,
+        batch: &mut Batch,
+        dues: &mut Vec<u64>,
+        counters: &WorkerCounters,
+    ) -> u32 {
+        let mut ended = 0;
+        while !batch.is_full()
+            && let Some(&(at_ns, id)) = self.wakes.first()
+            && at_ns <= now_ns
+        {
+            self.wakes.pop_first();
+            let Some(stream) = self.by_id.get_mut(&id) else {
+                continue;
+            };
+            stream.wake_ns = None;
+            if let State::Waiting { at_ns } = stream.state {
+                counters.reply(200);
+                head::write_null(batch.bytes(), id);
+                dues.push(at_ns);
+                self.by_id.remove(&id);
+                ended += 1;
+            } else {
+                stream.is_ready = true;
+                self.ready.push_back(id);
+            }
+        }
+        while !batch.is_full()
+            && self.window > 0
+            && let Some(id) = self.ready.pop_front()
+        {
+            let Some(stream) = self.by_id.get_mut(&id) else {
+                continue;
+            };
+            stream.is_ready = false;
+            let more = match &mut stream.state {
+                State::Endless(kind) => {
+                    kind.write_more(batch.bytes(), id);
+                    More::Now
+                }
+                State::Body(body) => {
+                    if !body.is_counted {
+                        counters.bytes_sent.add(batch.settle());
+                    }
+                    let room = stream.window.min(self.window).max(0) as u64;
+                    let out = batch.bytes();
+                    let (sent, more) = body.write(id, room, now_ns, out);
+                    stream.window -= sent as i64;
+                    self.window -= sent as i64;
+                    if !body.is_counted {
+                        batch.settle();
+                    }
+                    more
+                }
+                State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
+            };
+            match more {
+                More::Now => {
+                    stream.is_ready = true;
+                    self.ready.push_back(id);
+                }
+                More::At(at_ns) => {
+                    stream.wake_ns = Some(at_ns);
+                    self.wakes.insert((at_ns, id));
+                }
+                More::Later => {}
+                More::Nothing => {
+                    self.by_id.remove(&id);
+                    ended += 1;
+                }
+            }
+        }
+        ended
+    }
+}
+
+/// What a stream has after a step.
+enum More {
+    /// More to send at once.
+    Now,
+    /// More from this instant on.
+    At(u64),
+    /// More when something happens.
+    Later,
+    Nothing,
+}
+
+impl Body {
+    /// Appends one frame of at most `room` bytes of DATA, and what follows the last one. Also
+    /// tells how many bytes of the windows it took.
+    fn write(&mut self, id: u32, room: u64, now_ns: u64, out: &mut Vec<u8>) -> (u64, More) {
+        let left = self.source.left();
+        if left > 0 && room == 0 {
+            return (0, More::Later);
+        }
+        let mut length = left.min(room).min(PIECE_BYTES_MAX);
+        let mut next_byte = None;
+        if let Source::Drip(drip) = &mut self.source {
+            match drip.next(now_ns) {
+                Trickle::Byte(byte) => {
+                    next_byte = Some(byte);
+                    length = 1;
+                }
+                Trickle::Wait { until_ns } => return (0, More::At(until_ns)),
+                Trickle::End => length = 0,
+            }
+        }
+        let is_last = length == left;
+        let ends = is_last && matches!(self.finish, Finish::End);
+        if length > 0 || ends {
+            let header = FrameHeader {
+                length: length as u32,
+                kind: Kind::Data,
+                flags: if ends { flags::END_STREAM } else { 0 },
+                stream: id,
+            };
+            header.write(out);
+        }
+        match &mut self.source {
+            Source::Pattern { position, .. } => {
+                pattern::write_pattern(out, *position, *position + length);
+                *position += length;
+            }
+            Source::Text { text, position } => {
+                let end = *position + length as usize;
+                out.extend_from_slice(&text.as_bytes()[*position..end]);
+                *position = end;
+            }
+            Source::Drip(_) => out.extend(next_byte),
+        }
+        if !is_last {
+            return (length, More::Now);
+        }
+        match self.finish {
+            Finish::End => {}
+            Finish::Trailers(bytes) => head::write_trailers(out, id, bytes),
+            Finish::Reset(code) => frame::write_rst_stream(out, id, code),
+        }
+        (length, More::Nothing)
+    }
+}

@@ -1,0 +1,228 @@
+//! How the server speaks TLS, and the certificate that it makes itself.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use brunt_proto::tls::{ConfigError, ServerOptions, ServerSide, Version};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// How the server speaks TLS.
+#[derive(Debug)]
+pub struct TlsOptions {
+    /// What it shows to its clients.
+    pub identity: Identity,
+    /// Clients must show a certificate that leads to one of these; absent: none is asked for.
+    pub client_roots: Option<Vec<CertificateDer<'static>>>,
+    /// Application protocols that it offers, preferred first (RFC 7301). Which of HTTP/1.1 and
+    /// HTTP/2 a connection speaks is told by its first bytes nonetheless.
+    pub alpn: Vec<String>,
+    /// Oldest version spoken.
+    pub version_min: Version,
+    /// Newest version spoken.
+    pub version_max: Version,
+    /// Whether clients are given tickets with which they can resume a session.
+    pub tickets: bool,
+}
+
+impl Default for TlsOptions {
+    /// A certificate of its own, h2 and http/1.1, every version, tickets.
+    fn default() -> Self {
+        Self {
+            identity: Identity::SelfSigned,
+            client_roots: None,
+            alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
+            version_min: Version::Tls12,
+            version_max: Version::Tls13,
+            tickets: true,
+        }
+    }
+}
+
+impl Clone for TlsOptions {
+    fn clone(&self) -> Self {
+        Self {
+            identity: self.identity.clone(),
+            client_roots: self.client_roots.clone(),
+            alpn: self.alpn.clone(),
+            ..*self
+        }
+    }
+}
+
+/// A certificate and its key.
+#[derive(Debug)]
+pub enum Identity {
+    /// Made at the start and signed by itself (ECDSA P-256, SHA-256): for localhost, 127.0.0.1,
+    /// ::1 and the address that the server listens on.
+    SelfSigned,
+    /// Given.
+    Given {
+        /// The chain, own certificate first.
+        certificates: Vec<CertificateDer<'static>>,
+        /// The key of the first one.
+        key: PrivateKeyDer<'static>,
+    },
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        match self {
+            Self::SelfSigned => Self::SelfSigned,
+            Self::Given { certificates, key } => Self::Given {
+                certificates: certificates.clone(),
+                key: key.clone_key(),
+            },
+        }
+    }
+}
+
+impl Identity {
+    /// Reads a chain of certificates and a key, both in PEM.
+    ///
+    /// # Errors
+    ///
+    /// There is no certificate or no key in them, or they are broken.
+    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
+        Ok(Self::Given {
+            certificates: certificates_from_pem(certificates)?,
+            key: PrivateKeyDer::from_pem_slice(key).map_err(IdentityError::Key)?,
+        })
+    }
+}
+
+/// Reads certificates in PEM, at least one.
+///
+/// # Errors
+///
+/// There is none, or they are broken.
+pub fn certificates_from_pem(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(text)
+        .collect::<Result<_, _>>()
+        .map_err(IdentityError::Certificate)?;
+    if certificates.is_empty() {
+        return Err(IdentityError::Certificate(pem::Error::NoItemsFound));
+    }
+    Ok(certificates)
+}
+
+/// Why there is no certificate to show.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// No certificate could be read.
+    #[error("no certificate in PEM")]
+    Certificate(#[source] pem::Error),
+    /// No key could be read.
+    #[error("no private key in PEM")]
+    Key(#[source] pem::Error),
+    /// No certificate could be made.
+    #[error("no certificate could be made")]
+    Made(#[source] rcgen::Error),
+    /// TLS cannot be set up with it.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// What all workers need to speak TLS.
+#[derive(Clone, Debug)]
+pub(crate) struct Secure {
+    pub(crate) side: ServerSide,
+    /// The chain that clients see, own certificate first.
+    pub(crate) certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Secure {
+    /// Prepares it for a server at this address, if it has one.
+    pub(crate) fn new(
+        options: &TlsOptions,
+        address: Option<IpAddr>,
+    ) -> Result<Self, IdentityError> {
+        let (certificates, key) = match &options.identity {
+            Identity::SelfSigned => self_signed(address).map_err(IdentityError::Made)?,
+            Identity::Given { certificates, key } => (certificates.clone(), key.clone_key()),
+        };
+        let side = ServerSide::new(ServerOptions {
+            alpn: options
+                .alpn
+                .iter()
+                .map(|name| name.as_bytes().to_vec())
+                .collect(),
+            client_roots: options.client_roots.clone(),
+            version_min: options.version_min,
+            version_max: options.version_max,
+            tickets: options.tickets,
+            ..ServerOptions::new(certificates.clone(), key)
+        })?;
+        Ok(Self { side, certificates })
+    }
+}
+
+/// A certificate that is its own root, and its key.
+fn self_signed(
+    address: Option<IpAddr>,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), rcgen::Error> {
+    let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
+    let mut params = CertificateParams::new(["localhost".to_owned()])?;
+    let mut addresses = vec![
+        IpAddr::from(Ipv4Addr::LOCALHOST),
+        IpAddr::from(Ipv6Addr::LOCALHOST),
+    ];
+    addresses.extend(address.filter(|address| !address.is_unspecified()));
+    addresses.sort();
+    addresses.dedup();
+    params
+        .subject_alt_names
+        .extend(addresses.into_iter().map(SanType::IpAddress));
+    params.distinguished_name = DistinguishedName::new();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "brunt serve");
+    let certificate = params.self_signed(&key)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der())
+        .map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;
+    Ok((vec![certificate.into()], key))
+}
+
+/// Characters of base64 on a line of PEM (RFC 7468 section 2).
+const PEM_LINE: usize = 64;
+
+/// Certificates as PEM.
+pub(crate) fn to_pem(certificates: &[CertificateDer<'static>]) -> String {
+    let mut pem = String::new();
+    for certificate in certificates {
+        let encoded = BASE64_STANDARD.encode(certificate);
+        pem.push_str("-----BEGIN CERTIFICATE-----\n");
+        let mut rest = encoded.as_str();
+        while !rest.is_empty() {
+            let (line, later) = rest.split_at(rest.len().min(PEM_LINE));
+            pem.push_str(line);
+            pem.push('\n');
+            rest = later;
+        }
+        pem.push_str("-----END CERTIFICATE-----\n");
+    }
+    pem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_the_same_in_pem() {
+        let (certificates, key) = self_signed(Some([10, 1, 2, 3].into())).unwrap();
+        let pem = to_pem(&certificates);
+        assert!(pem.lines().all(|line| line.len() <= PEM_LINE));
+        assert_eq!(certificates_from_pem(pem.as_bytes()).unwrap(), certificates);
+        let identity = Identity::Given { certificates, key };
+        let options = TlsOptions {
+            identity,
+            ..TlsOptions::default()
+        };
+        assert!(Secure::new(&options, None).is_ok());
+        for (certificates, key) in [("", ""), (&pem[..], ""), (&pem[..200], "")] {
+            assert!(Identity::from_pem(certificates.as_bytes(), key.as_bytes()).is_err());
+        }
+    }
+}

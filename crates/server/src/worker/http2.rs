@@ -1,0 +1,199 @@
+//! Driving the connections that speak HTTP/2.
+
+use brunt_engine::backend::{Backend, Slot};
+use brunt_proto::http2::frame::PREFACE;
+
+use super::Worker;
+use crate::answer::Context;
+use crate::batch::Content;
+use crate::connection::Http2;
+use crate::http2::{self, End, Session};
+
+/// How long a client that was told to leave may take to do so. Until then what it sends is read,
+/// or the kernel would reset the connection and with it what is still on its way to the client.
+const LEAVING_NS: u64 = 1_000_000_000;
+
+impl<B: Backend> Worker<'_, B> {
+    /// Looks at the first bytes of a connection; whether it speaks HTTP/1.1. What came before is
+    /// in the connection's input.
+    pub(super) fn begin(&mut self, slot: Slot) -> bool {
+        let connection = &mut self.connections[slot.0 as usize];
+        let bytes = self.backend.received();
+        let work = connection.work.as_deref();
+        let before = work.map_or(&[][..], |work| work.input.rest());
+        let spoken = if before.is_empty() {
+            http2::is_spoken(bytes)
+        } else {
+            http2::is_spoken(&[before, bytes].concat())
+        };
+        connection.begun = spoken.is_some();
+        match spoken {
+            Some(false) => true,
+            None => {
+                let work = connection.work.get_or_insert_default();
+                // A part of the preface is not too much.
+                work.keep(bytes, self.backend.now_ns());
+                false
+            }
+            Some(true) => {
+                let preface_bytes = PREFACE.len() - before.len();
+                connection.work = None;
+                let session = Session::new(self.settings.http2, &mut self.batch);
+                connection.http2 = Some(Box::new(Http2::new(session)));
+                self.counters.http2.add(1);
+                self.receive_http2(slot, preface_bytes);
+                false
+            }
+        }
+    }
+
+    /// Takes what was received but for the first `skipped` bytes.
+    pub(super) fn receive_http2(&mut self, slot: Slot, skipped: usize) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let Some(http2) = &mut connection.http2 else {
+            return;
+        };
+        if http2.session.end() != End::Open {
+            return;
+        }
+        let bytes = &self.backend.received()[skipped..];
+        let batch = if connection.sending {
+            &mut http2.pending
+        } else {
+            take_pending(&mut http2.pending, &mut self.batch);
+            &mut self.batch
+        };
+        let context = Context {
+            shared: self.shared,
+            counters: self.counters,
+            noticed_ns: &|| self.backend.now_ns(),
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let session = &mut http2.session;
+        if http2.input.rest().is_empty() {
+            let taken = session.receive(bytes, batch, &mut self.scratch, &context);
+            if taken < bytes.len() {
+                http2.noticed_ns = self.backend.now_ns();
+                // At most what was received at once.
+                http2.input.keep(&bytes[taken..]);
+            }
+        } else if http2.input.keep(bytes) {
+            http2.noticed_ns = self.backend.now_ns();
+            let rest = http2.input.rest();
+            let taken = session.receive(rest, batch, &mut self.scratch, &context);
+            http2.input.take(taken);
+        } else {
+            self.counters.overflowed.add(1);
+            session.calm_down(batch, &context);
+            http2.input = Default::default();
+        }
+        if connection.sending {
+            self.plan_wake(slot);
+        } else {
+            self.drive_http2(slot);
+        }
+    }
+
+    /// Goes on with whatever is incomplete, unless a send is under way.
+    pub(super) fn drive_http2(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let Some(http2) = &mut connection.http2 else {
+            return;
+        };
+        if connection.sending {
+            return;
+        }
+        take_pending(&mut http2.pending, &mut self.batch);
+        let noticed_ns = http2.noticed_ns;
+        let context = Context {
+            shared: self.shared,
+            counters: self.counters,
+            noticed_ns: &|| noticed_ns,
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let session = &mut http2.session;
+        let rest = http2.input.rest();
+        if !rest.is_empty() {
+            let taken = session.receive(rest, &mut self.batch, &mut self.scratch, &context);
+            http2.input.take(taken);
+        }
+        if session.wake_ns().is_some() || session.can_send() {
+            let now_ns = self.backend.now_ns();
+            session.advance(now_ns, &mut self.batch, &mut self.dues, self.counters);
+        }
+        let goes_on = session.wake_ns().is_some() || session.can_send();
+        let end = session.end();
+        if self.flush(slot) {
+            return self.plan_wake(slot);
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        match end {
+            End::Now(after) => {
+                connection.after = after;
+                self.close(slot);
+            }
+            // Nobody is left who could ask, or make room for more of the answers.
+            End::Open if connection.ended && !goes_on => self.close(slot),
+            End::Left if connection.ended => self.close(slot),
+            End::Open => self.plan_wake(slot),
+            End::Left => {
+                let now_ns = self.backend.now_ns();
+                let closes_ns = connection
+                    .http2
+                    .as_mut()
+                    .map(|http2| *http2.closes_ns.get_or_insert(now_ns + LEAVING_NS));
+                if closes_ns.is_some_and(|closes_ns| now_ns >= closes_ns) {
+                    self.close(slot);
+                } else {
+                    self.plan_wake(slot);
+                }
+            }
+        }
+    }
+
+    /// A send is complete: goes on in the next turn, if there is anything to go on with.
+    pub(super) fn sent_http2(&mut self, slot: Slot) {
+        let connection = &self.connections[slot.0 as usize];
+        let Some(http2) = &connection.http2 else {
+            return;
+        };
+        let session = &http2.session;
+        let is_due = http2.wake_ns.is_none() && session.wake_ns().is_some();
+        let has_more = is_due
+            || connection.ended
+            || session.can_send()
+            || session.end() != End::Open
+            || !http2.input.rest().is_empty()
+            || http2.pending.content() != Content::Nothing;
+        if has_more {
+            self.again.push(slot);
+        }
+    }
+
+    /// Has the worker come back when the next answer is due, or the connection is to be closed.
+    fn plan_wake(&mut self, slot: Slot) {
+        let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
+            return;
+        };
+        let wake_ns = match (http2.session.wake_ns(), http2.closes_ns) {
+            (Some(due_ns), Some(closes_ns)) => Some(due_ns.min(closes_ns)),
+            (due_ns, closes_ns) => due_ns.or(closes_ns),
+        };
+        if wake_ns == http2.wake_ns {
+            return;
+        }
+        if let Some(at_ns) = std::mem::replace(&mut http2.wake_ns, wake_ns) {
+            self.wakes.remove(&(at_ns, slot));
+        }
+        if let Some(at_ns) = wake_ns {
+            self.wakes.insert((at_ns, slot));
+        }
+    }
+}
+
+/// Puts what came of input during a send in front of what comes now.
+fn take_pending(pending: &mut crate::batch::Batch, batch: &mut crate::batch::Batch) {
+    if pending.content() != Content::Nothing {
+        batch.absorb(pending);
+    }
+}
