@@ -4,7 +4,7 @@ use super::{Call, Client, RECEIVE_WINDOW_BYTES};
 use crate::http2::frame::{
     self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PAYLOAD_BYTES, Setting, flags,
 };
-use crate::http2::reply::{ConnectionError, Event, StreamFailure, Violation};
+use crate::http2::reply::{ConnectionError, Event, Progress, StreamFailure, Violation};
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -45,34 +45,35 @@ pub(super) struct Gathered {
 }
 
 impl Client {
-    /// Takes `bytes` up to the next event; `consumed` tells how many, also with an error.
+    /// Takes `bytes` up to the next event.
     pub(super) fn receive_frames(
         &mut self,
         bytes: &[u8],
-        consumed: &mut usize,
         call: &mut Call<'_>,
-    ) -> Result<Option<Event>, ConnectionError> {
+    ) -> Result<Progress, ConnectionError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
+        let mut consumed = 0;
         loop {
             if self.refuse_from.is_some()
-                && let Some(event) = self.refuse(call.out)
+                && let event @ Some(_) = self.refuse(call.out)
             {
-                return Ok(Some(event));
+                return Ok(Progress { consumed, event });
             }
-            let rest = &bytes[*consumed..];
+            let rest = &bytes[consumed..];
             if rest.is_empty() {
-                return Ok(None);
+                let event = None;
+                return Ok(Progress { consumed, event });
             }
             let (taken, event) = match self.stage {
                 Stage::Header => {
                     let (taken, header) = self.take_header(rest, call.now_ns);
                     self.pending_bytes += taken as u64;
-                    *consumed += taken;
+                    consumed += taken;
                     match header {
                         Some(header) => self.begin(header, &rest[taken..], call)?,
-                        None => return Ok(None),
+                        None => (0, None),
                     }
                 }
                 Stage::Padding(header) => {
@@ -82,9 +83,9 @@ impl Client {
                 Stage::Data(data) => self.more_data(data, rest, call)?,
                 Stage::Payload(header) => self.more_payload(header, rest, call)?,
             };
-            *consumed += taken;
+            consumed += taken;
             if event.is_some() {
-                return Ok(event);
+                return Ok(Progress { consumed, event });
             }
         }
     }
@@ -133,7 +134,6 @@ impl Client {
         let length = header.length as usize;
         if let Some(payload) = rest.get(..length) {
             self.pending_bytes += length as u64;
-            // Faults in this frame are found after all of it was taken.
             return Ok((length, self.whole_frame(header, payload, call)?));
         }
         self.gathered.get_or_insert_default().payload = Vec::with_capacity(length);
@@ -215,11 +215,10 @@ impl Client {
         payload: &[u8],
         call: &mut Call<'_>,
     ) -> Result<Option<Event>, ConnectionError> {
-        let wire_bytes = (HEADER_BYTES + payload.len()) as u64;
         if header.kind == Kind::RstStream {
-            return self.rst_stream(header, payload, wire_bytes);
+            return self.rst_stream(header, payload, call);
         }
-        self.add_overhead(wire_bytes);
+        self.add_overhead((HEADER_BYTES + payload.len()) as u64);
         if matches!(header.kind, Kind::Settings | Kind::Ping | Kind::GoAway) && header.stream != 0 {
             return Err(Violation::WrongStream.into());
         }
@@ -249,8 +248,9 @@ impl Client {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        wire_bytes: u64,
+        call: &mut Call<'_>,
     ) -> Result<Option<Event>, ConnectionError> {
+        let wire_bytes = (HEADER_BYTES + payload.len()) as u64;
         self.check_opened(header.stream)?;
         let code = frame::rst_stream(payload).map_err(|_| ConnectionError::FrameSize)?;
         let Some((place, stream)) = self.streams.find(header.stream) else {
@@ -258,8 +258,7 @@ impl Client {
             return Ok(None);
         };
         stream.body_bytes += wire_bytes;
-        let no_reset = &mut Vec::new();
-        Ok(self.fail(place, StreamFailure::Reset(code), None, true, no_reset))
+        Ok(self.fail(place, StreamFailure::Reset(code), None, true, call.out))
     }
 
     /// RFC 9113 section 6.5.

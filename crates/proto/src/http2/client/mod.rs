@@ -196,11 +196,12 @@ impl Client {
             known,
             out,
         };
-        let mut consumed = 0;
-        match self.receive_frames(bytes, &mut consumed, &mut call) {
-            Ok(event) => Ok(Progress { consumed, event }),
+        let before = self.pending_bytes + self.overhead_bytes;
+        match self.receive_frames(bytes, &mut call) {
+            Ok(progress) => Ok(progress),
             Err(error) => {
-                self.pending_bytes += (bytes.len() - consumed) as u64;
+                // Without an event no stream was taken out: all bytes are still here.
+                self.pending_bytes = before + bytes.len() as u64 - self.overhead_bytes;
                 if self.failed.is_none() && error != ConnectionError::NotHttp2 {
                     frame::write_go_away(call.out, 0, error.code());
                 }

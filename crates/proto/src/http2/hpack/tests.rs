@@ -222,10 +222,7 @@ fn fields_are_encoded_as_in_the_rfc() {
     assert!(!encode_field(&mut out, b":method", b"GET", Indexing::Never));
     assert!(!encode_field(&mut out, b"age", b"", Indexing::Without));
     encode_size_update(&mut out, 31);
-    assert_eq!(
-        out,
-        hex("10 86 ac684783d927 02 0102 12 03474554 95 3f00")
-    );
+    assert_eq!(out, hex("10 86 ac684783d927 02 0102 12 03474554 95 3f00"));
 }
 
 #[test]
