@@ -43,6 +43,7 @@ pub use host::{Cpus, usable_cpus};
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
 pub use prepare::{PrepareError, Prepared, prepare, uring_refusal};
+pub use request::EncodeError;
 pub use run::RunError;
 pub use server_count::ServerCountError;
 pub use simulate::simulate;

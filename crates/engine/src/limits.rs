@@ -21,11 +21,13 @@ const DESCRIPTORS_PER_WORKER: u64 = 24;
 const WORKER_BYTES: u64 = 8 << 20;
 /// Memory of a connection, the kernel's part of it included. A generous estimate.
 const CONNECTION_BYTES: u64 = 12 << 10;
-/// What a TLS session adds to a connection. A generous estimate.
-const TLS_BYTES: u64 = 16 << 10;
-/// What HTTP/2 adds to a connection. A generous estimate.
-const HTTP2_BYTES: u64 = 8 << 10;
-/// Memory of a request that is under way. A generous estimate.
+/// What a TLS session adds to a connection: measured 1.6 KB (TLS 1.3) to 3.8 KB (TLS 1.2) with one
+/// certificate, and room for a chain of them.
+const TLS_BYTES: u64 = 8 << 10;
+/// What HTTP/2 adds to a connection: measured 0.3 KB, and room for frames that wait to be sent.
+const HTTP2_BYTES: u64 = 1 << 10;
+/// Memory of a request that is under way: measured about 100 bytes in HTTP/2, and the worker's own
+/// notes.
 const REQUEST_BYTES: u64 = 256;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
 const LOOPBACK_SPREAD_MAX: u64 = 4_096;
@@ -86,7 +88,7 @@ pub enum LimitError {
     /// Not enough memory.
     #[error(
         "about {needed_mb} MB of memory are needed and {available_mb} MB available; use fewer \
-         connections, a smaller --pipeline or a smaller body"
+         connections, a smaller --pipeline, fewer --streams or a smaller body"
     )]
     Memory {
         /// Needed, megabytes.

@@ -118,7 +118,7 @@ pub enum NegotiateError {
         instead: Instead,
     },
     /// HTTP/2 was agreed on, and the server breaks its rules.
-    #[error("{server} agreed to HTTP/2 and does not speak it: {reason}; use --http1")]
+    #[error("{server} agreed to HTTP/2 and sends something else ({reason}); use --http1")]
     BrokenHttp2 {
         /// Host and port.
         server: String,
@@ -184,6 +184,9 @@ impl fmt::Display for Instead {
         match self {
             Self::Http1 => formatter.write_str("it answers in HTTP/1.1"),
             Self::End => formatter.write_str("it closes the connection"),
+            Self::Other(ConnectionError::NotHttp2) => {
+                formatter.write_str("it sends something else")
+            }
             Self::Other(error) => error.fmt(formatter),
         }
     }
@@ -279,7 +282,6 @@ pub(crate) fn negotiate(
 }
 
 /// A conversation with the server.
-
 struct Conversation<'a> {
     plan: &'a Plan,
     link: Link,
