@@ -5,6 +5,7 @@
 
 mod client;
 pub mod frame;
+mod fuzz;
 mod head;
 pub mod hpack;
 mod reply;
@@ -13,6 +14,8 @@ mod template;
 
 pub use client::Client;
 pub use frame::ErrorCode;
+#[doc(hidden)]
+pub use fuzz::{fuzz_hpack, fuzz_http2};
 pub use head::KnownHead;
 pub use reply::{
     ConnectionError, Event, Limits, MalformedReply, Progress, Reply, StreamFailure, Violation,

@@ -253,3 +253,218 @@ fn is_connection_specific(name: &str, value: &str) -> bool {
 fn trimmed(value: &str) -> &str {
     value.trim_matches([' ', '\t'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{Kind, flags};
+    use super::super::hpack::{Bytes, Decoder};
+    use super::*;
+
+    const PLAIN: Request<'_> = Request {
+        method: "GET",
+        scheme: "http",
+        authority: "example.org",
+        path: "/",
+        headers: &[],
+        body: b"",
+    };
+
+    fn headers(fields: &[(&str, &str)]) -> Vec<(String, String)> {
+        fields
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    fn decode(decoder: &mut Decoder<Bytes>, form: &Form) -> String {
+        let mut fields = String::new();
+        decoder
+            .decode(&form.block, &mut Vec::new(), |(name, value), _| {
+                let (name, value) = (
+                    str::from_utf8(name).unwrap(),
+                    str::from_utf8(value).unwrap(),
+                );
+                fields += &format!("{name}: {value}|");
+            })
+            .unwrap();
+        fields
+    }
+
+    /// The fields of a request, which must be the same in all of its forms.
+    fn encoded(request: &Request<'_>) -> String {
+        let template = Template::new(request).unwrap();
+        let mut decoder = Decoder::new(TABLE_BYTES);
+        let fields = decode(&mut decoder, &template.stateless);
+        for form in [&template.inserting, &template.indexed, &template.indexed] {
+            assert_eq!(decode(&mut decoder, form), fields);
+        }
+        fields
+    }
+
+    macro_rules! encoding_cases {
+        ($($name:ident: { $($part:ident: $value:expr),* } $headers:expr => $fields:literal;)+) => {
+            $(#[test]
+            fn $name() {
+                let headers = headers(&$headers);
+                let request = Request { $($part: $value,)* headers: &headers, ..PLAIN };
+                assert_eq!(encoded(&request), $fields);
+            })+
+        };
+    }
+
+    encoding_cases! {
+        plain: {} []
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|";
+        other_parts: { method: "DELETE", scheme: "https", authority: "h:1", path: "/a?b" } []
+            => ":method: DELETE|:scheme: https|:authority: h:1|:path: /a?b|";
+        options_of_the_server: { method: "OPTIONS", path: "*" } []
+            => ":method: OPTIONS|:scheme: http|:authority: example.org|:path: *|";
+        names_are_in_lower_case: {} [("B-C", "D"), ("a", " e\t"), ("B-C", "")]
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|b-c: D|a: e|b-c: |";
+        a_host_is_the_authority: { authority: "" } [("X", "y"), ("HOST", " h ")]
+            => ":method: GET|:scheme: http|:authority: h|:path: /|x: y|";
+        body_with_length: { method: "POST", body: b"hello" } [("X", "y")]
+            => ":method: POST|:scheme: http|:authority: example.org|:path: /|x: y|\
+                content-length: 5|";
+        put_without_body: { method: "PUT" } []
+            => ":method: PUT|:scheme: http|:authority: example.org|:path: /|content-length: 0|";
+        own_length: { body: b"hi" } [("Content-Length", "2")]
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|content-length: 2|";
+        trailers_may_come: {} [("TE", "Trailers")]
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|te: Trailers|";
+        static_fields: {} [("accept-encoding", "gzip, deflate")]
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|\
+                accept-encoding: gzip, deflate|";
+        secrets: {} [("Authorization", "Basic YTpi"), ("cookie", "a=b"), ("x", "y")]
+            => ":method: GET|:scheme: http|:authority: example.org|:path: /|\
+                authorization: Basic YTpi|cookie: a=b|x: y|";
+    }
+
+    macro_rules! refusal_cases {
+        ($($name:ident: { $($part:ident: $value:expr),* } $headers:expr => $error:expr;)+) => {
+            $(#[test]
+            fn $name() {
+                let headers = headers(&$headers);
+                let request = Request { $($part: $value,)* headers: &headers, ..PLAIN };
+                assert_eq!(Template::new(&request).err(), Some($error));
+            })+
+        };
+    }
+
+    fn specific(name: &str) -> RequestError {
+        RequestError::ConnectionSpecific(name.into())
+    }
+
+    refusal_cases! {
+        scheme_ftp: { scheme: "ftp" } [] => RequestError::Scheme("ftp".into());
+        scheme_in_upper_case: { scheme: "HTTP" } [] => RequestError::Scheme("HTTP".into());
+        connection: {} [("Connection", "close")] => specific("Connection");
+        keep_alive: {} [("keep-alive", "1")] => specific("keep-alive");
+        proxy_connection: {} [("Proxy-Connection", "close")] => specific("Proxy-Connection");
+        upgrade: {} [("UPGRADE", "h2c")] => specific("UPGRADE");
+        transfer_encoding: { body: b"0\r\n\r\n" } [("Transfer-Encoding", "chunked")]
+            => specific("Transfer-Encoding");
+        te_other_than_trailers: {} [("TE", "gzip")] => specific("TE");
+        pseudo_header: {} [(":path", "/x")]
+            => http1::RequestError::HeaderName(":path".into()).into();
+        value_with_line_end: {} [("a", "b\r\nc: d")]
+            => http1::RequestError::HeaderValue("a".into()).into();
+        method_connect: { method: "CONNECT" } []
+            => http1::RequestError::Method("CONNECT".into()).into();
+        path_relative: { path: "a" } [] => http1::RequestError::Path("a".into()).into();
+        authority_empty: { authority: "" } [] => http1::RequestError::Host("".into()).into();
+        host_twice: {} [("Host", "a"), ("host", "a")] => http1::RequestError::RepeatedHost.into();
+        length_wrong: { body: b"hi" } [("Content-Length", "3")]
+            => http1::RequestError::ContentLength { stated: "3".into(), actual: 2 }.into();
+    }
+
+    #[test]
+    fn secrets_are_in_no_table() {
+        let short = headers(&[("authorization", "x"), ("cookie", "1234567890123456789")]);
+        let long = headers(&[("cookie", "12345678901234567890")]);
+        for (headers, is_inserted) in [(&short, false), (&long, true)] {
+            let template = Template::new(&Request { headers, ..PLAIN }).unwrap();
+            let host_bytes = 32 + ":authority".len() + "example.org".len();
+            assert_eq!(template.table_bytes() as usize > host_bytes, is_inserted);
+        }
+        let template = Template::new(&Request {
+            headers: &short,
+            ..PLAIN
+        })
+        .unwrap();
+        for form in [&template.stateless, &template.inserting, &template.indexed] {
+            // Never indexed, by the static table's names 23 and 32.
+            assert!(form.block.windows(2).any(|bytes| bytes == [0x1f, 23 - 15]));
+            assert!(form.block.windows(2).any(|bytes| bytes == [0x1f, 32 - 15]));
+        }
+    }
+
+    /// What does not fit the server's table is sent as it is.
+    #[test]
+    fn large_fields_stay_out_of_the_table() {
+        let value = |bytes| "v".repeat(bytes);
+        let fields = vec![
+            ("a".to_owned(), value(3_900)),
+            ("b".to_owned(), value(200)),
+            ("c".to_owned(), value(10)),
+        ];
+        let request = Request {
+            headers: &fields,
+            ..PLAIN
+        };
+        encoded(&request);
+        let template = Template::new(&request).unwrap();
+        assert_eq!(template.table_bytes(), 53 + 3_933 + 43);
+        let (form, is_filled) = template.form(template.table_bytes() - 1, true);
+        assert_eq!((&form.block, is_filled), (&template.stateless.block, false));
+    }
+
+    #[test]
+    fn nothing_to_insert_needs_no_table() {
+        let headers = headers(&[("host", "")]);
+        let template = Template::new(&Request {
+            headers: &headers,
+            ..PLAIN
+        })
+        .unwrap();
+        assert_eq!(template.table_bytes(), 0);
+        assert!(!template.form(TABLE_BYTES, false).1);
+    }
+
+    #[test]
+    fn large_heads_take_several_frames() {
+        let fields = vec![("a".to_owned(), "!".repeat(40_000))];
+        let body = vec![b'x'; 16_385];
+        let template = Template::new(&Request {
+            headers: &fields,
+            body: &body,
+            ..PLAIN
+        })
+        .unwrap();
+        let mut out = vec![1, 2, 3];
+        template.indexed.write(&mut out, 0x0102_0305);
+        let mut rest = &out[3..];
+        let mut found = Vec::new();
+        let mut block = Vec::new();
+        while let Some((header, tail)) = rest.split_first_chunk() {
+            let header = frame::FrameHeader::read(header);
+            assert_eq!(header.stream, 0x0102_0305);
+            let (payload, later) = tail.split_at(header.length as usize);
+            block.extend_from_slice(payload);
+            rest = later;
+            found.push((header.kind, header.flags, payload.len()));
+        }
+        assert_eq!(block, template.indexed.block);
+        let last = block.len() - 2 * 16_384;
+        let expected = [
+            (Kind::Headers, 0, 16_384),
+            (Kind::Continuation, 0, 16_384),
+            (Kind::Continuation, flags::END_HEADERS, last),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            template.request_bytes(),
+            block.len() + 3 * 9 + 2 * 9 + body.len()
+        );
+    }
+}

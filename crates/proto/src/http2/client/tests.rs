@@ -1,15 +1,1311 @@
-//! Tests of the client.
+//! Tests of the client: conversations cut at every byte, limits, random and mutated ones.
 
-use crate::http2::{Request, Template};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
+use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
+use crate::http2::hpack::{HpackError, Indexing, encode_field, encode_indexed};
+use crate::http2::{
+    Client, ConnectionError, Event, KnownHead, Limits, MalformedReply, Reply, Request,
+    StreamFailure, Template, Violation,
+};
 
 pub(super) fn get(path: &str) -> Template {
+    request("GET", path, b"")
+}
+
+fn request(method: &str, path: &str, body: &[u8]) -> Template {
     Template::new(&Request {
-        method: "GET",
+        method,
         scheme: "http",
         authority: "example.org",
         path,
         headers: &[],
-        body: b"",
+        body,
     })
     .unwrap()
+}
+
+/// Two requests under way at once, and no more of them.
+fn two_gets() -> Use {
+    Use {
+        template: get("/"),
+        limits: Limits::default(),
+        depth: 2,
+        requests: 2,
+    }
+}
+
+fn settings(settings: &[Setting]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_settings(&mut out, settings);
+    out
+}
+
+fn raw(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let header = FrameHeader {
+        length: payload.len() as u32,
+        kind,
+        flags,
+        stream,
+    };
+    let mut out = header.to_bytes().to_vec();
+    out.extend_from_slice(payload);
+    out
+}
+
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        encode_field(
+            &mut out,
+            name.as_bytes(),
+            value.as_bytes(),
+            Indexing::Without,
+        );
+    }
+    out
+}
+
+const END: u8 = flags::END_STREAM;
+const WHOLE: u8 = flags::END_HEADERS;
+
+fn head(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
+    raw(Kind::Headers, flags | WHOLE, stream, &block(fields))
+}
+
+fn data(stream: u32, flags: u8, bytes: usize) -> Vec<u8> {
+    raw(Kind::Data, flags, stream, &vec![b'x'; bytes])
+}
+
+fn rst(stream: u32, code: ErrorCode) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_rst_stream(&mut out, stream, code);
+    out
+}
+
+fn go_away(last_stream: u32, code: ErrorCode) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_go_away(&mut out, last_stream, code);
+    out
+}
+
+fn window(stream: u32, bytes: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_window_update(&mut out, stream, bytes);
+    out
+}
+
+/// What a server sends, after empty SETTINGS.
+fn wire(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut wire = settings(&[]);
+    wire.extend(parts.iter().flatten());
+    wire
+}
+
+/// Runs the wire whole, in two pieces at every cut and byte by byte; gives the common outcome.
+fn talk_every_cut(wire: &[u8], how: &Use) -> Outcome {
+    let whole = talk([wire], how);
+    for cut in 0..=wire.len() {
+        let (left, right) = wire.split_at(cut);
+        let found = talk([left, right], how);
+        assert_eq!(
+            (&found.events, &found.ending, &found.sent),
+            (&whole.events, &whole.ending, &whole.sent),
+            "cut at {cut}"
+        );
+    }
+    assert_eq!(
+        talk(wire.chunks(1), how).events,
+        whole.events,
+        "byte by byte"
+    );
+    whole
+}
+
+fn reply(place: u32, status: u16, head_bytes: usize, body_bytes: usize) -> Event {
+    Event::Reply {
+        place,
+        reply: Reply {
+            status,
+            retry_after: false,
+            interim: 0,
+            head_bytes: head_bytes as u64,
+            body_bytes: body_bytes as u64,
+            first_byte_ns: 7,
+        },
+    }
+}
+
+fn failed(place: u32, why: impl Into<StreamFailure>, discarded_bytes: usize) -> Event {
+    Event::Failed {
+        place,
+        why: why.into(),
+        discarded_bytes: discarded_bytes as u64,
+    }
+}
+
+/// The events of a conversation after [`Event::Ready`], which does not break the connection.
+fn events(how: &Use, parts: &[Vec<u8>]) -> Vec<Event> {
+    let outcome = talk_every_cut(&wire(parts), how);
+    assert_eq!(outcome.ending, Ok(()));
+    assert_eq!(outcome.events[0], Event::Ready);
+    outcome.events[1..].to_vec()
+}
+
+#[test]
+fn replies_come_in_any_order_and_shape() {
+    let ok = &[(":status", "200")];
+    let sized = &[(":status", "200"), ("content-length", "5")];
+    for (parts, expected) in [
+        (vec![head(1, END, ok)], vec![reply(0, 200, 10, 0)]),
+        (
+            vec![head(3, END, ok), head(1, END, &[(":status", "404")])],
+            vec![reply(1, 200, 10, 0), reply(0, 404, 10, 0)],
+        ),
+        (
+            vec![head(1, 0, sized), data(1, END, 5)],
+            vec![reply(0, 200, head(1, 0, sized).len(), 14)],
+        ),
+        // DATA of two streams in turns, an empty frame among them, the length not told.
+        (
+            vec![
+                head(1, 0, ok),
+                head(3, 0, ok),
+                data(1, 0, 3),
+                data(3, 0, 100),
+                data(1, 0, 0),
+                data(1, END, 2),
+                data(3, END, 0),
+            ],
+            vec![reply(0, 200, 10, 32), reply(1, 200, 10, 118)],
+        ),
+        // Padding counts as bytes of the body, and not as its content.
+        (
+            vec![
+                head(1, 0, sized),
+                raw(Kind::Data, flags::PADDED, 1, &[4, b'x', b'x', 0, 0, 0, 0]),
+                raw(Kind::Data, flags::PADDED | END, 1, &[0, b'x', b'x', b'x']),
+                head(3, 0, ok),
+                raw(Kind::Data, flags::PADDED | END, 3, &[0]),
+            ],
+            vec![
+                reply(0, 200, head(1, 0, sized).len(), 16 + 13),
+                reply(1, 200, 10, 10),
+            ],
+        ),
+        // A padded head with priority.
+        (
+            vec![raw(
+                Kind::Headers,
+                WHOLE | END | flags::PADDED | flags::PRIORITY,
+                1,
+                &[2, 0, 0, 0, 0, 9, 0x88, 0, 0],
+            )],
+            vec![reply(0, 200, 18, 0)],
+        ),
+        // Trailers belong to the body.
+        (
+            vec![
+                head(1, 0, sized),
+                data(1, 0, 5),
+                head(1, END, &[("checksum", "1")]),
+            ],
+            vec![reply(
+                0,
+                200,
+                head(1, 0, sized).len(),
+                14 + head(1, 0, &[("checksum", "1")]).len(),
+            )],
+        ),
+        // A field block in three frames, the last one empty.
+        (
+            vec![
+                raw(Kind::Headers, END, 1, &block(sized)[..4]),
+                raw(Kind::Continuation, 0, 1, &block(sized)[4..]),
+                raw(Kind::Continuation, WHOLE, 1, &[]),
+            ],
+            vec![failed(
+                0,
+                MalformedReply::BodyLength,
+                27 + block(sized).len(),
+            )],
+        ),
+        (
+            vec![
+                raw(Kind::Headers, END, 1, &[]),
+                raw(Kind::Continuation, WHOLE, 1, &block(ok)),
+            ],
+            vec![reply(0, 200, 19, 0)],
+        ),
+    ] {
+        assert_eq!(events(&two_gets(), &parts), expected, "{parts:x?}");
+    }
+}
+
+#[test]
+fn interim_replies_come_before_the_final_one() {
+    let interim = head(1, 0, &[(":status", "103"), ("link", "x")]);
+    let last = head(1, END, &[(":status", "503"), ("retry-after", "1")]);
+    let found = events(
+        &two_gets(),
+        &[interim.clone(), interim.clone(), last.clone()],
+    );
+    let head_bytes = (2 * interim.len() + last.len()) as u64;
+    let expected = Reply {
+        status: 503,
+        retry_after: true,
+        interim: 2,
+        head_bytes,
+        body_bytes: 0,
+        first_byte_ns: 7,
+    };
+    assert_eq!(
+        found,
+        [Event::Reply {
+            place: 0,
+            reply: expected
+        }]
+    );
+
+    let limits = Limits {
+        interim_replies: 1,
+        ..Limits::default()
+    };
+    let how = Use {
+        limits,
+        ..two_gets()
+    };
+    let found = events(&how, &[interim.clone(), interim.clone()]);
+    let bytes = 2 * interim.len();
+    assert_eq!(found, [failed(0, MalformedReply::BadInterim, bytes)]);
+}
+
+#[test]
+fn replies_without_a_body() {
+    let sized = |status| head(1, END, &[(":status", status), ("content-length", "5")]);
+    let with_data = |status| [head(1, 0, &[(":status", status)]), data(1, END, 1)];
+    for (method, status) in [("HEAD", "200"), ("GET", "204"), ("GET", "304")] {
+        let how = Use {
+            template: request(method, "/", b""),
+            ..two_gets()
+        };
+        let expected = reply(0, status.parse().unwrap(), sized(status).len(), 0);
+        assert_eq!(events(&how, &[sized(status)]), [expected]);
+        let found = events(&how, &with_data(status));
+        let head_bytes = with_data(status)[0].len();
+        assert_eq!(
+            found,
+            [failed(0, MalformedReply::BodyLength, head_bytes + 9)]
+        );
+    }
+}
+
+#[test]
+fn malformed_replies_fail_their_stream_alone() {
+    use MalformedReply::{BadContentLength, BadInterim, BodyLength, Head};
+    let ok = &[(":status", "200")];
+    let sized = &[(":status", "200"), ("content-length", "5")];
+    let sized_bytes = head(1, 0, sized).len();
+    for (parts, why, discarded_bytes, is_reset) in [
+        (
+            vec![head(1, END, &[("a", "b")])],
+            Head,
+            head(1, 0, &[("a", "b")]).len(),
+            false,
+        ),
+        (
+            vec![head(1, 0, &[("a", "b")])],
+            Head,
+            head(1, 0, &[("a", "b")]).len(),
+            true,
+        ),
+        (vec![data(1, 0, 3)], Head, 9, true),
+        (vec![data(1, 0, 0)], Head, 9, true),
+        (
+            vec![head(1, 0, ok), head(1, 0, &[("a", "b")])],
+            Head,
+            10 + head(1, 0, &[("a", "b")]).len(),
+            true,
+        ),
+        (vec![head(1, 0, ok), head(1, END, ok)], Head, 20, false),
+        (
+            vec![head(1, 0, &[(":status", "100")]), data(1, END, 3)],
+            Head,
+            head(1, 0, &[(":status", "100")]).len() + 9,
+            false,
+        ),
+        (vec![head(1, END, sized)], BodyLength, sized_bytes, false),
+        (
+            vec![head(1, 0, sized), data(1, END, 4)],
+            BodyLength,
+            sized_bytes + 13,
+            false,
+        ),
+        (
+            vec![head(1, 0, sized), data(1, 0, 6)],
+            BodyLength,
+            sized_bytes + 9,
+            true,
+        ),
+        (
+            vec![head(1, 0, sized), data(1, 0, 4), data(1, END, 2)],
+            BodyLength,
+            sized_bytes + 22,
+            false,
+        ),
+        (
+            vec![head(1, 0, sized), data(1, 0, 4), head(1, END, &[])],
+            BodyLength,
+            sized_bytes + 22,
+            false,
+        ),
+        (
+            vec![head(1, END, &[(":status", "103")])],
+            BadInterim,
+            head(1, 0, &[(":status", "103")]).len(),
+            false,
+        ),
+        (
+            vec![head(1, 0, &[(":status", "101")])],
+            BadInterim,
+            head(1, 0, &[(":status", "101")]).len(),
+            true,
+        ),
+        (
+            vec![head(1, 0, &[(":status", "200"), ("content-length", "x")])],
+            BadContentLength,
+            head(1, 0, &[(":status", "200"), ("content-length", "x")]).len(),
+            true,
+        ),
+    ] {
+        let mut parts = parts;
+        parts.push(head(3, END, ok));
+        let outcome = talk_every_cut(&wire(&parts), &two_gets());
+        let expected = [
+            Event::Ready,
+            failed(0, why, discarded_bytes),
+            reply(1, 200, 10, 0),
+        ];
+        assert_eq!(
+            (&outcome.events[..], outcome.ending),
+            (&expected[..], Ok(())),
+            "{parts:x?}"
+        );
+        let reset = rst(1, ErrorCode::ProtocolError);
+        assert_eq!(outcome.sent.ends_with(&reset), is_reset, "{parts:x?}");
+    }
+}
+
+#[test]
+fn faults_of_the_connection() {
+    use ConnectionError::{Compression, FlowControl, FrameSize, HeadTooLarge, NotHttp2, Protocol};
+    let ok = &[(":status", "200")];
+    let too_long = vec![0; frame::PAYLOAD_BYTES as usize + 1];
+    let protocol = |violation| Protocol(violation);
+    let idle = protocol(Violation::IdleStream);
+    let wrong = protocol(Violation::WrongStream);
+    let continuation = protocol(Violation::Continuation);
+    for (part, error) in [
+        (head(5, END, ok), idle),
+        (head(2, END, ok), idle),
+        (data(5, 0, 1), idle),
+        (rst(5, ErrorCode::Cancel), idle),
+        (window(5, 1), idle),
+        (head(0, END, ok), wrong),
+        (data(0, 0, 1), wrong),
+        (rst(0, ErrorCode::Cancel), wrong),
+        (raw(Kind::Settings, 0, 1, &[]), wrong),
+        (raw(Kind::Ping, 0, 1, &[0; 8]), wrong),
+        (raw(Kind::GoAway, 0, 1, &[0; 8]), wrong),
+        (raw(Kind::Continuation, WHOLE, 1, &block(ok)), continuation),
+        (
+            [raw(Kind::Headers, 0, 1, &[]), data(1, 0, 0)].concat(),
+            continuation,
+        ),
+        (
+            [raw(Kind::Headers, 0, 1, &[]), settings(&[])].concat(),
+            continuation,
+        ),
+        (
+            [raw(Kind::Headers, 0, 1, &[]), head(1, 0, ok)].concat(),
+            continuation,
+        ),
+        (
+            [
+                raw(Kind::Headers, 0, 1, &[]),
+                raw(Kind::Continuation, 0, 3, &[]),
+            ]
+            .concat(),
+            continuation,
+        ),
+        (
+            [
+                raw(Kind::Headers, 0, 1, &[]),
+                raw(Kind::Other(99), 0, 1, &[]),
+            ]
+            .concat(),
+            continuation,
+        ),
+        (
+            raw(Kind::PushPromise, WHOLE, 1, &[0, 0, 0, 2, 0x88]),
+            protocol(Violation::Push),
+        ),
+        (
+            raw(Kind::Data, flags::PADDED, 1, &[1]),
+            protocol(Violation::Padding),
+        ),
+        (
+            raw(Kind::Headers, WHOLE | flags::PADDED, 1, &[2, 0x88]),
+            protocol(Violation::Padding),
+        ),
+        (raw(Kind::Data, flags::PADDED, 1, &[]), FrameSize),
+        (raw(Kind::Headers, WHOLE | flags::PADDED, 1, &[]), FrameSize),
+        (
+            raw(Kind::Headers, WHOLE | flags::PRIORITY, 1, &[0x88]),
+            FrameSize,
+        ),
+        (raw(Kind::Data, 0, 1, &too_long), FrameSize),
+        (raw(Kind::Other(99), 0, 1, &too_long), FrameSize),
+        (raw(Kind::RstStream, 0, 1, &[0; 3]), FrameSize),
+        (raw(Kind::Ping, 0, 0, &[0; 7]), FrameSize),
+        (raw(Kind::GoAway, 0, 0, &[0; 7]), FrameSize),
+        (raw(Kind::WindowUpdate, 0, 0, &[0; 5]), FrameSize),
+        (raw(Kind::Settings, 0, 0, &[0; 5]), FrameSize),
+        (raw(Kind::Settings, flags::ACK, 0, &[0; 6]), FrameSize),
+        (
+            settings(&[Setting::EnablePush(1)]),
+            protocol(Violation::Setting),
+        ),
+        (
+            settings(&[Setting::EnablePush(2)]),
+            protocol(Violation::Setting),
+        ),
+        (
+            settings(&[Setting::MaxFrameSize(16_383)]),
+            protocol(Violation::Setting),
+        ),
+        (
+            settings(&[Setting::MaxFrameSize(1 << 24)]),
+            protocol(Violation::Setting),
+        ),
+        (
+            settings(&[Setting::InitialWindowSize(1 << 31)]),
+            FlowControl,
+        ),
+        (window(0, 0), protocol(Violation::Window)),
+        (window(0, frame::WINDOW_BYTES_MAX), FlowControl),
+        (
+            [
+                window(1, frame::WINDOW_BYTES_MAX - 65_535),
+                settings(&[Setting::InitialWindowSize(65_536)]),
+            ]
+            .concat(),
+            FlowControl,
+        ),
+        (
+            [
+                go_away(1, ErrorCode::NoError),
+                go_away(3, ErrorCode::NoError),
+            ]
+            .concat(),
+            protocol(Violation::GoAway),
+        ),
+        (
+            raw(Kind::Headers, WHOLE, 1, &[0xbe]),
+            Compression(HpackError::Index),
+        ),
+        (
+            raw(Kind::Headers, WHOLE, 1, &[0x88, 0x20]),
+            Compression(HpackError::TableSize),
+        ),
+        (
+            [head(1, END, ok), raw(Kind::Headers, WHOLE, 1, &[0x40])].concat(),
+            Compression(HpackError::Truncated),
+        ),
+        (
+            [
+                raw(Kind::Headers, 0, 1, &[0x88; 60]),
+                raw(Kind::Continuation, 0, 1, &[0x88; 41]),
+            ]
+            .concat(),
+            HeadTooLarge,
+        ),
+        (raw(Kind::Headers, WHOLE, 1, &[0x88; 101]), HeadTooLarge),
+    ] {
+        let limits = Limits {
+            head_bytes: 100,
+            ..Limits::default()
+        };
+        let how = Use {
+            limits,
+            ..two_gets()
+        };
+        let wire = wire(std::slice::from_ref(&part));
+        let outcome = if wire.len() < 1_000 {
+            talk_every_cut(&wire, &how)
+        } else {
+            talk([&wire[..]], &how)
+        };
+        assert_eq!(
+            outcome.ending,
+            Err(error),
+            "{:x?}",
+            &part[..part.len().min(60)]
+        );
+        assert!(outcome.sent.ends_with(&go_away(0, error.code())));
+    }
+    for wire in [
+        &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+        &raw(Kind::Settings, flags::ACK, 0, &[]),
+        &raw(Kind::Ping, 0, 0, &[0; 8]),
+        &go_away(0, ErrorCode::NoError),
+    ] {
+        let outcome = talk_every_cut(wire, &two_gets());
+        assert_eq!((outcome.ending, outcome.sent), (Err(NotHttp2), vec![]));
+    }
+}
+
+#[test]
+fn an_error_stays() {
+    let (template, limits) = (get("/"), Limits::default());
+    let (mut client, mut known, mut out) = (Client::new(1), KnownHead::default(), Vec::new());
+    let mut receive = |bytes: &[u8]| {
+        let received = client.receive(bytes, 0, &template, &limits, &mut known, &mut out);
+        (
+            received.map(|_| ()),
+            client.pending_bytes(),
+            out.len(),
+            client.depth(),
+        )
+    };
+    let error = Err(ConnectionError::FrameSize);
+    let bad = raw(Kind::Settings, 0, 0, &[0; 5]);
+    assert_eq!(receive(&[&bad[..], &[1, 2, 3]].concat()), (error, 3, 17, 0));
+    assert_eq!(receive(&[1, 2]), (error, 5, 17, 0));
+    assert_eq!(receive(&[]), (error, 5, 17, 0));
+}
+
+#[test]
+fn frames_that_belong_to_no_reply_are_overhead() {
+    let others = [
+        raw(Kind::Priority, 0, 1, &[0; 5]),
+        raw(Kind::Other(0x0a), 0xff, 0, &[1, 2, 3]),
+        raw(Kind::Ping, flags::ACK, 0, &[0; 8]),
+        raw(Kind::Settings, flags::ACK, 0, &[]),
+        settings(&[
+            Setting::Other { id: 99, value: 1 },
+            Setting::MaxHeaderListSize(1),
+        ]),
+        window(0, 5),
+        window(1, 5),
+    ]
+    .concat();
+    let parts = [
+        others.clone(),
+        head(1, END, &[(":status", "200")]),
+        window(1, 0),
+    ];
+    let outcome = talk_every_cut(&wire(&parts), &two_gets());
+    assert_eq!(outcome.events, [Event::Ready, reply(0, 200, 10, 0)]);
+    assert_eq!(outcome.overhead_bytes as usize, 9 + others.len() + 13);
+}
+
+#[test]
+fn settings_and_pings_are_answered() {
+    let ping = raw(Kind::Ping, 0, 0, b"12345678");
+    let outcome = talk_every_cut(
+        &wire(&[ping, settings(&[])]),
+        &Use {
+            requests: 0,
+            ..two_gets()
+        },
+    );
+    let ack = raw(Kind::Settings, flags::ACK, 0, &[]);
+    let pong = raw(Kind::Ping, flags::ACK, 0, b"12345678");
+    assert_eq!(outcome.sent, [ack.clone(), pong, ack].concat());
+}
+
+#[test]
+fn resets_are_told_by_their_code() {
+    let ok = head(1, 0, &[(":status", "200")]);
+    for code in (0..=14).map(ErrorCode::of) {
+        let found = events(&two_gets(), &[ok.clone(), data(1, 0, 4), rst(1, code)]);
+        assert_eq!(found, [failed(0, StreamFailure::Reset(code), 10 + 13 + 13)]);
+    }
+    // What comes later belongs to no stream; its field block is decoded all the same.
+    let insert = raw(Kind::Headers, WHOLE | END, 1, &[0x48, 3, b'3', b'0', b'1']);
+    let refer = raw(Kind::Headers, WHOLE | END, 3, &[0xbe]);
+    let refused = StreamFailure::Reset(ErrorCode::RefusedStream);
+    let parts = [
+        rst(1, ErrorCode::RefusedStream),
+        insert,
+        data(1, 0, 5),
+        rst(1, ErrorCode::Cancel),
+        refer,
+    ];
+    assert_eq!(
+        events(&two_gets(), &parts),
+        [failed(0, refused, 13), reply(1, 301, 10, 0)]
+    );
+}
+
+#[test]
+fn a_graceful_end_lets_streams_finish() {
+    let how = Use {
+        depth: 4,
+        requests: 4,
+        ..two_gets()
+    };
+    let not_processed = |place| failed(place, StreamFailure::NotProcessed, 0);
+    let code = ErrorCode::NoError;
+    let parts = [
+        go_away(frame::STREAM_MAX, code),
+        head(3, END, &[(":status", "200")]),
+        go_away(3, code),
+        head(1, END, &[(":status", "200")]),
+        go_away(1, code),
+    ];
+    let expected = [
+        Event::GoAway { code },
+        reply(1, 200, 10, 0),
+        not_processed(2),
+        not_processed(3),
+        reply(0, 200, 10, 0),
+    ];
+    assert_eq!(events(&how, &parts), expected);
+
+    let code = ErrorCode::EnhanceYourCalm;
+    let expected = [
+        Event::GoAway { code },
+        not_processed(0),
+        not_processed(1),
+        not_processed(2),
+        not_processed(3),
+    ];
+    assert_eq!(events(&how, &[go_away(0, code)]), expected);
+}
+
+/// A connection on which the first SETTINGS are in.
+struct Open {
+    client: Client,
+    template: Template,
+    known: KnownHead,
+    out: Vec<u8>,
+}
+
+impl Open {
+    fn new(depth: u32, template: Template, first: &[Setting]) -> Self {
+        let mut open = Self {
+            client: Client::new(depth),
+            template,
+            known: KnownHead::default(),
+            out: Vec::new(),
+        };
+        assert_eq!(open.receive(&settings(first)), [Event::Ready]);
+        open.client.take_overhead();
+        open.out.clear();
+        open
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Vec<Event> {
+        self.receive_at(bytes, 0)
+    }
+
+    fn receive_at(&mut self, bytes: &[u8], now_ns: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut rest = bytes;
+        loop {
+            let progress = self
+                .client
+                .receive(
+                    rest,
+                    now_ns,
+                    &self.template,
+                    &Limits::default(),
+                    &mut self.known,
+                    &mut self.out,
+                )
+                .unwrap();
+            rest = &rest[progress.consumed..];
+            match progress.event {
+                Some(event) => events.push(event),
+                None => return events,
+            }
+        }
+    }
+
+    fn request(&mut self) -> u32 {
+        self.client.request(&self.template, &mut self.out)
+    }
+
+    /// What was sent since this was last asked: kind, flags, stream and length of each frame.
+    fn sent(&mut self) -> Vec<(Kind, u8, u32, u32)> {
+        let out = std::mem::take(&mut self.out);
+        let mut frames = Vec::new();
+        let mut rest = &out[..];
+        while let Some(header) = rest.first_chunk() {
+            let header = FrameHeader::read(header);
+            frames.push((header.kind, header.flags, header.stream, header.length));
+            rest = &rest[frame::HEADER_BYTES + header.length as usize..];
+        }
+        frames
+    }
+
+    /// Bytes of DATA per stream, of what was sent since this was last asked, and whether the
+    /// stream was ended.
+    fn sent_data(&mut self) -> Vec<(u32, u32, bool)> {
+        let mut sums: Vec<(u32, u32, bool)> = Vec::new();
+        for (kind, flags, stream, length) in self.sent() {
+            if kind == Kind::Data {
+                assert!(length <= frame::PAYLOAD_BYTES);
+                match sums.iter_mut().find(|sum| sum.0 == stream) {
+                    Some(sum) => *sum = (stream, sum.1 + length, flags & END != 0),
+                    None => sums.push((stream, length, flags & END != 0)),
+                }
+            }
+        }
+        sums
+    }
+}
+
+#[test]
+fn a_connection_opens_with_large_windows_and_without_push() {
+    let mut client = Client::new(1);
+    let mut out = Vec::new();
+    client.open(&mut out);
+    let rest = out.strip_prefix(frame::PREFACE).unwrap();
+    let expected = [
+        settings(&[Setting::EnablePush(0), Setting::InitialWindowSize(1 << 30)]),
+        window(0, (1 << 30) - 65_535),
+    ];
+    assert_eq!(rest, expected.concat());
+    assert!(!client.is_ready());
+    assert_eq!(
+        (
+            client.depth(),
+            client.under_way(),
+            client.peer_streams_max()
+        ),
+        (0, 0, None)
+    );
+}
+
+#[test]
+fn the_servers_setting_bounds_the_depth() {
+    let streams_max = Setting::MaxConcurrentStreams;
+    let mut open = Open::new(3, get("/"), &[]);
+    assert_eq!(
+        (open.client.depth(), open.client.peer_streams_max()),
+        (3, None)
+    );
+    for (setting, depth) in [(100, 3), (2, 2), (0, 0), (u32::MAX, 3)] {
+        assert!(open.receive(&settings(&[streams_max(setting)])).is_empty());
+        let found = (open.client.depth(), open.client.peer_streams_max());
+        assert_eq!(found, (depth, Some(setting)));
+    }
+    open.request();
+    assert_eq!(open.client.under_way(), 1);
+    let code = ErrorCode::NoError;
+    assert_eq!(open.receive(&go_away(1, code)), [Event::GoAway { code }]);
+    assert_eq!((open.client.depth(), open.client.under_way()), (0, 1));
+}
+
+#[test]
+fn stream_identifiers_are_used_up() {
+    let mut open = Open::new(1, get("/"), &[]);
+    open.client.next_stream = frame::STREAM_MAX;
+    assert_eq!(open.client.depth(), 1);
+    open.request();
+    assert_eq!(open.sent()[0].2, frame::STREAM_MAX);
+    let last = head(frame::STREAM_MAX, END, &[(":status", "200")]);
+    assert_eq!(open.receive(&last).len(), 1);
+    assert_eq!((open.client.depth(), open.client.under_way()), (0, 0));
+}
+
+#[test]
+fn the_first_byte_is_that_of_the_first_frame() {
+    let interim = head(1, 0, &[(":status", "100")]);
+    let last = head(1, END, &[(":status", "200")]);
+    let wire = [interim, last].concat();
+    for cut in 1..wire.len() {
+        let mut open = Open::new(1, get("/"), &[]);
+        open.request();
+        assert!(open.receive_at(&wire[..cut], 5).is_empty());
+        let events = open.receive_at(&wire[cut..], 9);
+        let [Event::Reply { reply, .. }] = events[..] else {
+            panic!("{events:?}");
+        };
+        assert_eq!(reply.first_byte_ns, 5, "cut at {cut}");
+    }
+    // Also where CONTINUATION brings the end.
+    let mut open = Open::new(1, get("/"), &[]);
+    open.request();
+    open.receive_at(&raw(Kind::Headers, END, 1, &[]), 6);
+    let events = open.receive_at(&raw(Kind::Continuation, WHOLE, 1, &[0x88]), 8);
+    assert!(matches!(events[..], [Event::Reply { reply, .. }] if reply.first_byte_ns == 6));
+}
+
+#[test]
+fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
+    let mut open = Open::new(1, get("/"), &[]);
+    let place = open.request();
+    open.sent();
+    let frames = [head(1, 0, &[(":status", "200")]), data(1, END, 100)].concat();
+    // Cut inside of DATA, of which the header came.
+    assert!(open.receive(&frames[..30]).is_empty());
+    assert_eq!(open.client.pending_bytes(), 30);
+    assert_eq!(open.client.cancel(place, &mut open.out), 30);
+    assert_eq!(open.sent(), [(Kind::RstStream, 0, 1, 4)]);
+    assert_eq!(open.client.cancel(place, &mut open.out), 0);
+    assert!(open.receive(&frames[30..]).is_empty());
+    assert_eq!(open.client.take_overhead() as usize, frames.len() - 30);
+    assert_eq!(
+        (open.client.pending_bytes(), open.client.under_way()),
+        (0, 0)
+    );
+
+    // Cut inside of a head.
+    let place = open.request();
+    let head = head(3, END, &[(":status", "200")]);
+    open.receive(&head[..9]);
+    assert_eq!(open.client.cancel(place, &mut open.out), 0);
+    assert_eq!(open.client.pending_bytes(), 9);
+    open.receive(&head[9..]);
+    assert_eq!(
+        (open.client.take_overhead(), open.client.pending_bytes()),
+        (10, 0)
+    );
+}
+
+#[test]
+fn windows_are_opened_when_half_is_used() {
+    let mut open = Open::new(2, get("/"), &[]);
+    open.request();
+    open.request();
+    open.receive(&head(1, 0, &[(":status", "200")]));
+    open.receive(&head(3, 0, &[(":status", "200")]));
+    open.sent();
+    let frame = data(1, 0, 16_384);
+    let frames_of_half = (1_u32 << 29) / 16_384;
+    for _ in 1..frames_of_half {
+        open.receive(&frame);
+    }
+    assert_eq!(open.sent(), []);
+    open.receive(&frame);
+    let update = |stream| (Kind::WindowUpdate, 0, stream, 4);
+    assert_eq!(open.sent(), [update(0), update(1)]);
+
+    // Late frames use the connection's window too.
+    open.client.cancel(0, &mut open.out);
+    open.sent();
+    for _ in 0..frames_of_half {
+        open.receive(&frame);
+    }
+    assert_eq!(open.sent(), [update(0)]);
+}
+
+#[test]
+fn bodies_wait_for_the_windows() {
+    let body = vec![b'x'; 100_000];
+    let mut open = Open::new(
+        3,
+        request("POST", "/", &body),
+        &[Setting::InitialWindowSize(40_000)],
+    );
+    // The streams' windows first, then the connection's.
+    for _ in 0..3 {
+        open.request();
+    }
+    assert_eq!(open.sent_data(), [(1, 40_000, false), (3, 25_535, false)]);
+    assert!(!open.client.wants_resume());
+    open.receive(&window(0, 10_000));
+    assert_eq!(open.sent_data(), [(3, 10_000, false)]);
+    open.receive(&window(1, 60_000));
+    assert_eq!(open.sent_data(), []);
+    open.receive(&window(0, 200_000));
+    assert_eq!(
+        open.sent_data(),
+        [(3, 4_465, false), (5, 40_000, false), (1, 60_000, true)]
+    );
+    // A lower setting makes windows negative, and a higher one opens all.
+    open.receive(&settings(&[Setting::InitialWindowSize(10_000)]));
+    open.receive(&window(5, 29_999));
+    open.receive(&window(3, 30_001));
+    assert_eq!(open.sent_data(), [(3, 1, false)]);
+    open.receive(&settings(&[Setting::InitialWindowSize(30_000)]));
+    assert_eq!(open.sent_data(), [(3, 20_000, false), (5, 19_999, false)]);
+    // A reply may come before all of the body was sent: the rest is not needed.
+    let events = open.receive(&head(3, END, &[(":status", "413")]));
+    assert_eq!(
+        events,
+        [Event::Reply {
+            place: 1,
+            reply: reply_at_0(413)
+        }]
+    );
+    assert_eq!(open.sent(), [(Kind::RstStream, 0, 3, 4)]);
+    open.receive(&window(5, 100_000));
+    assert_eq!(open.sent_data(), [(5, 40_001, true)]);
+    // The first two are done: what comes for the third goes on as usual.
+    open.receive(&head(1, END, &[(":status", "200")]));
+    assert_eq!(open.sent(), []);
+    assert_eq!(open.client.under_way(), 1);
+}
+
+fn reply_at_0(status: u16) -> Reply {
+    Reply {
+        status,
+        retry_after: false,
+        interim: 0,
+        head_bytes: head(1, END, &[(":status", &status.to_string())]).len() as u64,
+        body_bytes: 0,
+        first_byte_ns: 0,
+    }
+}
+
+#[test]
+fn a_wrong_window_fails_its_stream() {
+    for (bytes, code) in [
+        (0, ErrorCode::ProtocolError),
+        (frame::WINDOW_BYTES_MAX, ErrorCode::FlowControlError),
+    ] {
+        let how = two_gets();
+        let outcome = talk_every_cut(&wire(&[window(1, bytes)]), &how);
+        assert_eq!(
+            outcome.events,
+            [Event::Ready, failed(0, StreamFailure::Window, 0)]
+        );
+        assert!(outcome.sent.ends_with(&rst(1, code)));
+    }
+}
+
+/// However far the windows are open, the caller's buffer stays small.
+#[test]
+fn bodies_are_held_back_while_the_callers_buffer_is_full() {
+    let body = vec![b'x'; 1_000_000];
+    let wide = [Setting::InitialWindowSize(frame::WINDOW_BYTES_MAX)];
+    let mut open = Open::new(2, request("PUT", "/", &body), &wide);
+    open.receive(&window(0, frame::WINDOW_BYTES_MAX - 65_535));
+    open.request();
+    open.request();
+    let mut sums = [0; 2];
+    let mut rounds = 0;
+    loop {
+        assert!(open.out.len() < 150_000);
+        let wants_resume = open.client.wants_resume();
+        for (stream, bytes, _) in open.sent_data() {
+            sums[stream as usize / 2] += bytes;
+        }
+        if !wants_resume {
+            break;
+        }
+        let Open {
+            client,
+            template,
+            out,
+            ..
+        } = &mut open;
+        client.resume(template, out);
+        rounds += 1;
+    }
+    assert_eq!(sums, [1_000_000; 2]);
+    assert!((14..18).contains(&rounds));
+}
+
+#[test]
+fn heads_refer_to_the_servers_table_once_it_is_filled() {
+    let mut open = Open::new(9, get("/path"), &[]);
+    let lengths = |open: &mut Open| {
+        open.request();
+        open.sent().iter().map(|frame| frame.3).collect::<Vec<_>>()
+    };
+    let (inserting, indexed) = (lengths(&mut open), lengths(&mut open));
+    assert_eq!(indexed, [4]);
+    assert!(inserting[0] > 4);
+    assert_eq!(lengths(&mut open), indexed);
+    // A table without room: the size's change comes first, one byte.
+    open.receive(&settings(&[Setting::HeaderTableSize(0)]));
+    open.sent();
+    let stateless = lengths(&mut open)[0] - 1;
+    assert_eq!(lengths(&mut open), [stateless]);
+    // There is room again: 4,096 takes three bytes.
+    open.receive(&settings(&[Setting::HeaderTableSize(9_000)]));
+    open.sent();
+    assert_eq!(lengths(&mut open), [inserting[0] + 3]);
+    assert_eq!(lengths(&mut open), indexed);
+}
+
+#[test]
+#[should_panic(expected = "more streams than are allowed")]
+fn the_depth_is_a_promise() {
+    let mut open = Open::new(1, get("/"), &[]);
+    open.request();
+    open.request();
+}
+
+/// A frame of a reply that a random server sends.
+#[derive(Clone, Debug)]
+struct RandomReply {
+    status: u16,
+    interim: usize,
+    other_fields: Vec<(String, String)>,
+    is_inserted: bool,
+    tells_length: bool,
+    /// Content and padding of each DATA frame.
+    pieces: Vec<(usize, Option<u8>)>,
+    has_trailers: bool,
+    /// Bytes of the head in its first frame, where there are several.
+    head_cut: Option<Index>,
+}
+
+fn random_reply() -> impl Strategy<Value = RandomReply> {
+    (
+        prop_oneof![
+            Just(200_u16),
+            Just(404),
+            Just(503),
+            200..204_u16,
+            205..304_u16,
+            305..=999_u16
+        ],
+        0..3_usize,
+        prop::collection::vec(("[a-z]{1,9}-x", "[!-~]{0,40}"), 0..4),
+        any::<bool>(),
+        any::<bool>(),
+        prop::collection::vec((0..300_usize, prop::option::of(0..40_u8)), 0..5),
+        any::<bool>(),
+        prop::option::of(any::<Index>()),
+    )
+        .prop_map(
+            |(
+                status,
+                interim,
+                other_fields,
+                is_inserted,
+                tells_length,
+                pieces,
+                has_trailers,
+                head_cut,
+            )| {
+                RandomReply {
+                    status,
+                    interim,
+                    other_fields,
+                    is_inserted,
+                    tells_length,
+                    pieces,
+                    has_trailers,
+                    head_cut,
+                }
+            },
+        )
+}
+
+impl RandomReply {
+    /// Its frames, those of one field block together, and the event that must come of them.
+    fn frames(&self, place: u32) -> (Vec<Vec<u8>>, Event) {
+        let stream = 2 * place + 1;
+        let mut frames = Vec::new();
+        for _ in 0..self.interim {
+            frames.push(head(stream, 0, &[(":status", "103")]));
+        }
+        let indexing = if self.is_inserted {
+            Indexing::Insert
+        } else {
+            Indexing::Without
+        };
+        let mut block = Vec::new();
+        let mut put = |name: &str, value: &str| {
+            encode_field(&mut block, name.as_bytes(), value.as_bytes(), indexing);
+        };
+        put(":status", &self.status.to_string());
+        if self.tells_length {
+            let length: usize = self.pieces.iter().map(|piece| piece.0).sum();
+            put("content-length", &length.to_string());
+        }
+        for (name, value) in &self.other_fields {
+            put(name, value);
+        }
+        let ends_by_head = self.pieces.is_empty() && !self.has_trailers;
+        let end = if ends_by_head { END } else { 0 };
+        frames.push(match &self.head_cut {
+            None => raw(Kind::Headers, WHOLE | end, stream, &block),
+            Some(cut) => {
+                let (first, last) = block.split_at(cut.index(block.len()));
+                let first = raw(Kind::Headers, end, stream, first);
+                [first, raw(Kind::Continuation, WHOLE, stream, last)].concat()
+            }
+        });
+        let head_bytes = frames.iter().map(Vec::len).sum::<usize>() as u64;
+        let heads = frames.len();
+        for (at, (content, padding)) in self.pieces.iter().enumerate() {
+            let is_last = at + 1 == self.pieces.len() && !self.has_trailers;
+            let end = if is_last { END } else { 0 };
+            frames.push(match padding {
+                None => data(stream, end, *content),
+                Some(padding) => {
+                    let mut payload = vec![*padding];
+                    payload.resize(1 + content + usize::from(*padding), 0);
+                    raw(Kind::Data, end | flags::PADDED, stream, &payload)
+                }
+            });
+        }
+        if self.has_trailers {
+            frames.push(head(stream, END, &[("x-checksum", "1")]));
+        }
+        let body_bytes = frames[heads..].iter().map(Vec::len).sum::<usize>() as u64;
+        let reply = Reply {
+            status: self.status,
+            retry_after: false,
+            interim: self.interim as u32,
+            head_bytes,
+            body_bytes,
+            first_byte_ns: 7,
+        };
+        (frames, Event::Reply { place, reply })
+    }
+}
+
+/// Frames of several replies, each reply's in their order, and the event of each reply; among them
+/// frames about the connection.
+fn conversation(replies: &[RandomReply], order: &[Index]) -> (Vec<u8>, Vec<Event>) {
+    let mut queues: Vec<_> = (0..)
+        .zip(replies)
+        .map(|(place, reply)| {
+            let (frames, event) = reply.frames(place);
+            (frames.into_iter(), event)
+        })
+        .collect();
+    let mut wire = settings(&[]);
+    let mut events = vec![Event::Ready];
+    let mut order = order.iter().cycle();
+    while !queues.is_empty() {
+        let choice = order.next().unwrap().index(queues.len() * 10);
+        match choice {
+            0 => wire.extend(raw(Kind::Ping, 0, 0, b"12345678")),
+            1 => wire.extend(window(0, 1)),
+            _ => {}
+        }
+        let which = choice % queues.len();
+        match queues[which].0.next() {
+            Some(frame) => wire.extend(frame),
+            None => {
+                queues.remove(which);
+            }
+        }
+        // The event comes with the last frame.
+        if let Some((frames, event)) = queues.get(which)
+            && frames.len() == 0
+            && !events.contains(event)
+        {
+            events.push(*event);
+        }
+    }
+    (wire, events)
+}
+
+fn use_for(replies: &[RandomReply]) -> Use {
+    Use {
+        depth: replies.len() as u32,
+        requests: replies.len() as u32,
+        ..two_gets()
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_replies_are_understood(
+        replies in prop::collection::vec(random_reply(), 1..6),
+        order in prop::collection::vec(any::<Index>(), 10..40),
+        cuts in prop::collection::vec(1..400_usize, 1..10),
+    ) {
+        let (wire, expected) = conversation(&replies, &order);
+        let how = use_for(&replies);
+        let whole = talk([&wire[..]], &how);
+        prop_assert_eq!(whole.ending, Ok(()));
+        prop_assert_eq!(&whole.events, &expected);
+        let mut pieces = Vec::new();
+        let mut rest = &wire[..];
+        for cut in cuts.iter().cycle() {
+            let (piece, later) = rest.split_at(rest.len().min(*cut));
+            pieces.push(piece);
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(talk(pieces, &how), whole);
+    }
+
+    /// Whatever comes, every byte is accounted for, and cuts change nothing.
+    #[test]
+    fn mutated_conversations_are_survived(
+        replies in prop::collection::vec(random_reply(), 1..4),
+        order in prop::collection::vec(any::<Index>(), 10..40),
+        changes in prop::collection::vec((any::<Index>(), any::<u8>(), 0..4_u8), 1..6),
+        choice in any::<u8>(),
+        limit in any::<u8>(),
+    ) {
+        let (mut wire, _) = conversation(&replies, &order);
+        for (at, byte, how) in changes {
+            let at = at.index(wire.len());
+            match how {
+                0 => wire[at] = byte,
+                1 => wire[at] ^= 1 << (byte % 8),
+                2 => wire.insert(at, byte),
+                _ => {
+                    if wire.len() > 1 {
+                        wire.remove(at);
+                    }
+                }
+            }
+        }
+        fuzz_http2(&[&[choice | 0x40, limit][..], &wire].concat());
+    }
+
+    #[test]
+    fn random_frames_are_survived(
+        frames in prop::collection::vec(
+            (0..11_u8, any::<u8>(), 0..8_u32, prop::collection::vec(any::<u8>(), 0..20)),
+            0..20,
+        ),
+        choice in any::<u8>(),
+    ) {
+        let mut input = vec![choice & 0x3f, 255];
+        for (kind, flags, stream, payload) in frames {
+            input.extend(raw(Kind::of(kind), flags, stream, &payload));
+        }
+        fuzz_http2(&input);
+    }
+}
+
+/// A small field block may mean a large head: it is counted, and nothing is copied.
+#[test]
+fn a_head_that_grows_is_too_large() {
+    let mut bomb = vec![0x88];
+    encode_field(&mut bomb, b"a", &[b'b'; 4_000], Indexing::Insert);
+    for _ in 0..12_000 {
+        encode_indexed(&mut bomb, 62);
+    }
+    let mut frames = Vec::new();
+    frame::write_head(&mut frames, 1, &bomb, true, frame::PAYLOAD_BYTES);
+    let outcome = talk([&wire(&[frames])[..]], &two_gets());
+    assert!(matches!(
+        outcome.events[1],
+        Event::Failed {
+            why: StreamFailure::Malformed(MalformedReply::HeadTooLarge),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn endless_continuation_ends() {
+    let mut frames = vec![raw(Kind::Headers, 0, 1, &[])];
+    let piece = raw(Kind::Continuation, 0, 1, &[0x88; 10_000]);
+    frames.extend(std::iter::repeat_n(piece, 7));
+    let outcome = talk([&wire(&frames)[..]], &two_gets());
+    assert_eq!(outcome.ending, Err(ConnectionError::HeadTooLarge));
 }

@@ -1,0 +1,195 @@
+//! Bytes of any kind handed to the client and to HPACK, and what must hold then; for fuzzing, and
+//! for the tests.
+
+use super::head::Meaning;
+use super::hpack::{Bytes, Decoder, HpackError, Indexing, TABLE_BYTES, encode_field};
+use super::{Client, ConnectionError, Event, KnownHead, Limits, Request, Template, frame};
+
+/// What a connection is used for.
+#[derive(Clone, Debug)]
+pub(super) struct Use {
+    pub(super) template: Template,
+    pub(super) limits: Limits,
+    /// Streams under way at most.
+    pub(super) depth: u32,
+    /// Requests in all; sent as soon as they may be.
+    pub(super) requests: u32,
+}
+
+/// What a connection gave until its bytes were used up, or an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) events: Vec<Event>,
+    pub(super) ending: Result<(), ConnectionError>,
+    /// What was sent after the preface.
+    pub(super) sent: Vec<u8>,
+    pub(super) overhead_bytes: u64,
+}
+
+/// Hands the pieces to a client; checks the account of bytes after each call, and what is sent for
+/// what is received.
+pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) -> Outcome {
+    let mut client = Client::new(how.depth);
+    let mut known = KnownHead::default();
+    let mut sent = Vec::new();
+    client.open(&mut sent);
+    sent.clear();
+
+    let mut events = Vec::new();
+    let mut ending = Ok(());
+    let (mut received, mut settled, mut overhead_bytes) = (0, 0, 0);
+    let mut requests_left = how.requests;
+    'pieces: for piece in pieces {
+        let mut rest = piece;
+        loop {
+            let before = sent.len();
+            let progress =
+                client.receive(rest, 7, &how.template, &how.limits, &mut known, &mut sent);
+            overhead_bytes += client.take_overhead();
+            let (consumed, event) = match progress {
+                Ok(progress) => (progress.consumed, progress.event),
+                Err(error) => {
+                    received += rest.len() as u64;
+                    assert_eq!(received, settled + overhead_bytes + client.pending_bytes());
+                    ending = Err(error);
+                    break 'pieces;
+                }
+            };
+            assert!(event.is_some() || consumed == rest.len());
+            if how.template.body().is_empty() {
+                assert!(sent.len() - before <= 2 * consumed + 32);
+            }
+            rest = &rest[consumed..];
+            received += consumed as u64;
+            settled += match event {
+                Some(Event::Reply { reply, .. }) => reply.head_bytes + reply.body_bytes,
+                Some(Event::Failed {
+                    discarded_bytes, ..
+                }) => discarded_bytes,
+                Some(Event::Ready | Event::GoAway { .. }) | None => 0,
+            };
+            assert_eq!(received, settled + overhead_bytes + client.pending_bytes());
+            let Some(event) = event else { break };
+            events.push(event);
+            while requests_left > 0 && client.under_way() < client.depth() {
+                client.request(&how.template, &mut sent);
+                requests_left -= 1;
+            }
+            while client.wants_resume() {
+                let held = std::mem::take(&mut sent);
+                client.resume(&how.template, &mut sent);
+                sent.splice(..0, held);
+            }
+        }
+    }
+    let pending_bytes = client.pending_bytes();
+    let (mut streams, mut abandoned_bytes) = (0, 0);
+    let under_way = client.under_way();
+    while let Some((place, bytes)) = client.abandon() {
+        assert!(place < how.depth);
+        streams += 1;
+        abandoned_bytes += bytes;
+    }
+    assert_eq!(
+        (streams, client.under_way(), client.depth()),
+        (under_way, 0, 0)
+    );
+    assert_eq!(client.pending_bytes() + abandoned_bytes, pending_bytes);
+    Outcome {
+        events,
+        ending,
+        sent,
+        overhead_bytes,
+    }
+}
+
+/// A server's bytes, whole and in pieces: the same events, the same bytes sent, every byte
+/// accounted for. The first byte chooses pieces and request, the second the limits.
+#[doc(hidden)]
+pub fn fuzz_http2(data: &[u8]) {
+    let [choice, limit, rest @ ..] = data else {
+        return;
+    };
+    let step = usize::from(choice & 0x0f) + 1;
+    let body = if choice & 0x10 == 0 {
+        &b""[..]
+    } else {
+        &[b'x'; 70_000]
+    };
+    let Ok(template) = Template::new(&Request {
+        method: if choice & 0x20 == 0 { "GET" } else { "HEAD" },
+        scheme: "http",
+        authority: "localhost",
+        path: "/",
+        headers: &[],
+        body,
+    }) else {
+        return;
+    };
+    let how = Use {
+        template,
+        limits: Limits {
+            head_bytes: u32::from(*limit) * 16 + 16,
+            header_fields: 10,
+            interim_replies: 2,
+        },
+        depth: 3,
+        requests: 50,
+    };
+    let mut wire = Vec::new();
+    if choice & 0x40 == 0 {
+        frame::write_settings(&mut wire, &[]);
+    }
+    wire.extend_from_slice(rest);
+    let whole = talk([&wire[..]], &how);
+    let cut = talk(wire.chunks(step), &how);
+    assert_eq!(
+        (whole.events, whole.ending, whole.sent),
+        (cut.events, cut.ending, cut.sent)
+    );
+}
+
+/// Field blocks, each with a length before it: both ways of keeping fields agree, and fields come
+/// back when they are encoded again.
+#[doc(hidden)]
+pub fn fuzz_hpack(data: &[u8]) {
+    let mut rest = data;
+    let mut scratch = Vec::new();
+    let mut full = Decoder::<Bytes>::new(TABLE_BYTES / 8);
+    let mut lean = Decoder::<Meaning>::new(TABLE_BYTES / 8);
+    while let Some((&length, tail)) = rest.split_first() {
+        let (block, later) = tail.split_at(tail.len().min(length.into()));
+        rest = later;
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let decoded = full.decode(block, &mut scratch, |(name, value), bytes| {
+            assert_eq!(bytes, name.len() + value.len());
+            fields.push((name.to_vec(), value.to_vec()));
+        });
+        let mut sizes = Vec::new();
+        let decoded_lean = lean.decode(block, &mut scratch, |_, bytes| sizes.push(bytes));
+        assert_eq!(decoded, decoded_lean);
+        let full_sizes = fields.iter().map(|(name, value)| name.len() + value.len());
+        assert!(full_sizes.eq(sizes));
+        if decoded.is_err() {
+            return;
+        }
+        for indexing in [Indexing::Insert, Indexing::Without, Indexing::Never] {
+            assert_eq!(encoded_and_decoded(&fields, indexing).as_ref(), Ok(&fields));
+        }
+    }
+}
+
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn encoded_and_decoded(fields: &Fields, indexing: Indexing) -> Result<Fields, HpackError> {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        encode_field(&mut block, name, value, indexing);
+    }
+    let mut found = Vec::new();
+    let mut decoder = Decoder::<Bytes>::new(TABLE_BYTES);
+    decoder.decode(&block, &mut Vec::new(), |(name, value), _| {
+        found.push((name.to_vec(), value.to_vec()));
+    })?;
+    Ok(found)
+}
