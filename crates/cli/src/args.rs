@@ -407,6 +407,56 @@ pub(crate) struct ServeArguments {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) protocol: ServeProtocolArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS and HTTP/2")]
+pub(crate) struct ServeProtocolArguments {
+    /// Speak TLS, by default with a certificate made for localhost, 127.0.0.1, ::1 and the address
+    /// of --listen
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// PEM file of the certificate to show, followed by those that lead to its root
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of the private key that goes with --cert [default: the same file]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Write the certificate to this file, in PEM: for --cacert of clients
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub(crate) cert_out: Option<PathBuf>,
+    /// Ask clients for a certificate, and trust those that lead to a root in this PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Application protocols to offer (ALPN), preferred first, with commas between. What is spoken
+    /// is told by a connection's first bytes nonetheless
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "h2,http/1.1",
+        value_parser = listed_name,
+        requires = "tls"
+    )]
+    pub(crate) alpn: Vec<String>,
+    /// Oldest version of TLS to speak [default: 1.2]
+    #[arg(long, value_name = "VERSION", requires = "tls")]
+    pub(crate) tls_min: Option<TlsVersionName>,
+    /// Newest version of TLS to speak [default: 1.3]
+    #[arg(long, value_name = "VERSION", requires = "tls")]
+    pub(crate) tls_max: Option<TlsVersionName>,
+    /// Let no client resume the session of an earlier connection
+    #[arg(long, requires = "tls")]
+    pub(crate) no_tls_resume: bool,
+    /// Streams of HTTP/2 that a client may have under way on a connection; further ones are refused
+    #[arg(long, value_name = "N", default_value = "1k", value_parser = whole_u32)]
+    pub(crate) h2_streams: NonZeroU32,
+    /// Requests of HTTP/2 on a connection, the last one with a GOAWAY; later ones are ignored
+    /// [default: no limit]
+    #[arg(long, value_name = "N", value_parser = whole_u64)]
+    pub(crate) h2_requests: Option<NonZeroU64>,
 }
 
 /// The backends to calibrate, as typed.

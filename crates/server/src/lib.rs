@@ -164,6 +164,7 @@ mod slots;
 mod tls;
 mod worker;
 
+pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
 #[doc(hidden)]
 pub use http1::request::fuzz_requests;

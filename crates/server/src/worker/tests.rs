@@ -7,9 +7,9 @@ use brunt_engine::backend::{Event, Slot};
 
 use super::scripted::{Scripted, Seen};
 use super::*;
+use crate::batch::NULL_ANSWERS_MAX;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::batch::NULL_ANSWERS_MAX;
 use crate::http1::malformed::KINDS;
 use crate::pattern::pattern_byte;
 
