@@ -1,7 +1,9 @@
-//! Clients of the protocols that brunt speaks, as values: bytes in, events out.
+//! Clients of the protocols that brunt speaks, and both sides of TLS, as values: bytes in, events
+//! out.
 //!
 //! Nothing here has a socket, a clock or a thread, so every protocol can be tested at each split
-//! of its input, fuzzed and simulated. What a peer sends is never trusted: it is refused by a
+//! of its input, fuzzed and simulated; only rustls asks for randomness, and for the date, to tell
+//! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
 pub mod http1;
