@@ -12,8 +12,8 @@ use brunt_proto::http2::{
 use brunt_proto::tls::{ClientSide, Negotiated, TlsError, Version};
 use thiserror::Error;
 
-use crate::backend::Backend;
 use crate::backend::tls::Tls;
+use crate::backend::{Backend, sim};
 use crate::blocking::{Deadline, Link, LinkError, closed};
 use crate::clock;
 use crate::tls_config::{self, ALPN_HTTP1, ALPN_HTTP2};
@@ -22,10 +22,7 @@ use crate::tls_config::{self, ALPN_HTTP1, ALPN_HTTP2};
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
 const REFUSAL_NS: u64 = 200_000_000;
 /// Bytes of a server's answer that are kept to see what it speaks in place of HTTP/2.
-const ANSWER_BYTES_MAX: usize = 4 << 10;
-/// What common servers (nginx, Go's, Apache) write to a client that speaks in clear text to a port
-/// of TLS.
-const TLS_PORT_MARKS: [&[u8]; 3] = [b"HTTPS port", b"HTTPS server", b"SSL-enabled server"];
+const ANSWER_BYTES_MAX: usize = 16;
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[21, 3];
 
@@ -232,7 +229,11 @@ impl TlsClient {
 
 impl Agreement {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
-    pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
+    /// `side`: absent in clear text.
+    pub(crate) fn simulated(
+        plan: &Plan,
+        side: Option<ClientSide>,
+    ) -> Result<Self, NegotiateError> {
         let protocol = match (plan.http, plan.target.scheme) {
             (HttpChoice::Http2, _) | (HttpChoice::Auto, Scheme::Https) => Protocol::Http2,
             (HttpChoice::Http1, _) | (HttpChoice::Auto, Scheme::Http) => Protocol::Http1,
@@ -244,10 +245,23 @@ impl Agreement {
                 plan.streams.get()
             }
         };
+        let secure = |side: ClientSide| {
+            let negotiated = sim::tls::agree(&side, protocol).map_err(|reason| {
+                NegotiateError::Handshake {
+                    server: plan.target.authority.clone(),
+                    reason,
+                }
+            })?;
+            Ok::<_, NegotiateError>(AgreedTls {
+                side,
+                alpn: tls_config::alpn_of(protocol),
+                description: describe(plan, &negotiated),
+            })
+        };
         Ok(Self {
             protocol,
             note: None,
-            tls: None,
+            tls: side.map(secure).transpose()?,
             depth,
         })
     }
@@ -334,10 +348,10 @@ impl Conversation<'_> {
         }
         let was_offered = tls.is_some() && plan.http == HttpChoice::Auto;
         let note = was_offered.then(|| match (plan.streams.get(), plan.pipeline.get()) {
-            (2.., 1) => "the server's ALPN offers no h2: HTTP/1.1, one request at a time per \
-                         connection"
-                .to_owned(),
-            _ => "ALPN: the server offers no h2".to_owned(),
+            (2.., 1) => {
+                "the server's ALPN offers no h2; one request at a time per connection".to_owned()
+            }
+            _ => "the server's ALPN offers no h2".to_owned(),
         });
         Ok(Agreement {
             protocol: Protocol::Http1,
@@ -461,11 +475,9 @@ impl Conversation<'_> {
     /// What a server speaks that answers HTTP/2 in clear text like this, if it is to be seen.
     fn known_answer(&self, answer: &[u8]) -> Option<NegotiateError> {
         let server = self.server();
-        let is_http1 = answer.starts_with(b"HTTP/1.");
-        let is_marked = |mark: &&[u8]| answer.windows(mark.len()).any(|bytes| bytes == *mark);
-        if answer.starts_with(TLS_ALERT) || is_http1 && TLS_PORT_MARKS.iter().any(is_marked) {
+        if answer.starts_with(TLS_ALERT) {
             Some(NegotiateError::IsTls { server })
-        } else if is_http1 {
+        } else if answer.starts_with(b"HTTP/1.") {
             let instead = Instead::Http1;
             Some(NegotiateError::NoClearTextHttp2 { server, instead })
         } else {
