@@ -499,3 +499,215 @@ fn write_header(out: &mut Vec<u8>, length: usize, kind: Kind, flags: u8, stream:
     };
     header.write(out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for number in 0..=255 {
+            assert_eq!(Kind::of(number).number(), number);
+        }
+        for number in (0..20).chain([u32::MAX]) {
+            assert_eq!(ErrorCode::of(number).number(), number);
+        }
+        for id in 0..10 {
+            assert_eq!(Setting::of(id, 77).parts(), (id, 77));
+        }
+    }
+
+    #[test]
+    fn headers_are_read_without_the_reserved_bit() {
+        let wire = [0x01, 0x02, 0x03, 0x06, 0x81, 0xff, 0x02, 0x03, 0x04];
+        let header = FrameHeader::read(&wire);
+        let expected = FrameHeader {
+            length: 0x01_0203,
+            kind: Kind::Ping,
+            flags: 0x81,
+            stream: 0x7f02_0304,
+        };
+        assert_eq!(header, expected);
+        let mut out = Vec::new();
+        header.write(&mut out);
+        assert_eq!(out, [1, 2, 3, 6, 0x81, 0x7f, 2, 3, 4]);
+        assert!(header.has(flags::ACK) && !header.has(flags::PADDED));
+    }
+
+    #[test]
+    fn content_is_what_is_between() {
+        let whole = &[2, 0, 0, 0, 0, 9, 7, 0, 0][..];
+        let both = flags::PADDED | flags::PRIORITY;
+        for (kind, flags, payload, expected) in [
+            (Kind::Data, 0, whole, Ok(whole)),
+            (Kind::Data, both, whole, Ok(&whole[1..7])),
+            (Kind::Headers, both, whole, Ok(&[7][..])),
+            (Kind::Headers, flags::PRIORITY, &whole[..5], Ok(&[])),
+            (
+                Kind::Headers,
+                flags::PRIORITY,
+                &whole[..4],
+                Err(ErrorCode::FrameSizeError),
+            ),
+            (
+                Kind::Data,
+                flags::PADDED,
+                &[],
+                Err(ErrorCode::FrameSizeError),
+            ),
+            (Kind::Data, flags::PADDED, &[0], Ok(&[])),
+            (
+                Kind::Data,
+                flags::PADDED,
+                &[1],
+                Err(ErrorCode::ProtocolError),
+            ),
+            (
+                Kind::Headers,
+                both,
+                &whole[..7],
+                Err(ErrorCode::ProtocolError),
+            ),
+        ] {
+            let header = FrameHeader {
+                length: payload.len() as u32,
+                kind,
+                flags,
+                stream: 1,
+            };
+            assert_eq!(
+                header.content(payload),
+                expected,
+                "{kind:?} {flags} {payload:?}"
+            );
+        }
+    }
+
+    /// The header and the payload of the one frame in `out`.
+    fn split(out: &[u8]) -> (FrameHeader, &[u8]) {
+        let (header, payload) = out.split_first_chunk().unwrap();
+        let header = FrameHeader::read(header);
+        assert_eq!(header.length as usize, payload.len());
+        (header, payload)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let written = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            write(&mut out);
+            out
+        };
+        let out = written(&|out| write_rst_stream(out, 5, ErrorCode::Cancel));
+        let (header, payload) = split(&out);
+        assert_eq!((header.kind, header.stream), (Kind::RstStream, 5));
+        assert_eq!(rst_stream(payload), Ok(ErrorCode::Cancel));
+
+        let out = written(&|out| write_window_update(out, 3, 99));
+        let (header, payload) = split(&out);
+        assert_eq!((header.kind, header.stream), (Kind::WindowUpdate, 3));
+        assert_eq!(window_update(payload), Ok(99));
+        assert_eq!(window_update(&[0x80, 0, 0, 1]), Ok(1));
+
+        let out = written(&|out| write_ping(out, *b"12345678", true));
+        let (header, payload) = split(&out);
+        assert_eq!(
+            (header.kind, header.flags, header.stream),
+            (Kind::Ping, flags::ACK, 0)
+        );
+        assert_eq!(ping(payload), Ok(*b"12345678"));
+
+        let out = written(&|out| write_go_away(out, 7, ErrorCode::Other(99)));
+        let (header, payload) = split(&out);
+        assert_eq!((header.kind, header.stream), (Kind::GoAway, 0));
+        assert_eq!(go_away(payload), Ok((7, ErrorCode::Other(99))));
+        let with_debug_data = [payload, b"why"].concat();
+        assert_eq!(go_away(&with_debug_data), Ok((7, ErrorCode::Other(99))));
+
+        let sent = [
+            Setting::MaxConcurrentStreams(5),
+            Setting::Other { id: 9, value: 1 },
+        ];
+        let out = written(&|out| write_settings(out, &sent));
+        let (header, payload) = split(&out);
+        assert_eq!(
+            (header.kind, header.flags, header.stream),
+            (Kind::Settings, 0, 0)
+        );
+        assert_eq!(settings(payload).unwrap().collect::<Vec<_>>(), sent);
+        let out = written(&write_settings_ack);
+        assert_eq!(split(&out).0.flags, flags::ACK);
+
+        let out = written(&|out| {
+            write_data_header(out, 9, 2, true);
+            out.extend_from_slice(b"xy");
+        });
+        let (header, payload) = split(&out);
+        assert_eq!((header.kind, header.flags), (Kind::Data, flags::END_STREAM));
+        assert_eq!((header.stream, payload), (9, &b"xy"[..]));
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        let error = ErrorCode::FrameSizeError;
+        assert_eq!(rst_stream(&[0; 5]), Err(error));
+        assert_eq!(window_update(&[0; 3]), Err(error));
+        assert_eq!(ping(&[0; 9]), Err(error));
+        assert_eq!(go_away(&[0; 7]), Err(error));
+        assert_eq!(settings(&[0; 7]).err(), Some(error));
+    }
+
+    #[test]
+    fn settings_have_ranges() {
+        for (setting, expected) in [
+            (Setting::HeaderTableSize(u32::MAX), Ok(())),
+            (Setting::EnablePush(1), Ok(())),
+            (Setting::EnablePush(2), Err(ErrorCode::ProtocolError)),
+            (Setting::InitialWindowSize(WINDOW_BYTES_MAX), Ok(())),
+            (
+                Setting::InitialWindowSize(1 << 31),
+                Err(ErrorCode::FlowControlError),
+            ),
+            (Setting::MaxFrameSize(16_383), Err(ErrorCode::ProtocolError)),
+            (Setting::MaxFrameSize(16_384), Ok(())),
+            (Setting::MaxFrameSize(PAYLOAD_BYTES_MAX), Ok(())),
+            (
+                Setting::MaxFrameSize(1 << 24),
+                Err(ErrorCode::ProtocolError),
+            ),
+        ] {
+            assert_eq!(setting.check(), expected, "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn heads_are_cut_into_frames() {
+        for (bytes, expected) in [
+            (0, &[(Kind::Headers, 0x05, 0)][..]),
+            (4, &[(Kind::Headers, 0x05, 4)]),
+            (
+                5,
+                &[(Kind::Headers, 0x01, 4), (Kind::Continuation, 0x04, 1)],
+            ),
+            (
+                12,
+                &[
+                    (Kind::Headers, 0x01, 4),
+                    (Kind::Continuation, 0, 4),
+                    (Kind::Continuation, 0x04, 4),
+                ],
+            ),
+        ] {
+            let mut out = Vec::new();
+            write_head(&mut out, 1, &vec![b'x'; bytes], true, 4);
+            let mut found = Vec::new();
+            let mut rest = &out[..];
+            while let Some((header, tail)) = rest.split_first_chunk() {
+                let header = FrameHeader::read(header);
+                found.push((header.kind, header.flags, header.length));
+                rest = &tail[header.length as usize..];
+            }
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -92,7 +92,7 @@ impl Keep for Meaning {
         }
     }
 
-    fn field<'a>(name: Name, value: &'a [u8]) -> Self {
+    fn field(name: Name, value: &[u8]) -> Self {
         let number = match name {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),

@@ -163,7 +163,7 @@ impl Client {
     pub(super) fn check_opened(&self, stream: u32) -> Result<(), Violation> {
         if stream == 0 {
             Err(Violation::WrongStream)
-        } else if stream % 2 == 0 || stream >= self.next_stream {
+        } else if stream.is_multiple_of(2) || stream >= self.next_stream {
             Err(Violation::IdleStream)
         } else {
             Ok(())
