@@ -310,6 +310,9 @@ pub(crate) struct ProtocolArguments {
     /// Requests under way per connection in HTTP/2; the server may allow fewer [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with = "pipeline")]
     pub(crate) streams: Option<NonZeroU32>,
+    /// Without a URL: load the built-in server over TLS, trusting its certificate
+    #[arg(long, conflicts_with_all = ["cacert", "cert"])]
+    pub(crate) tls: bool,
     /// Server name to ask for (SNI) and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) sni: Option<String>,

@@ -191,7 +191,7 @@ impl Measured<'_> {
     /// only one. Absent where a run was invalid.
     fn ceiling(&mut self, workers: u32) -> Result<Option<Ceiling>> {
         let serving = self.steps.cpus.saturating_sub(workers).max(1);
-        let server = serve::own_server(serving, brunt_server::BackendChoice::Auto, false)?;
+        let server = serve::own_server(serving, brunt_server::BackendChoice::Auto, false, None)?;
         let name = self.backend.name();
         let with_workers = format!("{workers} worker{}", if workers == 1 { "" } else { "s" });
         let closed = LoadModel::Closed {
@@ -228,7 +228,7 @@ impl Measured<'_> {
     /// What one worker measures of known delays and stalls. Absent where both runs were invalid.
     fn accuracy(&mut self) -> Result<Option<Accuracy>> {
         let spin = self.steps.cpus > 1;
-        let server = serve::own_server(1, brunt_server::BackendChoice::Auto, spin)?;
+        let server = serve::own_server(1, brunt_server::BackendChoice::Auto, spin, None)?;
         let name = self.backend.name();
         let open = LoadModel::Open {
             schedule: Schedule::constant_rate(ArrivalProcess::Constant, ACCURACY_PER_S, 0)?,

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use brunt_engine::{RunError, usable_cpus};
-use brunt_load::{BackendChoice, Plan, Target};
+use brunt_load::{BackendChoice, Plan, Scheme, Target};
 use brunt_measure::{Backend, Run};
+use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;
 use crate::diagnose::diagnose;
@@ -53,16 +54,20 @@ fn measure(
 ) -> Result<(Run, bool)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
+    let secure = arguments.protocol.tls;
+    let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
     let (target, own_server, workers) = match target {
         Some(target) => (target, None, cpus),
         None if backend == BackendChoice::Sim => {
-            (Target::parse("http://simulated/", None)?, None, cpus)
+            let target = Target::parse(&format!("{scheme}://simulated/"), None)?;
+            (target, None, cpus)
         }
         None => {
             // Half of the CPUs serve, half load.
             let serving = (cpus / 2).max(1);
-            let server = serve::own_server(serving, serve::backend_of(backend), false)?;
-            let target = Target::parse(&format!("http://{}/", server.address()), None)?;
+            let tls = secure.then(TlsOptions::default);
+            let server = serve::own_server(serving, serve::backend_of(backend), false, tls)?;
+            let target = Target::parse(&format!("{scheme}://{}/", server.address()), None)?;
             (target, Some(server), (cpus - cpus / 2).max(1))
         }
     };
@@ -72,7 +77,9 @@ fn measure(
         None => workers,
     };
     let workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
-    let plan = load.plan(arguments, target, workers);
+    let mut plan = load.plan(arguments, target, workers);
+    let certificates = own_server.iter().flat_map(|server| server.certificates());
+    plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
     let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupted);
     if let Some(server) = own_server {
         server

@@ -20,7 +20,14 @@ impl ProtocolChoice {
     /// Looks at the options for a load on `target`; absent: the built-in server.
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
         let typed = &arguments.protocol;
-        let scheme = target.map_or(Scheme::Http, |target| target.scheme);
+        let scheme = match target {
+            Some(_) if typed.tls => {
+                bail!("--tls is for the built-in server; begin the URL with https:// instead");
+            }
+            Some(target) => target.scheme,
+            None if typed.tls => Scheme::Https,
+            None => Scheme::Http,
+        };
         check_http(arguments, scheme, target)?;
         check_tls(arguments, scheme, target)?;
         Ok(Self {
@@ -77,9 +84,9 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
         && let Some((option, ..)) = idle
     {
         bail!(
-            "{option} is about TLS, and {} is spoken to in clear text; give an https URL, or leave \
-             {option} out",
-            in_words(target)
+            "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} out",
+            in_words(target),
+            target.map_or("add --tls", |_| "give an https URL")
         );
     }
     if typed.insecure && typed.cacert.is_some() {
@@ -165,6 +172,8 @@ mod tests {
             ("--http2 --streams 1k http://host/", Http2, 1_000),
             ("--streams 10 https://host/", Auto, 10),
             ("--http2 --unix-socket /s https://host/", Http2, 1),
+            ("--tls", Auto, 1),
+            ("--tls --streams 10", Auto, 10),
         ] {
             let choice = good(typed);
             assert_eq!(
@@ -276,6 +285,13 @@ mod tests {
             ("--tls-groups= https://host/", "a name is missing"),
             ("--sni https://host/ https://host/", "host name alone"),
             ("-m 10 https://host/", "--streams 10"),
+            ("--tls http://host/", "https:// instead"),
+            ("--tls https://host/", "https:// instead"),
+            (
+                "--tls --cacert ca.pem",
+                "cannot be used with '--cacert <FILE>'",
+            ),
+            ("--tls --cert c.pem", "cannot be used with '--cert <FILE>'"),
         ] {
             let error = choice(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
@@ -297,17 +313,20 @@ mod tests {
             "--tls-resume",
         ] {
             let option = typed.split(' ').next().expect("a word");
-            for (url, name) in [
-                ("http://host/", "http://host/"),
-                ("", "the built-in server"),
+            for (url, name, remedy) in [
+                ("http://host/", "http://host/", "an https URL"),
+                ("", "the built-in server", "add --tls"),
             ] {
                 let error = choice(&format!("{typed} {url}"))
                     .expect_err(typed)
                     .to_string();
-                for words in [option, name, "clear text", "https URL"] {
+                for words in [option, name, "clear text", remedy] {
                     assert!(error.contains(words), "{typed} {url}: {error}");
                 }
             }
+        }
+        for typed in ["--tls --sni localhost", "--tls -k", "--tls --tls-max 1.2"] {
+            good(typed);
         }
     }
 }

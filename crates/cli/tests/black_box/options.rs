@@ -259,6 +259,24 @@ fn without_a_url_it_loads_its_own_server() {
 }
 
 #[test]
+fn its_own_server_speaks_tls_and_http2() {
+    for (options, protocol, secure) in [
+        ("--tls", "HTTP/2", true),
+        ("--tls --http1", "HTTP/1.1", true),
+        ("--tls --streams 5 -k", "HTTP/2", true),
+        ("--http2 --streams 5", "HTTP/2", false),
+    ] {
+        let report = run(&format!("-d 200ms --warmup 50ms -c 4 {options}"));
+        assert!(report.flag("/load/own_server"), "{options}");
+        assert_eq!(report.at("/load/protocol"), protocol, "{options}");
+        assert_eq!(report.at("/load/tls").is_object(), secure, "{options}");
+        let requests = report.requests();
+        assert!(requests.answered > 0, "{options}");
+        assert_eq!(requests.answered, requests.sent, "{options}");
+    }
+}
+
+#[test]
 fn the_simulated_network_needs_no_server() {
     let report = run("--backend sim -d 1s --warmup 100ms -c 4");
     assert_eq!(report.at("/load/backend"), "sim");

@@ -22,6 +22,15 @@ pub(crate) struct ServeUnix {
     _process: Process,
 }
 
+/// A reference server over TLS, with a certificate that it made itself.
+#[derive(Debug)]
+pub(crate) struct ServeTls {
+    address: SocketAddr,
+    /// What its clients have to trust, in PEM.
+    pub(crate) certificate: PathBuf,
+    _process: Process,
+}
+
 impl Serve {
     /// Starts one that has a free port of loopback.
     pub(crate) fn start() -> Self {
@@ -40,16 +49,7 @@ impl Serve {
     }
 
     fn start_process(options: &[&str]) -> (Process, SocketAddr) {
-        let arguments = [&["--listen", "127.0.0.1:0"], options].concat();
-        let (process, line) = listening(&arguments);
-        let address = line
-            .strip_prefix("listening on ")
-            .and_then(|rest| rest.split(' ').next())
-            .and_then(|address| address.parse().ok());
-        let Some(address) = address else {
-            panic!("`brunt serve` says {line:?}; {}", process.kill());
-        };
-        (process, address)
+        listening_at("", options)
     }
 
     /// The URL of `path`.
@@ -87,6 +87,26 @@ impl Serve {
     }
 }
 
+impl ServeTls {
+    /// Starts one that has a free port of loopback, with further `options`, and writes its
+    /// certificate to `certificate`.
+    pub(crate) fn start(certificate: &Path, options: &[&str]) -> Self {
+        let path = certificate.to_str().expect("a path in UTF-8");
+        let secure = ["--tls", "--cert-out", path];
+        let (process, address) = listening_at("https://", &[&secure, options].concat());
+        Self {
+            address,
+            certificate: certificate.to_owned(),
+            _process: process,
+        }
+    }
+
+    /// The URL of `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+}
+
 impl ServeUnix {
     /// Starts one on `socket`, which must not exist.
     pub(crate) fn start(socket: &Path) -> Self {
@@ -106,6 +126,22 @@ impl ServeUnix {
             Some(counters).filter(|counters| counters.connections_live == 1)
         })
     }
+}
+
+/// Starts a server on a free port of loopback and gives its address, which it prints behind
+/// `scheme`.
+fn listening_at(scheme: &str, options: &[&str]) -> (Process, SocketAddr) {
+    let arguments = [&["--listen", "127.0.0.1:0"], options].concat();
+    let (process, line) = listening(&arguments);
+    let address = line
+        .strip_prefix("listening on ")
+        .and_then(|rest| rest.strip_prefix(scheme))
+        .and_then(|rest| rest.split(' ').next())
+        .and_then(|address| address.parse().ok());
+    let Some(address) = address else {
+        panic!("`brunt serve` says {line:?}; {}", process.kill());
+    };
+    (process, address)
 }
 
 fn listening(arguments: &[&str]) -> (Process, String) {
