@@ -1,6 +1,6 @@
 //! What goes wrong in TLS, in words that say what to change.
 
-use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use rustls::{AlertDescription, InvalidMessage};
 use thiserror::Error;
 
 use super::certificate;
@@ -74,12 +74,6 @@ impl From<rustls::Error> for TlsError {
             }
             other => Self::Broken(other.to_string()),
         }
-    }
-}
-
-impl From<CertificateError> for TlsError {
-    fn from(error: CertificateError) -> Self {
-        Self::Certificate(certificate::objection(&error))
     }
 }
 
