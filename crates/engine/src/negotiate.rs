@@ -229,11 +229,7 @@ impl TlsClient {
 
 impl Agreement {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
-    /// `side`: absent in clear text.
-    pub(crate) fn simulated(
-        plan: &Plan,
-        side: Option<ClientSide>,
-    ) -> Result<Self, NegotiateError> {
+    pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = match (plan.http, plan.target.scheme) {
             (HttpChoice::Http2, _) | (HttpChoice::Auto, Scheme::Https) => Protocol::Http2,
             (HttpChoice::Http1, _) | (HttpChoice::Auto, Scheme::Http) => Protocol::Http1,
@@ -245,25 +241,33 @@ impl Agreement {
                 plan.streams.get()
             }
         };
-        let secure = |side: ClientSide| {
-            let negotiated = sim::tls::agree(&side, protocol).map_err(|reason| {
-                NegotiateError::Handshake {
-                    server: plan.target.authority.clone(),
-                    reason,
-                }
-            })?;
-            Ok::<_, NegotiateError>(AgreedTls {
-                side,
-                alpn: tls_config::alpn_of(protocol),
-                description: describe(plan, &negotiated),
-            })
-        };
         Ok(Self {
             protocol,
             note: None,
-            tls: side.map(secure).transpose()?,
+            tls: None,
             depth,
         })
+    }
+
+    /// As [`Agreement::simulated`], over TLS as far as `side` goes (absent: in clear text).
+    pub(crate) fn simulated_over(
+        plan: &Plan,
+        side: Option<ClientSide>,
+    ) -> Result<Self, NegotiateError> {
+        let mut agreement = Self::simulated(plan)?;
+        let protocol = agreement.protocol;
+        if let Some(side) = side {
+            let negotiated = sim::tls::agree(&side, protocol).map_err(|reason| {
+                let server = plan.target.authority.clone();
+                NegotiateError::Handshake { server, reason }
+            })?;
+            agreement.tls = Some(AgreedTls {
+                side,
+                alpn: tls_config::alpn_of(protocol),
+                description: describe(plan, &negotiated),
+            });
+        }
+        Ok(agreement)
     }
 
     /// Absent in clear text.

@@ -145,7 +145,8 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     let (backend, backend_note) = choose_backend(plan.backend);
     let (peer, agreement) = if backend == Backend::Sim {
         let peer = Peer::Unix("simulated".into());
-        (peer, Agreement::simulated(&plan)?)
+        let side = tls_config::for_simulation(&plan)?;
+        (peer, Agreement::simulated_over(&plan, side)?)
     } else {
         agree(&plan)?
     };

@@ -1,14 +1,16 @@
 //! The course of a simulated run: the same workers, one after the other, each in a virtual time of
-//! its own that begins at 0.
+//! its own that begins at 0. They speak what was agreed on, over TLS where that was.
 
+use std::io;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, share};
-use brunt_measure::{Backend as BackendName, Run, RunEdges, Window};
+use brunt_measure::{Backend as BackendName, Protocol, Run, RunEdges, Window};
 
 use crate::assignment::fault_of;
+use crate::backend::Backend;
 use crate::backend::sim::evidence::evidence;
-use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings};
+use crate::backend::sim::{Sim, SimCounts, SimHandle, SimSettings, Spoken};
 use crate::budget::Budget;
 use crate::clock;
 use crate::control::{Control, Progress};
@@ -28,7 +30,8 @@ use crate::worker::Worker;
 /// # Errors
 ///
 /// [`RunError::Interrupted`] when `settings` put the interrupt before the window;
-/// [`RunError::Worker`] when nothing more would ever happen in the simulation.
+/// [`RunError::Worker`] when nothing more would ever happen in the simulation, or the server's side
+/// of TLS cannot be made.
 pub fn simulate(prepared: Prepared, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
     let control = prepared.control();
     simulate_under(prepared, settings, &control)
@@ -61,8 +64,8 @@ pub(crate) fn simulate_and_show(
 }
 
 /// One simulated worker, with its connections open.
-struct Ready {
-    worker: Worker<Sim>,
+struct Ready<B> {
+    worker: Worker<B>,
     handle: SimHandle,
     budget: Option<Arc<Budget>>,
     window_shift_ns: u64,
@@ -75,9 +78,38 @@ fn simulate_under(
 ) -> Result<(Run, SimCounts), RunError> {
     prepared.backend = BackendName::Sim;
     prepared.backend_note = None;
+    let agreement = &mut prepared.agreement;
+    let protocol = agreement.protocol;
+    if let (Protocol::Http2, Some(most)) = (protocol, settings.server.http2.streams_max) {
+        // As on the connection that is made before a run.
+        agreement.depth = agreement.depth.min(most.max(1));
+    }
+    match agreement.tls_client() {
+        None => {
+            let spoken = Spoken::clear(protocol);
+            simulate_over(prepared, settings, control, &spoken, |sim| sim)
+        }
+        Some(tls) => {
+            let spoken = Spoken::secure(protocol).map_err(|error| RunError::Worker {
+                worker: 0,
+                reason: io::Error::other(error),
+            })?;
+            simulate_over(prepared, settings, control, &spoken, |sim| tls.over(sim))
+        }
+    }
+}
+
+/// Simulates workers over what `make` makes of their simulated networks.
+fn simulate_over<B: Backend>(
+    prepared: Prepared,
+    settings: &SimSettings,
+    control: &Arc<Control>,
+    spoken: &Spoken,
+    make: impl Fn(Sim) -> B,
+) -> Result<(Run, SimCounts), RunError> {
     let mut edges = RunEdges::default();
     edges.setup_start.set(0);
-    let crew = set_up(&prepared, settings, control)?;
+    let crew = set_up(&prepared, settings, control, spoken, make)?;
     let ready_ns = crew.iter().map(|ready| ready.handle.now_ns()).max();
     let load_ns = ready_ns.unwrap_or(0) + START_MARGIN_NS;
     let window = prepared.window_from(load_ns);
@@ -139,11 +171,13 @@ fn simulate_under(
 }
 
 /// Opens the connections of all workers.
-fn set_up(
+fn set_up<B: Backend>(
     prepared: &Prepared,
     settings: &SimSettings,
     control: &Arc<Control>,
-) -> Result<Vec<Ready>, RunError> {
+    spoken: &Spoken,
+    make: impl Fn(Sim) -> B,
+) -> Result<Vec<Ready<B>>, RunError> {
     let plan = &prepared.plan;
     let workers = plan.workers.get();
     let mut crew = Vec::new();
@@ -167,10 +201,10 @@ fn set_up(
         });
         connections_before += connections;
         let start_delay_ns = fault_of(plan.faults.start_delay, worker);
-        let (sim, handle) = Sim::new(settings, worker, start_delay_ns);
+        let (sim, handle) = Sim::speaking(settings, spoken, worker, start_delay_ns);
         let task = prepared.task(worker, budget.clone(), control);
         let spinner = Spinner::new(task.spin, workers, Cpus::of_process());
-        let mut ready = Worker::new(sim, task, spinner);
+        let mut ready = Worker::new(make(sim), task, spinner);
         ready
             .set_up()
             .map_err(|reason| RunError::Worker { worker, reason })?;

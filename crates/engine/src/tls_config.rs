@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_measure::Protocol;
 use brunt_proto::tls::{ClientOptions, ClientSide, ConfigError, Version};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -113,6 +114,27 @@ pub(crate) fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigErr
     match plan.target.scheme {
         Scheme::Http => Ok(None),
         Scheme::Https => client_side(&plan.tls, &plan.target.host, offered(plan.http)).map(Some),
+    }
+}
+
+/// The same for a simulated server, whose certificate nobody vouches for: any is taken.
+pub(crate) fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
+    let spec = TlsSpec {
+        roots: None,
+        insecure: true,
+        ..plan.tls.clone()
+    };
+    match plan.target.scheme {
+        Scheme::Http => Ok(None),
+        Scheme::Https => client_side(&spec, &plan.target.host, offered(plan.http)).map(Some),
+    }
+}
+
+/// The name of a protocol in ALPN.
+pub(crate) fn alpn_of(protocol: Protocol) -> &'static [u8] {
+    match protocol {
+        Protocol::Http1 => ALPN_HTTP1,
+        Protocol::Http2 => ALPN_HTTP2,
     }
 }
 

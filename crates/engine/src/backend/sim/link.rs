@@ -1,9 +1,12 @@
 //! One simulated connection: what brunt's side, the wire and the server's side hold of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
-use super::reply::Template;
-use super::request::{Request, Scanner};
+use super::http2::Http2;
+use super::message::{Message, Scanner};
+use super::request::Request;
+use super::tls::ServerTls;
 use crate::backend::Slot;
 
 /// The name of a connection. Places are used again, with another serial number.
@@ -13,18 +16,28 @@ pub(super) struct LinkId {
     serial: u32,
 }
 
-/// Something that arrives at brunt's side, in order.
+/// What is complete at brunt's side with the last byte of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completes {
+    Nothing,
+    /// An answer.
+    Answer,
+    /// The opening of a connection: brunt may send requests.
+    Opening,
+}
+
+/// Something that arrives at brunt's side, in order.
+#[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// A part of an answer; the last one of it `completes` it.
+    /// A part of what the server sent at once.
     Bytes {
-        template: Template,
+        bytes: Rc<[u8]>,
         start: u32,
         end: u32,
-        completes: bool,
+        completes: Completes,
     },
     /// The server closed; this completes an answer that is delimited so.
-    End { completes: bool },
+    End { completes: Completes },
     /// The server reset the connection.
     Reset,
 }
@@ -47,6 +60,8 @@ pub(super) enum Server {
     #[default]
     Absent,
     Open,
+    /// It has ended its side, and reads what still comes.
+    Ending,
     Closed,
 }
 
@@ -60,13 +75,17 @@ pub(super) struct Link {
     /// A send is not yet taken in full.
     pub(super) sending: bool,
     pub(super) scanner: Scanner,
-    /// Requests on their way to the server.
-    pub(super) in_flight: VecDeque<Request>,
+    /// On their way to the server.
+    pub(super) in_flight: VecDeque<Message>,
     pub(super) server: Server,
+    /// The server's side of TLS.
+    pub(super) tls: Option<Box<ServerTls>>,
+    /// The server's side of HTTP/2, where that is spoken.
+    pub(super) http2: Option<Box<Http2>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
-    /// The request whose turn it is.
-    pub(super) serving: Option<Request>,
+    /// Those whose turn it is, by stream: one at most in HTTP/1.1.
+    pub(super) serving: BTreeMap<u32, Request>,
     pub(super) answered: u64,
     /// The server will not answer any more.
     pub(super) is_silent: bool,
@@ -78,6 +97,19 @@ pub(super) struct Link {
     pub(super) bytes_taken: u64,
 }
 
+impl Link {
+    /// Turns to the next request, if nothing hinders the server: its stream.
+    pub(super) fn take_turn(&mut self) -> Option<u32> {
+        let is_busy = self.http2.is_none() && !self.serving.is_empty();
+        if is_busy || self.is_silent || self.server != Server::Open {
+            return None;
+        }
+        let request = self.pending.pop_front()?;
+        self.serving.insert(request.stream, request);
+        Some(request.stream)
+    }
+}
+
 /// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Links {
@@ -86,17 +118,14 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// A new connection, for `slot`.
-    pub(super) fn add(&mut self, slot: Slot) -> LinkId {
+    /// Takes a new connection.
+    pub(super) fn add(&mut self, link: Link) -> LinkId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
             self.places.len() as u32 - 1
         });
         let (serial, place) = &mut self.places[index as usize];
-        *place = Some(Link {
-            slot: Some(slot),
-            ..Link::default()
-        });
+        *place = Some(link);
         LinkId {
             index,
             serial: *serial,

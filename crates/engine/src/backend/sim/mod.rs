@@ -1,13 +1,19 @@
 //! The simulated backend: a network, a server and a clock in virtual time, deterministic from a
 //! seed. An hour passes in the time that it takes to compute what happens in it.
 
+mod counts;
 mod cpu;
 pub(crate) mod evidence;
+mod http1;
+mod http2;
 pub(crate) mod ledger;
 mod link;
+mod message;
 mod reply;
 mod request;
+mod service;
 mod settings;
+pub(crate) mod tls;
 mod world;
 
 use std::cell::{Cell, RefCell};
@@ -17,20 +23,22 @@ use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use brunt_measure::Window;
+use brunt_measure::{Protocol, Window};
 
 use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
 use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
 use crate::tcp_info::TcpInfo;
+pub use counts::{RESET_CODES, SimCounts};
 use cpu::Cpu;
+pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
 use ledger::Ledger;
 use link::{Client, LinkId, Piece};
-use reply::Template;
 pub use settings::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimCounts,
-    SimFaults, SimHost, SimServer, SimSettings, Stall, Taken,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults, SimHost,
+    SimServer, SimSettings, Stall, Taken,
 };
+pub use tls::Spoken;
 use world::{Notice, World};
 
 /// Bytes given out at once.
@@ -58,10 +66,10 @@ pub struct Sim {
 }
 
 /// Where the bytes of the latest `Received` are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Received {
     Nothing,
-    Piece(Template, u32, u32),
+    Piece(Rc<[u8]>, u32, u32),
     Buffer,
 }
 
@@ -97,8 +105,19 @@ impl SimHandle {
 }
 
 impl Sim {
-    /// A simulation for worker number `worker` whose clock starts at `start_ns`.
+    /// A simulation for worker number `worker` whose clock starts at `start_ns`, of HTTP/1.1 in
+    /// clear text.
     pub fn new(settings: &SimSettings, worker: u32, start_ns: u64) -> (Self, SimHandle) {
+        Self::speaking(settings, &Spoken::clear(Protocol::Http1), worker, start_ns)
+    }
+
+    /// The same, of another protocol. Over TLS it is the server's side alone that is simulated.
+    pub fn speaking(
+        settings: &SimSettings,
+        spoken: &Spoken,
+        worker: u32,
+        start_ns: u64,
+    ) -> (Self, SimHandle) {
         let handle = SimHandle {
             now_ns: Rc::new(Cell::new(start_ns)),
             counts: Rc::default(),
@@ -111,7 +130,7 @@ impl Sim {
             late_wake_ups: settings.late_wake_ups,
             no_socket: settings.server.faults.no_socket,
             network_ns: settings.network_ns,
-            world: World::new(settings, worker, Rc::clone(&handle.ledger)),
+            world: World::new(settings, spoken, worker, Rc::clone(&handle.ledger)),
             slots: Vec::new(),
             payloads: Payloads::default(),
             received: Received::Nothing,
@@ -138,13 +157,13 @@ impl Sim {
             received_stamp_ns,
             ..
         } = self;
-        let (links, replies) = (&mut world.links, &world.replies);
+        let (links, counts) = (&mut world.links, &mut world.counts);
         let link = links.get_mut(id)?;
         buffer.clear();
         let mut taken = 0;
         while let Some((arrived_ns, piece)) = link.arrivals.front_mut() {
             let Piece::Bytes {
-                template,
+                bytes,
                 start,
                 end,
                 completes,
@@ -157,27 +176,25 @@ impl Sim {
                 break;
             }
             if taken == 0 {
-                *received = Received::Piece(*template, *start, until);
+                *received = Received::Piece(Rc::clone(bytes), *start, until);
             } else {
-                if let Received::Piece(template, start, end) = *received {
-                    let first = &replies.bytes(template)[start as usize..end as usize];
-                    buffer.extend_from_slice(first);
+                if let Received::Piece(bytes, start, end) = &*received {
+                    buffer.extend_from_slice(&bytes[*start as usize..*end as usize]);
                     *received = Received::Buffer;
                 }
-                let next = &replies.bytes(*template)[*start as usize..until as usize];
-                buffer.extend_from_slice(next);
+                buffer.extend_from_slice(&bytes[*start as usize..until as usize]);
             }
             *received_stamp_ns = is_stamped.then_some(*arrived_ns);
             taken += (until - *start) as usize;
             *start = until;
             if until == *end {
-                world.counts.replies_delivered += u64::from(*completes);
+                counts.completed(*completes);
                 link.arrivals.pop_front();
             }
         }
         if taken > 0 {
             link.bytes_taken += taken as u64;
-            world.counts.bytes_delivered += taken as u64;
+            counts.bytes_delivered += taken as u64;
             if !link.arrivals.is_empty() {
                 world.notices.push_front((id, Notice::Arrived));
             }
@@ -188,7 +205,7 @@ impl Sim {
         link.arrivals.clear();
         match end {
             Piece::End { completes } => {
-                world.counts.replies_delivered += u64::from(completes);
+                counts.completed(completes);
                 Some(Event::Ended(slot))
             }
             _ if std::mem::take(&mut link.sending) => {
@@ -306,7 +323,8 @@ impl Backend for Sim {
             };
             let event = match notice {
                 Notice::Connected => {
-                    self.world.counts.connections_established += 1;
+                    let opens = u64::from(self.world.opens_with_tcp());
+                    self.world.counts.connections_established += opens;
                     Some(Event::Connected(slot))
                 }
                 Notice::ConnectFailed(errno) => Some(Event::ConnectFailed(slot, errno)),
@@ -321,11 +339,9 @@ impl Backend for Sim {
     }
 
     fn received(&self) -> &[u8] {
-        match self.received {
+        match &self.received {
             Received::Nothing => &[],
-            Received::Piece(template, start, end) => {
-                &self.world.replies.bytes(template)[start as usize..end as usize]
-            }
+            Received::Piece(bytes, start, end) => &bytes[*start as usize..*end as usize],
             Received::Buffer => &self.buffer,
         }
     }

@@ -1,4 +1,6 @@
-//! The answers of the simulated server: made once, sent again and again.
+//! The answers of the simulated server in HTTP/1.1: made once, sent again and again.
+
+use std::rc::Rc;
 
 use super::settings::{Framing, SimServer};
 
@@ -33,24 +35,26 @@ pub(super) enum Template {
 /// All answers of one server.
 #[derive(Debug)]
 pub(super) struct Replies {
-    replies: [Vec<u8>; 12],
-    malformed: Vec<u8>,
+    replies: [Rc<[u8]>; 12],
+    malformed: Rc<[u8]>,
+    extra: Rc<[u8]>,
 }
 
 impl Replies {
     pub(super) fn new(server: &SimServer) -> Self {
         let reply = |place: usize| {
             let status = [Status::Ok, Status::TooManyRequests, Status::Unavailable][place / 4];
-            encode(server, status, place & 1 != 0, place & 2 != 0)
+            encode(server, status, place & 1 != 0, place & 2 != 0).into()
         };
         Self {
             replies: std::array::from_fn(reply),
-            malformed: server.malformed.clone(),
+            malformed: server.malformed.as_slice().into(),
+            extra: EXTRA.into(),
         }
     }
 
     /// The bytes of an answer.
-    pub(super) fn bytes(&self, template: Template) -> &[u8] {
+    pub(super) fn bytes(&self, template: Template) -> &Rc<[u8]> {
         match template {
             Template::Reply {
                 status,
@@ -61,7 +65,7 @@ impl Replies {
                 &self.replies[place]
             }
             Template::Malformed => &self.malformed,
-            Template::Extra => EXTRA,
+            Template::Extra => &self.extra,
         }
     }
 }

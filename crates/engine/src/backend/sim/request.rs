@@ -1,10 +1,12 @@
-//! How the simulated server reads requests: as far as it must to count and frame them.
+//! How the simulated server reads HTTP/1.1: as far as it must to count and frame requests.
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// What the server needs to know of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
+    /// Its stream; 0 in HTTP/1.1.
+    pub(super) stream: u32,
     /// The reply has no body.
     pub(super) is_head: bool,
     /// The client asks for the end of the connection.
@@ -70,7 +72,7 @@ impl Scanner {
 fn read(head: &[u8]) -> (Request, u64) {
     let mut request = Request {
         is_head: head.starts_with(b"HEAD "),
-        closes: false,
+        ..Request::default()
     };
     let mut body_bytes = 0;
     for line in head.split(|&byte| byte == b'\n').skip(1) {
@@ -97,8 +99,12 @@ mod tests {
         let bytes = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n\
             POST / HTTP/1.1\r\ncontent-length: 5\r\nHost: x\r\n\r\nab\r\n\rHEAD / HTTP/1.1\r\n\
             Connection: Close\r\n\r\n";
-        let expected = [(false, false), (false, false), (true, true)]
-            .map(|(is_head, closes)| Request { is_head, closes });
+        let expected =
+            [(false, false), (false, false), (true, true)].map(|(is_head, closes)| Request {
+                stream: 0,
+                is_head,
+                closes,
+            });
         for cut in 0..=bytes.len() {
             let mut scanner = Scanner::default();
             let mut found = Vec::new();

@@ -4,6 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use rand::Rng;
 
+use super::http2::SimHttp2;
+
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
@@ -57,8 +59,9 @@ impl SimSettings {
 /// The simulated server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimServer {
-    /// Time from the turn of a request until its answer. Requests on one connection are answered
-    /// in order, one after the other.
+    /// Time from the turn of a request until its answer. In HTTP/1.1 the requests of one connection
+    /// are answered in order, one after the other; in HTTP/2 the turn of each comes when it is
+    /// there, and they are answered in the order in which they are done.
     pub service: ServiceTime,
     /// Requests in service at once; the others queue in the order in which their turn came.
     /// Absent: no limit.
@@ -73,11 +76,14 @@ pub struct SimServer {
     pub limiter: Option<Limiter>,
     /// Silences in which nothing is answered; what falls into one is answered at its end.
     pub stall: Option<Stall>,
-    /// The server closes a connection after this many answers.
+    /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
+    /// many requests as it takes from it.
     pub close_after: Option<NonZeroU64>,
-    /// It says so in the last answer (`Connection: close`).
+    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names
+    /// the last request that it takes. Later ones are not processed. (HTTP/2 without it: the
+    /// connection ends with this many answers, and what is under way is lost.)
     pub announces_close: bool,
-    /// It closes when a request asks for it.
+    /// It closes when a request asks for it (HTTP/1.1 only).
     pub honours_close: bool,
     /// A time in which the server is gone.
     pub outage: Option<Outage>,
@@ -89,7 +95,7 @@ pub struct SimServer {
     pub framing: Framing,
     /// Interim answers (103) before each answer.
     pub interim: u32,
-    /// What a malformed answer consists of.
+    /// What a malformed answer consists of in HTTP/1.1; see [`SimHttp2::malformed`].
     pub malformed: Vec<u8>,
     /// What follows a malformed answer.
     pub after_malformed: AfterMalformed,
@@ -97,6 +103,8 @@ pub struct SimServer {
     pub pieces_max: NonZeroU32,
     /// Longest time between two of them, nanoseconds (uniform from 0).
     pub piece_gap_ns: u64,
+    /// How it speaks HTTP/2.
+    pub http2: SimHttp2,
 }
 
 impl Default for SimServer {
@@ -120,6 +128,7 @@ impl Default for SimServer {
             after_malformed: AfterMalformed::Close,
             pieces_max: NonZeroU32::MIN,
             piece_gap_ns: 0,
+            http2: SimHttp2::default(),
         }
     }
 }
@@ -226,8 +235,9 @@ pub struct Outage {
     pub until_ns: u64,
 }
 
-/// Probabilities, 0 to 1: the first three of an attempt to connect, the others of a request, which
-/// meets one of them at most.
+/// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
+/// meets one of them at most. Those whose names begin with `stream`, and `goaway`, are of HTTP/2
+/// alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimFaults {
     /// This machine has no socket for the attempt.
@@ -236,7 +246,13 @@ pub struct SimFaults {
     pub connect_refused: f64,
     /// The attempt is not answered.
     pub connect_unanswered: f64,
-    /// No answer, to this request and all later ones on the connection.
+    /// The server closes when the handshake begins: that of TLS, or in clear text the exchange of
+    /// settings of HTTP/2.
+    pub handshake_cut: f64,
+    /// It falls silent then.
+    pub handshake_silent: f64,
+    /// No answer, to this request and all later ones on the connection, and in HTTP/2 to all that
+    /// are under way.
     pub silent: f64,
     /// The connection is reset in place of an answer.
     pub reset: f64,
@@ -246,21 +262,33 @@ pub struct SimFaults {
     pub truncated: f64,
     /// A malformed answer.
     pub malformed: f64,
-    /// Four unasked bytes behind the answer.
+    /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
+    /// ignored.
     pub extra_bytes: f64,
     /// An answer with status 503.
     pub error_status: f64,
+    /// No answer to this request; the others of the connection are answered.
+    pub stream_silent: f64,
+    /// RST_STREAM in place of an answer, with [`SimHttp2::reset_code`].
+    pub stream_reset: f64,
+    /// The same in the middle of the answer.
+    pub stream_cut: f64,
+    /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
+    pub stream_refused: f64,
+    /// GOAWAY with [`SimHttp2::goaway_code`] in place of an answer, and the end of the connection.
+    pub goaway: f64,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is told. In HTTP/2 a flag of its last frame tells it in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Content-Length.
     #[default]
     Length,
-    /// Chunks of at most 16 KiB, with a trailer.
+    /// Chunks of at most 16 KiB, with a trailer. HTTP/2: no length, a trailer.
     Chunked,
-    /// An HTTP/1.0 reply that ends with the connection.
+    /// An HTTP/1.0 reply that ends with the connection. HTTP/2: no length, and an empty frame at
+    /// the end.
     UntilClose,
 }
 
@@ -355,115 +383,5 @@ impl Taken {
     /// When the next part after `at_ns` begins.
     pub(super) fn next_ns(self, at_ns: u64) -> u64 {
         (at_ns - at_ns % self.period_ns).saturating_add(self.period_ns.get())
-    }
-}
-
-/// What the simulated server and network counted, to set beside what brunt counted. Exact: taken
-/// after everything that was under way has come to its end.
-///
-/// `requests_sent = requests + requests_lost`, and
-/// `requests = replies + faults() + abandoned`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SimCounts {
-    /// Attempts to connect for which there was no socket.
-    pub connections_impossible: u64,
-    /// Attempts to connect that the server took.
-    pub connections_accepted: u64,
-    /// Of these, those that brunt learnt of before it gave up on them.
-    pub connections_established: u64,
-    /// Attempts to connect that were refused.
-    pub connections_refused: u64,
-    /// Attempts to connect that were never answered.
-    pub connections_unanswered: u64,
-    /// Requests given to the network.
-    pub requests_sent: u64,
-    /// Requests completely received by the server.
-    pub requests: u64,
-    /// Requests that the server never received in full: it had closed, or brunt had.
-    pub requests_lost: u64,
-    /// Answers that keep to the protocol, those with status 429 and 503 included.
-    pub replies: u64,
-    /// Of these, those with status 503.
-    pub replies_error: u64,
-    /// Of these, those with status 429: refused by the limiter.
-    pub replies_limited: u64,
-    /// Of all answers, those that brunt took in full.
-    pub replies_delivered: u64,
-    /// Requests that met silence.
-    pub silent: u64,
-    /// Requests that met a reset.
-    pub reset: u64,
-    /// Requests that met a close.
-    pub closed: u64,
-    /// Requests whose answer was cut short.
-    pub truncated: u64,
-    /// Requests whose answer was malformed.
-    pub malformed: u64,
-    /// Answers with unasked bytes behind them.
-    pub extra_bytes: u64,
-    /// Requests received whose connection ended before their turn.
-    pub abandoned: u64,
-    /// Bytes given to the network.
-    pub bytes_sent: u64,
-    /// Bytes that brunt took.
-    pub bytes_delivered: u64,
-    /// Wake-ups that were delayed.
-    pub late_wake_ups: u64,
-}
-
-impl SimCounts {
-    /// Requests that met something else than an answer.
-    pub fn faults(&self) -> u64 {
-        self.silent + self.reset + self.closed + self.truncated + self.malformed
-    }
-
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        let Self {
-            connections_impossible,
-            connections_accepted,
-            connections_established,
-            connections_refused,
-            connections_unanswered,
-            requests_sent,
-            requests,
-            requests_lost,
-            replies,
-            replies_error,
-            replies_limited,
-            replies_delivered,
-            silent,
-            reset,
-            closed,
-            truncated,
-            malformed,
-            extra_bytes,
-            abandoned,
-            bytes_sent,
-            bytes_delivered,
-            late_wake_ups,
-        } = other;
-        self.connections_impossible += connections_impossible;
-        self.connections_accepted += connections_accepted;
-        self.connections_established += connections_established;
-        self.connections_refused += connections_refused;
-        self.connections_unanswered += connections_unanswered;
-        self.requests_sent += requests_sent;
-        self.requests += requests;
-        self.requests_lost += requests_lost;
-        self.replies += replies;
-        self.replies_error += replies_error;
-        self.replies_limited += replies_limited;
-        self.replies_delivered += replies_delivered;
-        self.silent += silent;
-        self.reset += reset;
-        self.closed += closed;
-        self.truncated += truncated;
-        self.malformed += malformed;
-        self.extra_bytes += extra_bytes;
-        self.abandoned += abandoned;
-        self.bytes_sent += bytes_sent;
-        self.bytes_delivered += bytes_delivered;
-        self.late_wake_ups += late_wake_ups;
     }
 }

@@ -1,51 +1,57 @@
-//! The simulated network and server: an agenda of what happens when.
+//! The simulated network and the server's doors: an agenda of what happens when.
 //!
-//! Requests are found when they are sent, for what the network brings to the server is what was
-//! sent, in order: only their number travels.
+//! What brunt sends is read when it is sent, for the network brings it to the server unchanged and
+//! in order: what travels is the number of messages.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use brunt_measure::Protocol;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::counts::SimCounts;
+use super::http2::Http2;
 use super::ledger::Ledger;
-use super::link::{Client, Link, LinkId, Links, Piece, Server};
-use super::reply::{Replies, Status, Template};
-use super::request::Request;
-use super::settings::{AfterMalformed, Framing, Limiter, SimCounts, SimSettings};
+use super::link::{Client, Completes, Link, LinkId, Links, Piece, Server};
+use super::message::{Message, Scanner};
+use super::reply::Replies;
+use super::settings::SimSettings;
+use super::tls::{Found, Spoken};
 use crate::backend::Slot;
 use crate::timers::Timers;
 
-/// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.
-const STATUS_LINE_BYTES: u32 = 15;
-
 /// What can happen.
-#[derive(Clone, Copy, Debug)]
-enum Happening {
+#[derive(Clone, Debug)]
+pub(super) enum Happening {
     /// An attempt to connect reaches the server.
     Attempt(LinkId),
     /// The server's answer to it reaches brunt: it failed with this errno, or not.
     Answered(LinkId, Option<i32>),
     /// The network has taken all of a send.
     Taken(LinkId),
-    /// Bytes that the network took at `taken_ns` reach the server and complete `count` requests.
-    Requests {
+    /// Bytes that the network took at `taken_ns` reach the server and complete `count` messages.
+    Messages {
         link: LinkId,
         taken_ns: u64,
-        count: u64,
+        count: usize,
     },
     /// The server, which served a request from `from_ns` to `to_ns`, is free for the next.
     Served {
         link: LinkId,
+        stream: u32,
         from_ns: u64,
         to_ns: u64,
     },
     /// The server answers it.
-    Answers(LinkId),
-    /// The server refuses the request whose turn it is.
-    Refuses(LinkId),
+    Answers(LinkId, u32),
+    /// The server refuses it.
+    Refuses(LinkId, u32),
+    /// The server goes on with an answer of several frames.
+    Continues(LinkId, u32),
+    /// The server names the last request that it takes.
+    GoesAway(LinkId),
     /// Something reaches brunt.
     Arrives(LinkId, Piece),
     /// The end of brunt's side reaches the server.
@@ -64,40 +70,36 @@ pub(super) enum Notice {
     Arrived,
 }
 
-/// What a request meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Silent,
-    Reset,
-    Closed,
-    Truncated,
-    Malformed,
-    ExtraBytes,
-    ErrorStatus,
-    Answered,
-}
-
 /// Everything outside of brunt.
 #[derive(Debug)]
 pub(super) struct World {
-    settings: SimSettings,
-    random: Pcg64,
-    agenda: Timers<Happening>,
+    pub(super) settings: SimSettings,
+    pub(super) random: Pcg64,
+    pub(super) agenda: Timers<Happening>,
     pub(super) links: Links,
     pub(super) replies: Replies,
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
+    pub(super) is_http2: bool,
+    spoken: Spoken,
     ledger: Rc<RefCell<Ledger>>,
-    in_service: u32,
+    pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
-    admits_ns: u64,
-    /// Connections whose request waits for the server, longest waiting first.
-    waiting: VecDeque<LinkId>,
+    pub(super) admits_ns: u64,
+    /// Requests that wait for the server, longest waiting first.
+    pub(super) waiting: VecDeque<(LinkId, u32)>,
+    /// Plain text of one send.
+    plain: Vec<u8>,
 }
 
 impl World {
     /// A world of its own for `worker`.
-    pub(super) fn new(settings: &SimSettings, worker: u32, ledger: Rc<RefCell<Ledger>>) -> Self {
+    pub(super) fn new(
+        settings: &SimSettings,
+        spoken: &Spoken,
+        worker: u32,
+        ledger: Rc<RefCell<Ledger>>,
+    ) -> Self {
         let mut agenda = Timers::default();
         if let Some(outage) = settings.server.outage {
             agenda.push(outage.from_ns, Happening::OutageBegins);
@@ -109,19 +111,35 @@ impl World {
             replies: Replies::new(&settings.server),
             counts: SimCounts::default(),
             notices: VecDeque::new(),
+            is_http2: spoken.protocol() == Protocol::Http2,
+            spoken: spoken.clone(),
             ledger,
             in_service: 0,
             admits_ns: 0,
             waiting: VecDeque::new(),
+            plain: Vec::new(),
             settings: settings.clone(),
         }
     }
 
     /// Starts an attempt to connect.
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
-        let id = self.links.add(slot);
+        let http2 = &self.settings.server.http2;
+        let link = Link {
+            slot: Some(slot),
+            scanner: Scanner::of(self.spoken.protocol(), http2.table_bytes_max()),
+            tls: self.spoken.server_tls().map(Box::new),
+            http2: self.is_http2.then(|| Box::new(Http2::new(http2))),
+            ..Link::default()
+        };
+        let id = self.links.add(link);
         self.after_network(now_ns, Happening::Attempt(id));
         id
+    }
+
+    /// Whether a connection is open for brunt when TCP has opened it.
+    pub(super) fn opens_with_tcp(&self) -> bool {
+        !self.is_http2 && !self.spoken.is_secure()
     }
 
     /// Sends on an open connection.
@@ -134,32 +152,49 @@ impl World {
         let part_of = |bytes: usize| (bytes.max(1) - 1) / part_bytes;
         let round_trip_ns = 2 * self.settings.network_ns;
         let taken_ns = |part: usize| now_ns + part as u64 * round_trip_ns;
-        let (mut part, mut count) = (0, 0);
+        let last_part = part_of(bytes.len());
+        let (mut part, mut count, mut requests) = (0, 0, 0);
         let mut parts = Vec::new();
-        link.scanner.scan(bytes, |end, request| {
-            if part_of(end) != part && count > 0 {
+        let in_flight = &mut link.in_flight;
+        let mut found = |end: usize, message: Message| {
+            // Plain text is shorter than what is sent of it, or longer by nothing.
+            let of = part_of(end).min(last_part);
+            if of != part && count > 0 {
                 parts.push((part, count));
                 count = 0;
             }
-            (part, count) = (part_of(end), count + 1);
-            link.in_flight.push_back(request);
-        });
-        for (part, count) in parts
-            .into_iter()
-            .chain((count > 0).then_some((part, count)))
-        {
-            self.counts.requests_sent += count;
+            (part, count) = (of, count + 1);
+            requests += u64::from(message.begins_request());
+            in_flight.push_back(message);
+        };
+        self.counts.bytes_sent += match &mut link.tls {
+            None => {
+                link.scanner.scan(bytes, found);
+                bytes.len() as u64
+            }
+            Some(tls) => {
+                self.plain.clear();
+                let Found { message, opens } = tls.receive(bytes, self.is_http2, &mut self.plain);
+                self.counts.connections_established += u64::from(opens);
+                if let Some(message) = message {
+                    found(1, message);
+                }
+                link.scanner.scan(&self.plain, found);
+                self.plain.len() as u64
+            }
+        };
+        self.counts.requests_sent += requests;
+        parts.extend((count > 0).then_some((part, count)));
+        for (part, count) in parts {
             let taken_ns = taken_ns(part);
-            let requests = Happening::Requests {
+            let messages = Happening::Messages {
                 link: id,
                 taken_ns,
                 count,
             };
-            self.after_network(taken_ns, requests);
+            self.after_network(taken_ns, messages);
         }
-        self.counts.bytes_sent += bytes.len() as u64;
-        self.agenda
-            .push(taken_ns(part_of(bytes.len())), Happening::Taken(id));
+        self.agenda.push(taken_ns(last_part), Happening::Taken(id));
     }
 
     /// Ends brunt's side of a connection.
@@ -198,24 +233,35 @@ impl World {
                     self.notices.push_back((id, Notice::Sent));
                 }
             }
-            Happening::Requests {
+            Happening::Messages {
                 link,
                 taken_ns,
                 count,
-            } => self.take_requests(at_ns, link, taken_ns, count),
+            } => {
+                for _ in 0..count {
+                    self.take_message(at_ns, link, taken_ns);
+                }
+            }
             Happening::Served {
                 link,
+                stream,
                 from_ns,
                 to_ns,
             } => {
                 self.ledger.borrow_mut().served(from_ns, to_ns);
-                self.served(at_ns, link);
+                self.served(at_ns, link, stream);
             }
-            Happening::Answers(id) => self.answer_next(at_ns, id, None),
-            Happening::Refuses(id) => self.answer_next(at_ns, id, Some(Status::TooManyRequests)),
+            Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
+            Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
+            Happening::Continues(id, stream) => self.continue_answer(at_ns, id, stream),
+            Happening::GoesAway(id) => self.go_away(at_ns, id),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
                 self.abandon(id);
+                if let Some(link) = self.links.get_mut(id) {
+                    let lost = link.in_flight.drain(..).filter(Message::begins_request);
+                    self.counts.requests_lost += lost.count() as u64;
+                }
                 self.links.remove(id);
             }
             Happening::OutageBegins => {
@@ -260,240 +306,82 @@ impl World {
         self.notices.push_back((id, notice));
     }
 
-    fn take_requests(&mut self, at_ns: u64, id: LinkId, taken_ns: u64, count: u64) {
-        let Some(link) = self.links.get_mut(id) else {
-            self.counts.requests_lost += count;
-            return;
-        };
-        if link.closed_ns.is_some_and(|closed_ns| closed_ns < taken_ns) {
-            self.counts.requests_lost += count;
-            return;
-        }
-        let arrived = link.in_flight.drain(..count as usize);
-        if link.server == Server::Open {
-            link.pending.extend(arrived);
-            self.counts.requests += count;
-            self.begin(at_ns, id);
-        } else {
-            drop(arrived);
-            self.counts.requests_lost += count;
-            // Whoever sends to a closed socket is told by a reset.
-            self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
-        }
-    }
-
-    /// Turns to the next request of a connection, if nothing hinders it.
-    fn begin(&mut self, at_ns: u64, id: LinkId) {
-        let limit = self.settings.server.concurrency;
+    fn take_message(&mut self, at_ns: u64, id: LinkId, taken_ns: u64) {
         let Some(link) = self.links.get_mut(id) else {
             return;
         };
-        if link.serving.is_some() || link.is_silent || link.server != Server::Open {
+        let Some(message) = link.in_flight.pop_front() else {
             return;
-        }
-        link.serving = link.pending.pop_front();
-        if link.serving.is_none() {
-            return;
-        }
-        if let Some(limiter) = self.settings.server.limiter
-            && !self.admits(at_ns, limiter)
-        {
-            let refused_ns = at_ns + limiter.refusal_ns;
-            self.agenda.push(refused_ns, Happening::Refuses(id));
-        } else if limit.is_some_and(|limit| self.in_service >= limit.get()) {
-            self.waiting.push_back(id);
-        } else {
-            self.serve(at_ns, id);
-        }
-    }
-
-    fn serve(&mut self, at_ns: u64, id: LinkId) {
-        self.in_service += 1;
-        let server = &self.settings.server;
-        let mut service_ns = server.service.draw(&mut self.random);
-        if server.drift_per_s != 0.0 {
-            let factor = 1.0 + server.drift_per_s * at_ns as f64 / 1e9;
-            service_ns = (service_ns as f64 * factor) as u64;
-        }
-        let to_ns = at_ns + service_ns;
-        let served = Happening::Served {
-            link: id,
-            from_ns: at_ns,
-            to_ns,
         };
-        self.agenda.push(self.after_silence(to_ns), served);
-    }
-
-    /// When the server can answer what it could answer at `at_ns` but for its silences.
-    fn after_silence(&self, at_ns: u64) -> u64 {
-        let left_ns = self.settings.server.stall.map_or(0, |stall| {
-            stall.silence_ns.saturating_sub(at_ns % stall.period_ns)
-        });
-        at_ns + left_ns
-    }
-
-    /// Whether the limiter lets a request in.
-    fn admits(&mut self, at_ns: u64, limiter: Limiter) -> bool {
-        let every_ns = limiter.every_ns.get();
-        let burst_ns = every_ns.saturating_mul(u64::from(limiter.burst.get()) - 1);
-        let next_ns = self.admits_ns.max(at_ns);
-        let is_admitted = next_ns - at_ns <= burst_ns;
-        if is_admitted {
-            self.admits_ns = next_ns.saturating_add(every_ns);
+        let is_late = link.closed_ns.is_some_and(|closed_ns| closed_ns < taken_ns);
+        if is_late || matches!(link.server, Server::Absent | Server::Closed) {
+            self.counts.requests_lost += u64::from(message.begins_request());
+            if !is_late {
+                // Whoever sends to a closed socket is told by a reset.
+                self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
+            }
+            return;
         }
-        is_admitted
-    }
-
-    fn served(&mut self, at_ns: u64, id: LinkId) {
-        self.in_service -= 1;
-        // The place goes to the longest waiting, unless its connection is gone.
-        while let Some(next) = self.waiting.pop_front() {
-            if self
-                .links
-                .get(next)
-                .is_some_and(|link| link.serving.is_some())
-            {
-                self.serve(at_ns, next);
-                break;
+        match message {
+            Message::Request(request) => {
+                link.pending.push_back(request);
+                self.counts.requests += 1;
+                self.begin(at_ns, id);
             }
-        }
-        let delay_ns = self.settings.server.delay_ns;
-        if delay_ns > 0 {
-            let answered_ns = self.after_silence(at_ns + delay_ns);
-            self.agenda.push(answered_ns, Happening::Answers(id));
-        } else {
-            self.answer_next(at_ns, id, None);
-        }
-    }
-
-    /// Answers the request whose turn it is, with a certain status or as its fate wills.
-    fn answer_next(&mut self, at_ns: u64, id: LinkId, status: Option<Status>) {
-        let request = self.links.get_mut(id).and_then(|link| link.serving.take());
-        if let Some(request) = request {
-            match status {
-                Some(status) => self.reply(at_ns, id, request, status, false),
-                None => self.answer(at_ns, id, request),
-            }
-            self.begin(at_ns, id);
-        }
-    }
-
-    fn answer(&mut self, at_ns: u64, id: LinkId, request: Request) {
-        let fate = self.fate();
-        match fate {
-            Fate::Silent => {
-                self.counts.silent += 1;
-                self.fall_silent(id);
-            }
-            Fate::Reset => {
-                self.counts.reset += 1;
-                self.end(at_ns, id, Piece::Reset);
-            }
-            Fate::Closed => {
-                self.counts.closed += 1;
-                self.end(at_ns, id, Piece::End { completes: false });
-            }
-            Fate::Truncated => {
-                self.counts.truncated += 1;
-                let template = Template::Reply {
-                    status: Status::Ok,
-                    is_head: request.is_head,
-                    closes: false,
-                };
-                let whole = match self.settings.server.framing {
-                    // A body without a length cannot be cut short, only a head can.
-                    Framing::UntilClose => STATUS_LINE_BYTES,
-                    Framing::Length | Framing::Chunked => self.length(template),
-                };
-                let cut = self.random.random_range(1..whole);
-                self.deliver(at_ns, id, template, cut, false);
-                self.end(at_ns, id, Piece::End { completes: false });
-            }
-            Fate::Malformed => {
-                self.counts.malformed += 1;
-                let length = self.length(Template::Malformed);
-                self.deliver(at_ns, id, Template::Malformed, length, false);
-                match self.settings.server.after_malformed {
-                    AfterMalformed::Close => self.end(at_ns, id, Piece::End { completes: false }),
-                    AfterMalformed::Continue => {}
-                    AfterMalformed::FallSilent => self.fall_silent(id),
+            Message::Frame(frame) => self.take_frame(at_ns, id, frame),
+            Message::Handshake {
+                answer,
+                is_first,
+                completes,
+            } => {
+                if !is_first || self.begins_handshake(at_ns, id) {
+                    self.deliver_as_is(at_ns, id, answer, completes);
                 }
             }
-            Fate::ExtraBytes => self.reply(at_ns, id, request, Status::Ok, true),
-            Fate::ErrorStatus => self.reply(at_ns, id, request, Status::Unavailable, false),
-            Fate::Answered => self.reply(at_ns, id, request, Status::Ok, false),
+            Message::TlsFailed { answer } => {
+                self.deliver_as_is(at_ns, id, answer, Completes::Nothing);
+                let completes = Completes::Nothing;
+                self.end(at_ns, id, Piece::End { completes });
+            }
         }
     }
 
-    /// Replies, with or without unasked bytes behind it.
-    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: Status, extra: bool) {
-        let server = &self.settings.server;
-        let until_close = server.framing == Framing::UntilClose;
-        let asked = request.closes && server.honours_close;
-        let (limit, announces) = (server.close_after, server.announces_close);
-        let Some(link) = self.links.get_mut(id) else {
-            return;
-        };
-        link.answered += 1;
-        let is_last = limit.is_some_and(|limit| link.answered >= limit.get());
-        let template = Template::Reply {
-            status,
-            is_head: request.is_head,
-            closes: asked || (is_last && announces),
-        };
-        let ended_by_close = until_close && !request.is_head;
-        self.counts.replies += 1;
-        self.counts.replies_error += u64::from(status == Status::Unavailable);
-        self.counts.replies_limited += u64::from(status == Status::TooManyRequests);
-        let length = self.length(template);
-        self.deliver(at_ns, id, template, length, !ended_by_close);
-        if extra {
-            self.counts.extra_bytes += 1;
-            let length = self.length(Template::Extra);
-            self.deliver(at_ns, id, Template::Extra, length, false);
-        }
-        if asked || is_last || until_close {
-            let completes = ended_by_close;
+    /// Whether the server takes part in the handshake that now begins.
+    pub(super) fn begins_handshake(&mut self, at_ns: u64, id: LinkId) -> bool {
+        let faults = self.settings.server.faults;
+        if self.chance(faults.handshake_cut) {
+            self.counts.handshakes_cut += 1;
+            let completes = Completes::Nothing;
             self.end(at_ns, id, Piece::End { completes });
+            false
+        } else if self.chance(faults.handshake_silent) {
+            self.counts.handshakes_silent += 1;
+            self.fall_silent(id);
+            false
+        } else {
+            true
         }
     }
 
-    fn fall_silent(&mut self, id: LinkId) {
+    pub(super) fn fall_silent(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
             link.is_silent = true;
         }
     }
 
-    fn fate(&mut self) -> Fate {
-        let faults = &self.settings.server.faults;
-        let fates = [
-            (faults.silent, Fate::Silent),
-            (faults.reset, Fate::Reset),
-            (faults.closed, Fate::Closed),
-            (faults.truncated, Fate::Truncated),
-            (faults.malformed, Fate::Malformed),
-            (faults.extra_bytes, Fate::ExtraBytes),
-            (faults.error_status, Fate::ErrorStatus),
-        ];
-        if fates.iter().all(|&(probability, _)| probability <= 0.0) {
-            return Fate::Answered;
+    /// Sends bytes of HTTP to brunt, perhaps in pieces.
+    pub(super) fn deliver(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>, whole: Completes) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        match link.tls.as_mut().map(|tls| tls.send(&bytes)) {
+            None => self.deliver_as_is(at_ns, id, bytes, whole),
+            Some(records) => self.deliver_as_is(at_ns, id, records, whole),
         }
-        let mut even: f64 = self.random.random();
-        for (probability, fate) in fates {
-            if even < probability {
-                return fate;
-            }
-            even -= probability;
-        }
-        Fate::Answered
     }
 
-    fn length(&self, template: Template) -> u32 {
-        self.replies.bytes(template).len() as u32
-    }
-
-    /// Sends the first `length` bytes of an answer to brunt, perhaps in pieces.
-    fn deliver(&mut self, at_ns: u64, id: LinkId, template: Template, length: u32, complete: bool) {
+    /// Sends bytes that need no TLS, or have been through it.
+    fn deliver_as_is(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>, whole: Completes) {
         let (most, gap_ns) = {
             let server = &self.settings.server;
             (server.pieces_max.get(), server.piece_gap_ns)
@@ -503,6 +391,7 @@ impl World {
         } else {
             1
         };
+        let length = bytes.len() as u32;
         let (mut start, mut sent_ns) = (0, at_ns);
         while start < length {
             let left = length - start;
@@ -511,11 +400,12 @@ impl World {
                 _ => start + self.random.random_range(1..=left),
             };
             pieces = pieces.saturating_sub(1);
+            let is_last = end == length;
             let piece = Piece::Bytes {
-                template,
+                bytes: Rc::clone(&bytes),
                 start,
                 end,
-                completes: complete && end == length,
+                completes: if is_last { whole } else { Completes::Nothing },
             };
             self.arrive_in_order(sent_ns, id, piece);
             if gap_ns > 0 {
@@ -526,26 +416,41 @@ impl World {
     }
 
     /// The server ends its side.
-    fn end(&mut self, at_ns: u64, id: LinkId, how: Piece) {
-        if self
-            .links
-            .get(id)
-            .is_some_and(|link| link.server == Server::Open)
-        {
+    pub(super) fn end(&mut self, at_ns: u64, id: LinkId, how: Piece) {
+        let link = self.links.get(id);
+        if link.is_some_and(|link| matches!(link.server, Server::Open | Server::Ending)) {
             self.abandon(id);
-            self.arrive_in_order(at_ns, id, how);
+            self.end_sending(at_ns, id, how);
             if let Some(link) = self.links.get_mut(id) {
                 link.server = Server::Closed;
             }
         }
     }
 
+    /// The server sends nothing more.
+    pub(super) fn end_sending(&mut self, at_ns: u64, id: LinkId, how: Piece) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        if link.server != Server::Open {
+            return;
+        }
+        link.server = Server::Ending;
+        self.arrive_in_order(at_ns, id, how);
+    }
+
     /// What waits on this connection will not be answered.
     fn abandon(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
-            let serving = u64::from(link.serving.take().is_some());
-            self.counts.abandoned += link.pending.len() as u64 + serving;
+            let mut abandoned = link.pending.len() + link.serving.len();
+            if let Some(http2) = &mut link.http2 {
+                let (sending, half) = http2.abandon();
+                abandoned += sending;
+                self.counts.requests_lost += half as u64;
+            }
+            self.counts.abandoned += abandoned as u64;
             link.pending.clear();
+            link.serving.clear();
         }
     }
 

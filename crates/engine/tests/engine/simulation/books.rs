@@ -1,14 +1,34 @@
 //! Two independent books of a simulated run, brunt's and the server's, and whether they agree.
 
-use brunt_engine::backend::sim::SimCounts;
+use brunt_engine::backend::sim::{RESET_CODES, SimCounts};
 use brunt_load::{LoadModel, Plan};
 use brunt_measure::{ArrivalCounts, FailureKind, Run};
 
 use crate::common::{failed, lifetime};
 
+/// The kinds of reset streams, by their code.
+pub(super) const OF_RESETS: [FailureKind; RESET_CODES] = [
+    FailureKind::StreamNoError,
+    FailureKind::StreamProtocolError,
+    FailureKind::StreamInternalError,
+    FailureKind::StreamFlowControlError,
+    FailureKind::StreamSettingsTimeout,
+    FailureKind::StreamClosed,
+    FailureKind::StreamFrameSizeError,
+    FailureKind::StreamRefused,
+    FailureKind::StreamCancelled,
+    FailureKind::StreamCompressionError,
+    FailureKind::StreamConnectError,
+    FailureKind::StreamEnhanceYourCalm,
+    FailureKind::StreamInadequateSecurity,
+    FailureKind::StreamHttp11Required,
+    FailureKind::StreamOtherCode,
+];
+
 /// What does not agree.
 pub(super) fn wrong(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<String> {
     let mut books = of_the_server(run, counts);
+    books.extend(of_streams(run, counts));
     books.extend(of_the_window(run));
     books.extend(of_arrivals(plan, run, counts));
     books.extend(of_the_machine(run));
@@ -31,9 +51,15 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Book> {
             counts.requests_sent == counts.requests + counts.requests_lost,
         ),
         (
-            "received = answered + faults + abandoned",
-            counts.requests == counts.replies + counts.faults() + counts.abandoned,
+            "received = answered + faults + not processed + cancelled + abandoned",
+            counts.requests
+                == counts.replies
+                    + counts.faults()
+                    + counts.not_processed
+                    + counts.cancelled
+                    + counts.abandoned,
         ),
+        ("brunt keeps the rules", counts.violations == 0),
         (
             "requests sent agree",
             lifetime.requests_sent == counts.requests_sent,
@@ -64,6 +90,41 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Book> {
         (
             "no more replies than answers",
             replies <= counts.replies_delivered && counts.replies_delivered <= counts.replies,
+        ),
+    ]
+}
+
+/// Of HTTP/2, all 0 otherwise. What the server sent last may not have reached brunt.
+fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Book> {
+    let lifetime = lifetime(run);
+    let failures = &lifetime.failures;
+    let mut resets = counts.stream_resets;
+    resets[7] += counts.stream_refused;
+    let codes = OF_RESETS.iter().zip(resets);
+    vec![
+        (
+            "no more resets of a code than were sent",
+            codes
+                .into_iter()
+                .all(|(&kind, count)| failures.get(kind) <= count),
+        ),
+        (
+            "no more requests told as not processed than there were",
+            failures.get(FailureKind::NotProcessed) <= counts.not_processed + counts.requests_lost,
+        ),
+        (
+            "no more farewells than were sent",
+            lifetime.goaways <= counts.goaways + counts.goaway_errors,
+        ),
+        (
+            "no more acknowledgements than PINGs and SETTINGS",
+            counts.pings_acknowledged <= counts.pings
+                && counts.settings_acknowledged <= counts.settings,
+        ),
+        (
+            "what brunt knows of resets it does not cancel",
+            counts.cancelled
+                <= failures.get(FailureKind::TimedOut) + run.summary().under_way_at_end,
         ),
     ]
 }

@@ -1,11 +1,14 @@
 //! Runs drawn at random: plans, servers, networks and what goes wrong.
 
 use brunt_engine::backend::sim::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimCounts,
-    SimFaults, SimHost, SimSettings, Stall, Taken,
+    AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
+    ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimSettings,
+    Stall, Taken,
 };
 use brunt_engine::{RunError, prepare, simulate};
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop};
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop, Target,
+};
 use brunt_measure::Run;
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -60,6 +63,68 @@ impl Case {
         });
         Self::limits(&mut draw, &mut case.settings);
         case
+    }
+
+    /// The same case over TLS.
+    pub(super) fn over_tls(mut self) -> Self {
+        self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
+        if self.plan.http == HttpChoice::Auto {
+            self.plan.http = HttpChoice::Http1;
+        }
+        let draw = &mut Draw(Pcg64::new(self.settings.seed.into(), 1_002));
+        self.plan.tls.resumption = draw.sometimes();
+        Self::handshakes(draw, &mut self.settings);
+        self
+    }
+
+    /// The same case over HTTP/2, with what there is in it alone.
+    pub(super) fn over_http2(mut self) -> Self {
+        let draw = &mut Draw(Pcg64::new(self.settings.seed.into(), 1_001));
+        self.plan.http = HttpChoice::Http2;
+        self.plan.pipeline = many(1);
+        self.plan.streams = many(draw.length(1, 100) as u32);
+        let server = &mut self.settings.server;
+        let has_faults = server.faults != SimFaults::default();
+        if draw.sometimes() && has_faults {
+            server.faults.stream_silent = draw.fault() / 4.0;
+            server.faults.stream_reset = draw.fault();
+            server.faults.stream_cut = draw.fault();
+            server.faults.stream_refused = draw.fault();
+            server.faults.goaway = draw.fault();
+        }
+        let change = draw.sometimes().then(|| SettingsChange {
+            after: many_long(draw.length(1, 100)),
+            streams_max: draw.length(1, 100) as u32,
+            window_bytes: draw.length(1_000, 1_000_000) as u32,
+            table_bytes: draw.within(0, 1) as u32 * draw.length(32, 10_000) as u32,
+        });
+        server.http2 = SimHttp2 {
+            streams_max: draw.sometimes().then(|| draw.length(1, 100) as u32),
+            window_bytes: draw.length(1_000, 1_000_000) as u32,
+            table_bytes: draw.within(0, 1) as u32 * draw.length(32, 10_000) as u32,
+            change,
+            heads: match draw.within(1, 3) {
+                1 => HeadCoding::Literal,
+                2 => HeadCoding::Indexed,
+                _ => HeadCoding::Churning,
+            },
+            frame_bytes: many(draw.length(100, 100_000) as u32),
+            frame_gap_ns: draw.within(0, 1) * draw.within(0, 200 * US),
+            ping_every: draw.sometimes().then(|| many_long(draw.length(1, 100))),
+            goaway_notice_ns: draw.sometimes().then(|| draw.length(US, 10 * MS)),
+            reset_code: ResetCode::Any,
+            goaway_code: draw.within(0, 20) as u32,
+            malformed: Http2Malformed::ALL[draw.within(0, 8) as usize],
+        };
+        Self::handshakes(draw, &mut self.settings);
+        self
+    }
+
+    fn handshakes(draw: &mut Draw, settings: &mut SimSettings) {
+        if draw.within(1, 6) == 1 {
+            settings.server.faults.handshake_cut = draw.fault();
+            settings.server.faults.handshake_silent = draw.fault();
+        }
     }
 
     pub(super) fn run(&self) -> Result<(Run, SimCounts), RunError> {
@@ -205,6 +270,7 @@ impl Case {
                 malformed: draw.fault(),
                 extra_bytes: draw.fault(),
                 error_status: draw.fault(),
+                ..SimFaults::default()
             };
             server.after_malformed = match draw.within(1, 3) {
                 1 => AfterMalformed::Close,
