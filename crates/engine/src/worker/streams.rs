@@ -221,31 +221,10 @@ impl<B: Backend> Worker<B> {
 
     /// What was handed to the backend on an HTTP/2 connection was taken. False on an HTTP/1.1 one.
     pub(super) fn stream_sends_taken(&mut self, slot: Slot) -> bool {
-        let connection = &mut self.connections[slot.0 as usize];
-        let Dialogue::Http2(streams) = &mut connection.dialogue else {
+        if let Speech::Http1 { .. } = self.speech {
             return false;
-        };
-        let Some(streams) = streams else {
-            return true;
-        };
-        if let Some(sends) = &mut streams.sends {
-            sends.taken(self.backend.handed_over(slot));
         }
-        if streams.client.wants_resume() {
-            self.resume_bodies(slot);
-        } else if !streams.outbox.is_empty() {
-            if let Some(sends) = &mut streams.sends {
-                sends.begin();
-            }
-            let frames = std::mem::take(&mut streams.outbox);
-            connection.sending = true;
-            self.backend.send(slot, Outgoing::Owned(frames));
-        }
-        true
-    }
-
-    /// Writes more of the bodies that were held back while much was still to be sent.
-    fn resume_bodies(&mut self, slot: Slot) {
+        // What waited goes out with the next flush.
         self.frames_go_to(slot);
         if let (
             Dialogue::Http2(Some(streams)),
@@ -256,11 +235,14 @@ impl<B: Backend> Worker<B> {
             &mut self.speech,
             &*self.task.request,
         ) {
-            // What waited was written before.
-            streams.outbox.append(frames);
-            std::mem::swap(&mut streams.outbox, frames);
-            streams.client.resume(template, frames);
+            if let Some(sends) = &mut streams.sends {
+                sends.taken(self.backend.handed_over(slot));
+            }
+            if streams.client.wants_resume() {
+                streams.client.resume(template, frames);
+            }
         }
+        true
     }
 
     /// Counts the bytes that belong to no stream.
@@ -295,14 +277,25 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// What is written from now on is for `slot`.
+    /// What is written from now on is for `slot`, behind what waits there.
     fn frames_go_to(&mut self, slot: Slot) {
-        if let Speech::Http2 { frames_of, .. } = self.speech
-            && frames_of != slot
-        {
+        let Speech::Http2 { frames_of, .. } = &self.speech else {
+            return;
+        };
+        if *frames_of != slot {
             self.flush();
-            if let Speech::Http2 { frames_of, .. } = &mut self.speech {
-                *frames_of = slot;
+        }
+        if let Speech::Http2 {
+            frames, frames_of, ..
+        } = &mut self.speech
+        {
+            *frames_of = slot;
+            if frames.is_empty()
+                && let Dialogue::Http2(Some(streams)) =
+                    &mut self.connections[slot.0 as usize].dialogue
+                && !streams.outbox.is_empty()
+            {
+                std::mem::swap(frames, &mut streams.outbox);
             }
         }
     }
@@ -325,18 +318,15 @@ impl<B: Backend> Worker<B> {
             frames.clear();
             return;
         };
+        let frames = std::mem::replace(frames, self.backend.take_buffer());
         if connection.sending {
-            if streams.outbox.is_empty() {
-                streams.outbox = self.backend.take_buffer();
-            }
-            streams.outbox.append(frames);
+            streams.outbox = frames;
             return;
         }
         if let Some(sends) = &mut streams.sends {
             sends.begin();
         }
         connection.sending = true;
-        let frames = std::mem::replace(frames, self.backend.take_buffer());
         self.backend.send(slot, Outgoing::Owned(frames));
     }
 
