@@ -18,16 +18,22 @@
 //!
 //! The tests fail when one of the three is missing.
 
+mod hpack;
 mod http1_reply;
 mod http1_request;
+mod http2_client;
 mod server_request;
 mod stored_run;
+mod tls;
 mod typed_text;
 
+pub use hpack::hpack;
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
+pub use http2_client::http2_client;
 pub use server_request::server_request;
 pub use stored_run::stored_run;
+pub use tls::tls;
 pub use typed_text::typed_text;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
@@ -35,9 +41,12 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its function, its corpus and its libFuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("hpack", hpack),
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
+    ("http2_client", http2_client),
     ("server_request", server_request),
     ("stored_run", stored_run),
+    ("tls", tls),
     ("typed_text", typed_text),
 ];
