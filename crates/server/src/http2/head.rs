@@ -27,6 +27,8 @@ pub(crate) enum Malformed {
     Pseudo,
     #[error("bad Content-Length, or two that differ, or another length of the body")]
     ContentLength,
+    #[error("trailers that do not end the request")]
+    Trailers,
     #[error("more than {FIELDS_MAX} fields")]
     TooManyFields,
 }

@@ -25,9 +25,10 @@ const BLOCK_FRAME_BYTES_MIN: usize = 64;
 pub(crate) enum End {
     /// Nothing: it goes on.
     Open,
-    /// The client was told to leave and nothing is under way any more: what still comes from it
-    /// means nothing.
+    /// The client was told to leave, and nothing is under way any more.
     Left,
+    /// The same, because one side broke the rules: what still comes means nothing.
+    Failed,
     /// It is closed, in this way, when everything has been sent.
     Now(After),
 }
@@ -108,7 +109,7 @@ impl Session {
         context: &Context<'_>,
     ) -> usize {
         let mut taken = 0;
-        while self.end == End::Open
+        while matches!(self.end, End::Open | End::Left)
             && !batch.is_full()
             && let Some((header, rest)) = input[taken..].split_first_chunk()
         {
@@ -125,13 +126,11 @@ impl Session {
             if let Err(code) = outcome {
                 self.fail(code, batch, context);
             }
-            if self.last_processed.is_some() && self.streams.is_empty() && self.end == End::Open {
-                self.end = End::Left;
-            }
+            self.note_leaving();
         }
         match self.end {
-            End::Open => taken,
-            End::Left | End::Now(_) => input.len(),
+            End::Open | End::Left => taken,
+            End::Failed | End::Now(_) => input.len(),
         }
     }
 
@@ -145,6 +144,11 @@ impl Session {
         counters: &WorkerCounters,
     ) {
         self.unsent += self.streams.advance(now_ns, batch, dues, counters);
+        self.note_leaving();
+    }
+
+    /// Notes when a client that was told to leave has all of its answers.
+    fn note_leaving(&mut self) {
         if self.last_processed.is_some() && self.streams.is_empty() && self.end == End::Open {
             self.end = End::Left;
         }
@@ -183,7 +187,7 @@ impl Session {
     fn fail(&mut self, code: ErrorCode, batch: &mut Batch, context: &Context<'_>) {
         self.go_away(self.last_stream, code, batch, context);
         self.abandon(context.counters);
-        self.end = End::Left;
+        self.end = End::Failed;
     }
 
     fn go_away(
@@ -464,7 +468,9 @@ impl Session {
                 .promised
                 .is_some_and(|bytes| bytes != request.received);
             match outcome {
-                Ok(()) if !is_end => return Err(ErrorCode::ProtocolError),
+                Ok(()) if !is_end => {
+                    self.refuse(stream, Malformed::Trailers, is_end, batch, context);
+                }
                 Ok(()) if is_short => {
                     self.refuse(stream, Malformed::ContentLength, is_end, batch, context);
                 }

@@ -1,1 +1,952 @@
-//! One connection from its first byte on, cut anywhere, with an own client and with a model.
+//! One connection from its first byte on, cut anywhere, and what ends it.
+
+use std::collections::BTreeMap;
+
+use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, Setting, flags};
+use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, TABLE_BYTES, encode_field};
+
+use super::*;
+use crate::answer::Context;
+use crate::batch::Batch;
+use crate::counters::{Counters, Shared};
+use crate::malformed::Kind as Malformed;
+use crate::pattern::pattern_byte;
+use crate::route::Protocol;
+
+/// A frame as the client sees it: kind, flags and payload.
+type Seen = (Kind, u8, Vec<u8>);
+
+/// A session without a socket, and what it has sent.
+struct Site {
+    session: Session,
+    shared: Shared,
+    batch: Batch,
+    input: Vec<u8>,
+    sent: Vec<u8>,
+    now_ns: u64,
+    dues: Vec<u64>,
+}
+
+impl Site {
+    fn new(options: Http2Options) -> Self {
+        let mut batch = Batch::default();
+        Self {
+            session: Session::new(options, &mut batch),
+            shared: Shared::new(1),
+            batch,
+            input: Vec::new(),
+            sent: Vec::new(),
+            now_ns: 0,
+            dues: Vec::new(),
+        }
+    }
+
+    /// A connection after the exchange of SETTINGS.
+    fn greeted() -> Self {
+        let mut site = Site::new(Http2Options::default());
+        site.say(&settings(&[]));
+        site.sent.clear();
+        site
+    }
+
+    /// Takes input and sends what comes of it.
+    fn say(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        let now_ns = self.now_ns;
+        let context = Context {
+            shared: &self.shared,
+            counters: self.shared.worker(0),
+            noticed_ns: &|| now_ns,
+            now_ns: &|| now_ns,
+        };
+        let mut scratch = Vec::new();
+        loop {
+            let taken = self
+                .session
+                .receive(&self.input, &mut self.batch, &mut scratch, &context);
+            self.input.drain(..taken);
+            let (session, dues) = (&mut self.session, &mut self.dues);
+            session.advance(now_ns, &mut self.batch, dues, context.counters);
+            let sent = self.batch.take_bytes(Vec::new());
+            self.session.handed_over();
+            if sent.is_empty() {
+                return;
+            }
+            self.sent.extend_from_slice(&sent);
+        }
+    }
+
+    /// Goes on at an instant.
+    fn at(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        self.say(b"");
+    }
+
+    /// The frames sent so far, by stream.
+    fn frames(&self) -> BTreeMap<u32, Vec<Seen>> {
+        let mut streams = BTreeMap::<u32, Vec<Seen>>::new();
+        for (header, payload) in frames(&self.sent) {
+            let seen = (header.kind, header.flags, payload.to_vec());
+            streams.entry(header.stream).or_default().push(seen);
+        }
+        streams
+    }
+
+    /// What a stream got: the statuses of its heads, the bytes of its body, and how it ended.
+    fn reply(&self, stream: u32) -> (Vec<u16>, Vec<u8>, Option<Ending>) {
+        let (mut statuses, mut body, mut ending) = (Vec::new(), Vec::new(), None);
+        for (kind, flags, payload) in self.frames().remove(&stream).unwrap_or_default() {
+            assert_eq!(ending, None, "nothing behind the end");
+            match kind {
+                Kind::Headers => statuses.extend(status(&payload)),
+                Kind::Data => body.extend_from_slice(&payload),
+                Kind::RstStream => {
+                    ending = Some(Ending::Reset(frame::rst_stream(&payload).unwrap()))
+                }
+                Kind::WindowUpdate => {}
+                other => panic!("{other:?} on a stream"),
+            }
+            let may_end = matches!(kind, Kind::Headers | Kind::Data);
+            if may_end && flags & flags::END_STREAM != 0 {
+                ending = Some(Ending::Stream);
+            }
+        }
+        (statuses, body, ending)
+    }
+
+    /// The codes of the GOAWAY frames, with the last streams that they take in.
+    fn goaways(&self) -> Vec<(u32, ErrorCode)> {
+        frames(&self.sent)
+            .filter(|(header, _)| header.kind == Kind::GoAway)
+            .map(|(_, payload)| frame::go_away(payload).unwrap())
+            .collect()
+    }
+
+    fn totals(&self) -> Counters {
+        self.shared.totals()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Stream,
+    Reset(ErrorCode),
+}
+
+const WHOLE: Option<Ending> = Some(Ending::Stream);
+
+fn frames(mut bytes: &[u8]) -> impl Iterator<Item = (FrameHeader, &[u8])> {
+    std::iter::from_fn(move || {
+        let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let header = FrameHeader::read(header);
+        let (payload, rest) = rest.split_at(header.length as usize);
+        bytes = rest;
+        Some((header, payload))
+    })
+}
+
+/// The status in a field block, if it has one. Replies never use the dynamic table.
+fn status(block: &[u8]) -> Option<u16> {
+    let mut decoder = Decoder::<Bytes>::new(TABLE_BYTES);
+    let mut status = None;
+    let decoded = decoder.decode(block, &mut Vec::new(), |(name, value), _| {
+        if name == b":status" {
+            status = std::str::from_utf8(value).unwrap().parse().ok();
+        }
+    });
+    assert!(decoded.unwrap().is_stateless);
+    status
+}
+
+fn frame_of(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let header = FrameHeader {
+        length: payload.len() as u32,
+        kind,
+        flags,
+        stream,
+    };
+    header.write(&mut out);
+    out.extend_from_slice(payload);
+    out
+}
+
+fn settings(settings: &[Setting]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_settings(&mut out, settings);
+    out
+}
+
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        encode_field(
+            &mut out,
+            name.as_bytes(),
+            value.as_bytes(),
+            Indexing::Insert,
+        );
+    }
+    out
+}
+
+/// The fields of a request for `path`, with `more` behind them.
+fn fields<'a>(
+    method: &'a str,
+    path: &'a str,
+    more: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
+    let mut fields = vec![
+        (":method", method),
+        (":scheme", "http"),
+        (":authority", "x"),
+        (":path", path),
+    ];
+    fields.extend_from_slice(more);
+    fields
+}
+
+fn get(stream: u32, path: &str) -> Vec<u8> {
+    let block = block(&fields("GET", path, &[]));
+    let flags = flags::END_STREAM | flags::END_HEADERS;
+    frame_of(Kind::Headers, flags, stream, &block)
+}
+
+fn head(stream: u32, method: &str, path: &str, more: &[(&str, &str)], is_end: bool) -> Vec<u8> {
+    let end = if is_end { flags::END_STREAM } else { 0 };
+    let block = block(&fields(method, path, more));
+    frame_of(Kind::Headers, flags::END_HEADERS | end, stream, &block)
+}
+
+fn data(stream: u32, bytes: &[u8], is_end: bool) -> Vec<u8> {
+    let end = if is_end { flags::END_STREAM } else { 0 };
+    frame_of(Kind::Data, end, stream, bytes)
+}
+
+fn window_update(stream: u32, bytes: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write_window_update(&mut out, stream, bytes);
+    out
+}
+
+fn letters(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(pattern_byte).collect()
+}
+
+#[test]
+fn the_preface_tells_the_protocol() {
+    let preface = frame::PREFACE;
+    for length in 0..preface.len() {
+        assert_eq!(is_spoken(&preface[..length]), None);
+        let other = [&preface[..length], b"?"].concat();
+        assert_eq!(is_spoken(&other), Some(false));
+    }
+    assert_eq!(is_spoken(preface), Some(true));
+    assert_eq!(is_spoken(&[preface, &b"more"[..]].concat()), Some(true));
+    assert_eq!(is_spoken(b"POST / HTTP/1.1\r\n"), Some(false));
+}
+
+#[test]
+fn the_server_introduces_itself() {
+    let mut site = Site::new(Http2Options {
+        streams_max: NonZeroU32::new(7).unwrap(),
+        requests_max: None,
+    });
+    site.say(&settings(&[]));
+    let seen = site.frames().remove(&0).unwrap();
+    let kinds: Vec<Kind> = seen.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(kinds, [Kind::Settings, Kind::WindowUpdate, Kind::Settings]);
+    let told: Vec<Setting> = frame::settings(&seen[0].2).unwrap().collect();
+    assert!(told.contains(&Setting::MaxConcurrentStreams(7)), "{told:?}");
+    assert_eq!((seen[2].1, &seen[2].2[..]), (flags::ACK, &[][..]));
+}
+
+#[test]
+fn routes_answer_as_documented() {
+    let cases: &[(&str, &[u16], u64)] = &[
+        ("/", &[200], 0),
+        ("/?query", &[200], 0),
+        ("/bytes/0", &[200], 0),
+        ("/bytes/30", &[200], 30),
+        ("/bytes/40k", &[200], 40 << 10),
+        ("/chunked/0", &[200], 0),
+        ("/chunked/40k", &[200], 40 << 10),
+        ("/status/204", &[204], 0),
+        ("/status/799", &[799], 0),
+        ("/delay/0ms", &[200], 0),
+        ("/compute/0ms", &[200], 0),
+        ("/limit/1", &[200], 0),
+        ("/drip/0/1ms", &[200], 0),
+        ("/interim/2", &[100, 103, 200], 0),
+        ("/refuse-after/1", &[200], 0),
+        ("/random-close/0", &[200], 0),
+        ("/random-refuse/0", &[200], 0),
+    ];
+    for (path, statuses, bytes) in cases {
+        let mut site = Site::greeted();
+        site.say(&get(1, path));
+        assert_eq!(
+            site.reply(1),
+            (statuses.to_vec(), letters(*bytes), WHOLE),
+            "{path}"
+        );
+        assert_eq!(site.session.end(), End::Open);
+        let totals = site.totals();
+        assert_eq!((totals.requests, totals.replies), (1, 1), "{path}");
+    }
+    for (path, status, start) in [
+        ("/refuse-after/0", 503, "no more answers"),
+        ("/nowhere", 404, "no such route"),
+        ("/http10", 404, "no such route"),
+        ("/malformed/half-chunk", 404, "no such route"),
+        ("/routes", 200, "/ "),
+        ("/counters", 200, "{"),
+    ] {
+        let mut site = Site::greeted();
+        site.say(&get(1, path));
+        let (statuses, body, ending) = site.reply(1);
+        assert_eq!((statuses, ending), (vec![status], WHOLE));
+        assert!(body.starts_with(start.as_bytes()), "{path}");
+    }
+    let resets = [
+        ("/truncate/9", letters(4), ErrorCode::InternalError),
+        ("/truncate/1", vec![], ErrorCode::InternalError),
+        ("/reset-stream", vec![], ErrorCode::InternalError),
+        ("/reset-stream/8", vec![], ErrorCode::Cancel),
+        ("/refuse", vec![], ErrorCode::RefusedStream),
+        ("/random-refuse/100", vec![], ErrorCode::RefusedStream),
+    ];
+    for (path, body, code) in resets {
+        let mut site = Site::greeted();
+        site.say(&get(1, path));
+        let (_, seen, ending) = site.reply(1);
+        assert_eq!((seen, ending), (body, Some(Ending::Reset(code))), "{path}");
+        let totals = site.totals();
+        assert_eq!((totals.requests, totals.faults), (1, 1), "{path}");
+    }
+    use crate::http1::stream::After;
+    for (path, after) in [
+        ("/reset", After::Reset),
+        ("/random-close/100", After::Close),
+        ("/refuse-after/0/close", After::Close),
+        ("/malformed/empty", After::Close),
+    ] {
+        let mut site = Site::greeted();
+        site.say(&get(1, path));
+        assert_eq!((site.session.end(), site.sent.len()), (End::Now(after), 0));
+        assert_eq!(site.totals().faults, 1);
+    }
+}
+
+#[test]
+fn answers_to_head_have_no_body() {
+    for path in ["/", "/bytes/30", "/chunked/30", "/drip/5/1s", "/routes"] {
+        let mut site = Site::greeted();
+        site.say(&head(1, "HEAD", path, &[], true));
+        assert_eq!(site.reply(1), (vec![200], vec![], WHOLE), "{path}");
+    }
+}
+
+#[test]
+fn the_null_answer_is_fourteen_bytes() {
+    let mut site = Site::greeted();
+    site.say(&get(1, "/"));
+    assert_eq!(site.sent.len(), 14);
+}
+
+#[test]
+fn any_cut_gives_the_same_answers() {
+    let long = "x".repeat(200);
+    let (first, rest) = (
+        block(&fields("GET", "/status/201", &[])),
+        block(&[("x-long", &long)]),
+    );
+    let padded = [&[3][..], b"12", &[0; 3]].concat();
+    let prioritised = [&[0, 0, 0, 0, 16][..], &block(&fields("GET", "/", &[]))].concat();
+    let conversation = [
+        settings(&[Setting::MaxFrameSize(frame::PAYLOAD_BYTES)]),
+        window_update(0, 1 << 20),
+        get(1, "/"),
+        frame_of(Kind::Ping, 0, 0, b"12345678"),
+        get(3, "/bytes/40k"),
+        head(5, "POST", "/status/404", &[("content-length", "5")], false),
+        data(5, b"123", false),
+        frame_of(Kind::Headers, flags::END_STREAM, 7, &first),
+        frame_of(Kind::Continuation, 0, 7, &rest),
+        frame_of(Kind::Continuation, flags::END_HEADERS, 7, b""),
+        frame_of(Kind::Other(200), 0, 0, b"unknown"),
+        frame_of(Kind::Data, flags::PADDED, 5, &padded),
+        frame_of(
+            Kind::Headers,
+            flags::END_HEADERS | flags::END_STREAM,
+            5,
+            &block(&[("x-trailer", "1")]),
+        ),
+        frame_of(
+            Kind::Headers,
+            flags::END_HEADERS | flags::END_STREAM | flags::PRIORITY,
+            9,
+            &prioritised,
+        ),
+        get(11, "/chunked/20k"),
+        get(13, "/refuse"),
+        get(15, "/close"),
+        get(17, "/never to be answered"),
+    ]
+    .concat();
+    let run = |cut: usize, step: usize| {
+        let mut site = Site::new(Http2Options::default());
+        let (first, rest) = conversation.split_at(cut);
+        for piece in [first, rest] {
+            for piece in piece.chunks(step) {
+                site.say(piece);
+            }
+        }
+        let totals = site.totals();
+        assert_eq!((totals.requests, totals.replies, totals.faults), (8, 7, 1));
+        assert_eq!((totals.streams_ignored, totals.goaways), (1, 1));
+        assert_eq!(site.session.end(), End::Left);
+        site
+    };
+    let whole = run(0, conversation.len());
+    let statuses: Vec<Vec<u16>> = (0..8).map(|at| whole.reply(2 * at + 1).0).collect();
+    let expected = [200, 200, 404, 201, 200, 200].map(|status| vec![status]);
+    assert_eq!(statuses[..6], expected);
+    assert_eq!(whole.reply(3).1, letters(40 << 10));
+    assert_eq!(whole.goaways(), [(15, ErrorCode::NoError)]);
+    for cut in 1..conversation.len() {
+        let site = run(cut, conversation.len());
+        assert_eq!(site.frames(), whole.frames(), "cut at {cut}");
+    }
+    assert_eq!(run(0, 1).frames(), whole.frames());
+}
+
+#[test]
+fn streams_take_their_own_time() {
+    const MS: u64 = 1_000_000;
+    let mut site = Site::greeted();
+    site.now_ns = 1_000 * MS;
+    site.say(&get(1, "/delay/5ms"));
+    site.say(&get(3, "/delay/1ms"));
+    site.say(&get(5, "/drip/2/2ms"));
+    site.say(&get(7, "/never"));
+    site.say(&get(9, "/"));
+    let ended = |site: &Site| -> Vec<u32> {
+        let streams = [1, 3, 5, 7, 9].into_iter();
+        streams
+            .filter(|stream| site.reply(*stream).2 == WHOLE)
+            .collect()
+    };
+    assert_eq!(ended(&site), [9]);
+    assert_eq!(site.session.wake_ns(), Some(1_001 * MS));
+    site.at(1_001 * MS - 1);
+    assert_eq!(ended(&site), [9]);
+    site.at(1_001 * MS);
+    assert_eq!(ended(&site), [3, 9]);
+    site.at(1_002 * MS);
+    assert_eq!(site.reply(5).1, b"a");
+    site.at(1_004 * MS);
+    assert_eq!(ended(&site), [3, 5, 9]);
+    // Given up: no answer, no timer.
+    let mut reset = Vec::new();
+    frame::write_rst_stream(&mut reset, 1, ErrorCode::Cancel);
+    site.say(&reset);
+    assert_eq!(site.session.wake_ns(), None);
+    site.at(1_010 * MS);
+    assert_eq!(ended(&site), [3, 5, 9]);
+    assert_eq!(site.dues, [1_001 * MS]);
+    let totals = site.totals();
+    assert_eq!(
+        (totals.streams_cancelled, totals.requests_abandoned),
+        (1, 1)
+    );
+    assert_eq!((totals.requests, totals.replies, totals.faults), (5, 3, 1));
+}
+
+#[test]
+fn bodies_keep_to_the_windows_and_take_turns() {
+    let mut site = Site::greeted();
+    site.say(&settings(&[Setting::InitialWindowSize(10)]));
+    site.sent.clear();
+    site.say(&get(1, "/bytes/25"));
+    site.say(&get(3, "/chunked/12"));
+    assert_eq!(
+        (site.reply(1).1, site.reply(3).1),
+        (letters(10), letters(10))
+    );
+    assert!(!site.session.can_send());
+    site.say(&window_update(3, 1));
+    assert_eq!(site.reply(3).1, letters(11));
+    // The window of every stream grows at once, and shrinks below zero.
+    site.say(&settings(&[Setting::InitialWindowSize(12)]));
+    assert_eq!(site.reply(1).1, letters(12));
+    assert_eq!((site.reply(3).1, site.reply(3).2), (letters(12), WHOLE));
+    site.say(&settings(&[Setting::InitialWindowSize(0)]));
+    site.say(&window_update(1, 11));
+    assert_eq!(site.reply(1).1, letters(12));
+    site.say(&window_update(1, 100));
+    assert_eq!((site.reply(1).1, site.reply(1).2), (letters(25), WHOLE));
+    // The connection's window binds all streams together.
+    let mut site = Site::greeted();
+    site.say(&settings(&[Setting::InitialWindowSize(1 << 20)]));
+    for stream in [1, 3] {
+        site.say(&get(stream, "/bytes/100k"));
+    }
+    let got = |site: &Site| [1, 3].map(|stream| site.reply(stream).1.len());
+    assert_eq!(got(&site).iter().sum::<usize>(), 65_535);
+    site.say(&window_update(0, 100_000));
+    let [first, second] = got(&site);
+    assert_eq!(first + second, 165_535);
+    assert!(first.abs_diff(second) <= 65_535, "{first} and {second}");
+    site.say(&window_update(0, 1 << 20));
+    assert_eq!(got(&site), [100 << 10; 2]);
+}
+
+#[test]
+fn a_client_may_send_as_much_as_it_was_told() {
+    let mut site = Site::greeted();
+    site.say(&head(1, "POST", "/", &[], false));
+    let piece = vec![b'x'; frame::PAYLOAD_BYTES as usize];
+    // Far beyond both windows, which are given back on the way.
+    for _ in 0..2_000 {
+        site.say(&data(1, &piece, false));
+    }
+    site.say(&data(1, b"", true));
+    assert_eq!(site.reply(1), (vec![200], vec![], WHOLE));
+    let given: u64 = frames(&site.sent)
+        .filter(|(header, _)| header.kind == Kind::WindowUpdate && header.stream == 0)
+        .map(|(_, payload)| u64::from(frame::window_update(payload).unwrap()))
+        .sum();
+    assert!(given > 2_000 * piece.len() as u64 - (16 << 20));
+}
+
+#[test]
+fn bodies_have_the_length_that_was_promised() {
+    for (promised, sent, is_right) in [
+        (Some("5"), &["123", "45"][..], true),
+        (None, &["123"], true),
+        (Some("0"), &[""], true),
+        (Some("5"), &["1234"], false),
+        (Some("5"), &["123", "456"], false),
+        (Some("1"), &[], false),
+    ] {
+        let mut site = Site::greeted();
+        let length = promised.map(|length| ("content-length", length));
+        site.say(&head(1, "PUT", "/", length.as_slice(), sent.is_empty()));
+        for (at, piece) in sent.iter().enumerate() {
+            site.say(&data(1, piece.as_bytes(), at + 1 == sent.len()));
+        }
+        let (statuses, ..) = site.reply(1);
+        assert_eq!(statuses, [if is_right { 200 } else { 400 }], "{promised:?}");
+        let totals = site.totals();
+        assert_eq!(totals.requests, u64::from(is_right));
+        assert_eq!(totals.requests_malformed, u64::from(!is_right));
+    }
+}
+
+#[test]
+fn malformed_requests_are_answered_with_400() {
+    let whole = fields("GET", "/", &[]);
+    let without = |name: &str| {
+        let mut fields = whole.clone();
+        fields.retain(|field| field.0 != name);
+        fields
+    };
+    let with = |field| [&whole[..], &[field]].concat();
+    let many = vec![("x", "y"); 97];
+    let cases = [
+        without(":method"),
+        without(":scheme"),
+        without(":path"),
+        with((":path", "/")),
+        with(("connection", "close")),
+        with(("transfer-encoding", "chunked")),
+        with(("X-Upper", "x")),
+        with(("x y", "x")),
+        with(("x", "a\rb")),
+        with(("te", "gzip")),
+        with((":unknown", "x")),
+        with(("content-length", "+0")),
+        [&[("x", "y")], &whole[..]].concat(),
+        [&whole[..], &many].concat(),
+        fields("GET", "", &[]),
+        fields("G T", "/", &[]),
+    ];
+    for fields in cases {
+        let mut site = Site::greeted();
+        let flags = flags::END_STREAM | flags::END_HEADERS;
+        site.say(&frame_of(Kind::Headers, flags, 1, &block(&fields)));
+        let (statuses, _, ending) = site.reply(1);
+        assert_eq!((statuses, ending), (vec![400], WHOLE), "{fields:?}");
+        // The connection is as good as before, the table included.
+        site.say(&get(3, "/"));
+        assert_eq!(site.reply(3).0, [200]);
+        let totals = site.totals();
+        assert_eq!((totals.requests, totals.requests_malformed), (1, 1));
+    }
+    for field in [
+        ("te", "trailers"),
+        ("expect", "100-continue"),
+        ("host", "x"),
+    ] {
+        let mut site = Site::greeted();
+        site.say(&head(1, "GET", "/", &[field], true));
+        assert_eq!(site.reply(1).0, [200], "{field:?}");
+    }
+}
+
+#[test]
+fn a_body_is_asked_for() {
+    let mut site = Site::greeted();
+    site.say(&head(1, "POST", "/", &[("expect", "100-continue")], false));
+    assert_eq!(site.reply(1), (vec![100], vec![], None));
+    site.say(&data(1, b"12", true));
+    assert_eq!(site.reply(1), (vec![100, 200], vec![], WHOLE));
+}
+
+#[test]
+fn what_breaks_the_protocol_ends_the_connection() {
+    use ErrorCode::*;
+    let headers = flags::END_STREAM | flags::END_HEADERS;
+    let opened = || get(1, "/never");
+    let cases: Vec<(&str, Vec<u8>, ErrorCode)> = vec![
+        (
+            "a large frame",
+            frame_of(Kind::Data, 0, 1, &[0; 16_385]),
+            FrameSizeError,
+        ),
+        (
+            "DATA on the connection",
+            data(0, b"x", false),
+            ProtocolError,
+        ),
+        (
+            "DATA on an idle stream",
+            data(1, b"x", false),
+            ProtocolError,
+        ),
+        ("an even stream", get(2, "/"), ProtocolError),
+        ("HEADERS on the connection", get(0, "/"), ProtocolError),
+        (
+            "a stream again",
+            [get(3, "/"), get(1, "/")].concat(),
+            StreamClosed,
+        ),
+        (
+            "HEADERS behind the end",
+            [opened(), get(1, "/")].concat(),
+            StreamClosed,
+        ),
+        (
+            "an index without entry",
+            frame_of(Kind::Headers, headers, 1, &[0xff, 0x7f]),
+            CompressionError,
+        ),
+        (
+            "a lone CONTINUATION",
+            frame_of(Kind::Continuation, flags::END_HEADERS, 1, b""),
+            ProtocolError,
+        ),
+        (
+            "DATA in a head",
+            [
+                frame_of(Kind::Headers, flags::END_STREAM, 1, b""),
+                data(1, b"", false),
+            ]
+            .concat(),
+            ProtocolError,
+        ),
+        (
+            "a head of another stream in a head",
+            [
+                frame_of(Kind::Headers, flags::END_STREAM, 1, b""),
+                frame_of(Kind::Continuation, flags::END_HEADERS, 3, b""),
+            ]
+            .concat(),
+            ProtocolError,
+        ),
+        (
+            "padding beyond the frame",
+            frame_of(Kind::Headers, headers | flags::PADDED, 1, &[9, 0x82]),
+            ProtocolError,
+        ),
+        (
+            "RST_STREAM of an idle stream",
+            frame_of(Kind::RstStream, 0, 1, &[0; 4]),
+            ProtocolError,
+        ),
+        (
+            "a short RST_STREAM",
+            [opened(), frame_of(Kind::RstStream, 0, 1, &[0; 3])].concat(),
+            FrameSizeError,
+        ),
+        (
+            "a window too large",
+            settings(&[Setting::InitialWindowSize(1 << 31)]),
+            FlowControlError,
+        ),
+        (
+            "a frame size too small",
+            settings(&[Setting::MaxFrameSize(1)]),
+            ProtocolError,
+        ),
+        (
+            "half a setting",
+            frame_of(Kind::Settings, 0, 0, &[0; 5]),
+            FrameSizeError,
+        ),
+        (
+            "SETTINGS on a stream",
+            frame_of(Kind::Settings, 0, 1, b""),
+            ProtocolError,
+        ),
+        (
+            "an acknowledgement with settings",
+            frame_of(Kind::Settings, flags::ACK, 0, &[0; 6]),
+            FrameSizeError,
+        ),
+        (
+            "a push",
+            frame_of(Kind::PushPromise, 0, 1, &[0; 4]),
+            ProtocolError,
+        ),
+        (
+            "a short PING",
+            frame_of(Kind::Ping, 0, 0, b"1"),
+            FrameSizeError,
+        ),
+        (
+            "PING on a stream",
+            frame_of(Kind::Ping, 0, 1, &[0; 8]),
+            ProtocolError,
+        ),
+        (
+            "a short GOAWAY",
+            frame_of(Kind::GoAway, 0, 0, &[0; 7]),
+            FrameSizeError,
+        ),
+        ("no more window", window_update(0, 0), ProtocolError),
+        (
+            "too much window",
+            window_update(0, (1 << 31) - 1),
+            FlowControlError,
+        ),
+        (
+            "a window of an idle stream",
+            window_update(5, 1),
+            ProtocolError,
+        ),
+        (
+            "PRIORITY on the connection",
+            frame_of(Kind::Priority, 0, 0, &[0; 5]),
+            ProtocolError,
+        ),
+    ];
+    for (what, bytes, code) in cases {
+        let mut site = Site::greeted();
+        site.say(&bytes);
+        let codes: Vec<ErrorCode> = site.goaways().iter().map(|(_, code)| *code).collect();
+        assert_eq!(
+            (codes, site.session.end()),
+            (vec![code], End::Failed),
+            "{what}"
+        );
+        // What comes later means nothing.
+        let sent = site.sent.len();
+        site.say(&get(101, "/"));
+        assert_eq!((site.sent.len(), site.input.len()), (sent, 0), "{what}");
+    }
+    let mut site = Site::new(Http2Options::default());
+    site.say(&get(1, "/"));
+    assert_eq!(site.goaways(), [(0, ProtocolError)], "SETTINGS come first");
+}
+
+#[test]
+fn errors_of_a_stream_end_it_alone() {
+    let upload = || head(1, "POST", "/", &[], false);
+    let trailers = block(&[("x-trailer", "1")]);
+    let cases = [
+        (
+            "trailers that do not end",
+            [
+                upload(),
+                frame_of(Kind::Headers, flags::END_HEADERS, 1, &trailers),
+            ]
+            .concat(),
+            ErrorCode::ProtocolError,
+        ),
+        (
+            "more window than there is",
+            [get(1, "/bytes/1m"), window_update(1, (1 << 31) - 1)].concat(),
+            ErrorCode::FlowControlError,
+        ),
+        (
+            "no more window",
+            [get(1, "/never"), window_update(1, 0)].concat(),
+            ErrorCode::ProtocolError,
+        ),
+        (
+            "DATA behind the end",
+            [get(1, "/never"), data(1, b"x", false)].concat(),
+            ErrorCode::StreamClosed,
+        ),
+        (
+            "a body that is too long",
+            [
+                head(1, "POST", "/", &[("content-length", "1")], false),
+                data(1, b"12", false),
+            ]
+            .concat(),
+            ErrorCode::ProtocolError,
+        ),
+    ];
+    for (what, bytes, code) in cases {
+        let mut site = Site::greeted();
+        site.say(&bytes);
+        let last = site.frames().remove(&1).unwrap().pop().unwrap();
+        let reset = frame_of(Kind::RstStream, 0, 1, &last.2);
+        assert_eq!(last.0, Kind::RstStream, "{what}");
+        assert_eq!(frame::rst_stream(&last.2), Ok(code), "{what}: {reset:?}");
+        // What is still under way on it is ignored.
+        site.say(&data(1, b"x", true));
+        site.say(&get(3, "/"));
+        assert_eq!(site.reply(3).0, [200], "{what}");
+    }
+    let mut site = Site::greeted();
+    site.say(&upload());
+    assert_eq!(site.reply(1), (vec![], vec![], None));
+}
+
+#[test]
+fn streams_beyond_the_limit_are_refused() {
+    let mut site = Site::new(Http2Options {
+        streams_max: NonZeroU32::new(2).unwrap(),
+        requests_max: None,
+    });
+    site.say(&settings(&[]));
+    // Answers count until they are handed over: the client cannot have seen them.
+    let at_once: Vec<u8> = (0..4).flat_map(|at| get(2 * at + 1, "/")).collect();
+    site.say(&at_once);
+    let refused = Some(Ending::Reset(ErrorCode::RefusedStream));
+    let endings: Vec<_> = (0..4).map(|at| site.reply(2 * at + 1).2).collect();
+    assert_eq!(endings, [WHOLE, WHOLE, refused, refused]);
+    site.say(&get(9, "/never"));
+    site.say(&get(11, "/never"));
+    site.say(&get(13, "/"));
+    assert_eq!(site.reply(13).2, refused);
+    let totals = site.totals();
+    assert_eq!((totals.requests, totals.streams_refused), (4, 3));
+}
+
+#[test]
+fn a_goaway_takes_in_what_came_before() {
+    let mut site = Site::new(Http2Options {
+        requests_max: NonZeroU64::new(3),
+        ..Http2Options::default()
+    });
+    site.say(&settings(&[]));
+    site.say(&get(1, "/delay/1ms"));
+    site.say(&get(3, "/"));
+    site.say(&get(5, "/delay/2ms"));
+    // They were on their way already.
+    site.say(&head(7, "POST", "/", &[], false));
+    site.say(&data(7, b"body", true));
+    site.say(&get(9, "/"));
+    assert_eq!(site.goaways(), [(5, ErrorCode::NoError)]);
+    assert_eq!(site.session.end(), End::Open);
+    site.at(1_000_000);
+    assert_eq!(site.session.end(), End::Open);
+    site.at(2_000_000);
+    assert_eq!(site.session.end(), End::Left);
+    assert_eq!((site.reply(5).2, site.reply(7).2), (WHOLE, None));
+    let totals = site.totals();
+    assert_eq!((totals.requests, totals.replies), (3, 3));
+    assert_eq!((totals.streams_ignored, totals.goaways), (2, 1));
+
+    for (path, last, code) in [
+        ("/close", 3, ErrorCode::NoError),
+        ("/goaway", 1, ErrorCode::NoError),
+        ("/goaway/11", 1, ErrorCode::EnhanceYourCalm),
+    ] {
+        let mut site = Site::greeted();
+        site.say(&get(1, "/delay/1ms"));
+        site.say(&get(3, path));
+        assert_eq!(site.goaways(), [(last, code)], "{path}");
+        site.at(1_000_000);
+        let answered = [1, 3].map(|stream| site.reply(stream).2 == WHOLE);
+        assert_eq!(answered, [true, last == 3], "{path}");
+        assert_eq!(site.session.end(), End::Left);
+    }
+}
+
+#[test]
+fn floods_have_an_end() {
+    // A head without end.
+    for piece in [&b""[..], &[b'x'; 1_000]] {
+        let mut site = Site::greeted();
+        site.say(&frame_of(Kind::Headers, 0, 1, b""));
+        for _ in 0..2_000 {
+            site.say(&frame_of(Kind::Continuation, 0, 1, piece));
+        }
+        assert_eq!(site.goaways(), [(0, ErrorCode::EnhanceYourCalm)]);
+    }
+    // More than the windows, all at once: neither is given back while nothing is taken.
+    let mut site = Site::greeted();
+    site.say(&head(1, "POST", "/", &[], false));
+    let context = Context {
+        shared: &site.shared,
+        counters: site.shared.worker(0),
+        noticed_ns: &|| 0,
+        now_ns: &|| 0,
+    };
+    let pings = frame_of(Kind::Ping, 0, 0, &[0; 8]).repeat(100_000);
+    let mut batch = Batch::default();
+    let taken = site
+        .session
+        .receive(&pings, &mut batch, &mut Vec::new(), &context);
+    assert!(
+        taken < pings.len() && batch.is_full(),
+        "a full batch is sent first"
+    );
+    assert!(batch.bytes().len() < 66 << 10);
+    site.session.calm_down(&mut batch, &context);
+    assert_eq!(site.session.end(), End::Failed);
+}
+
+#[test]
+fn malformed_answers_end_as_documented() {
+    for kind in Malformed::all().filter(|kind| kind.exists_in(Protocol::Http2)) {
+        let mut site = Site::greeted();
+        let name = kind.name();
+        let request = get(1, &format!("/malformed/{name}"));
+        site.input.extend_from_slice(&request);
+        let context = Context {
+            shared: &site.shared,
+            counters: site.shared.worker(0),
+            noticed_ns: &|| 0,
+            now_ns: &|| 0,
+        };
+        let mut batch = Batch::default();
+        site.session
+            .receive(&request, &mut batch, &mut Vec::new(), &context);
+        let mut start = Vec::new();
+        kind.http2().unwrap().write(&mut start, 1);
+        assert_eq!(batch.take_bytes(Vec::new()), start, "{name}");
+        // What has no end goes on, a batch at a time.
+        let ending = kind.http2().unwrap().ending;
+        let is_endless = matches!(ending, malformed::Ending::Endless(_));
+        assert_eq!(site.session.can_send(), is_endless, "{name}");
+        let counters = context.counters;
+        for _ in 0..3 {
+            site.session
+                .advance(0, &mut batch, &mut Vec::new(), counters);
+            let length = batch.take_bytes(Vec::new()).len();
+            assert_eq!(length >= 64 << 10, is_endless, "{name}: {length}");
+        }
+        let totals = site.totals();
+        assert_eq!(
+            (totals.requests, totals.faults_by_kind["malformed"]),
+            (1, 1)
+        );
+    }
+}

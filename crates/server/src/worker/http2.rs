@@ -53,9 +53,6 @@ impl<B: Backend> Worker<'_, B> {
         let Some(http2) = &mut connection.http2 else {
             return;
         };
-        if http2.session.end() != End::Open {
-            return;
-        }
         let bytes = &self.backend.received()[skipped..];
         let batch = if connection.sending {
             &mut http2.pending
@@ -134,9 +131,9 @@ impl<B: Backend> Worker<'_, B> {
             }
             // Nobody is left who could ask, or make room for more of the answers.
             End::Open if connection.ended && !goes_on => self.close(slot),
-            End::Left if connection.ended => self.close(slot),
+            End::Left | End::Failed if connection.ended => self.close(slot),
             End::Open => self.plan_wake(slot),
-            End::Left => {
+            End::Left | End::Failed => {
                 let now_ns = self.backend.now_ns();
                 let closes_ns = connection
                     .http2
