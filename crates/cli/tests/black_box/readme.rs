@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use crate::support::certificates::{Authority, Identity};
 use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
-use crate::support::serve::{Serve, ServeUnix};
+use crate::support::serve::{Serve, ServeTls, ServeUnix};
 
 /// The commands in fenced blocks, without comments.
 fn commands() -> Vec<String> {
@@ -52,11 +53,26 @@ fn arguments(command: &str) -> Vec<String> {
 struct Servers {
     tcp: Serve,
     unix: ServeUnix,
+    tls: ServeTls,
+    /// Asks for a certificate.
+    mutual: ServeTls,
+    /// The certificate that it takes.
+    client: Identity,
     exporter: Exporter,
 }
 
 /// Puts the servers of this test into `words`, and short lengths.
 fn adapt(words: &mut Vec<String>, servers: &Servers) {
+    let tls = match words.iter().any(|word| word == "--cert") {
+        true => &servers.mutual,
+        false => &servers.tls,
+    };
+    let is_verified = !words
+        .iter()
+        .any(|word| ["-k", "--cacert"].contains(&word.as_str()));
+    if is_verified && words.iter().any(|word| word.starts_with("https://")) {
+        words.extend(["--cacert", "of the server"].map(str::to_owned));
+    }
     let mut previous = String::new();
     for word in words.iter_mut() {
         match previous.as_str() {
@@ -67,7 +83,11 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
             "--watch" => *word = servers.tcp.id().to_string(),
             "--watch-url" => *word = servers.exporter.url("/metrics"),
             "--verify-url" => *word = servers.tcp.url("/counters"),
+            "--cacert" => *word = tls.certificate.display().to_string(),
+            "--cert" => *word = servers.client.certificate.display().to_string(),
+            "--key" => *word = servers.client.key.display().to_string(),
             _ if word.starts_with("http://") => *word = servers.tcp.url("/"),
+            _ if word.starts_with("https://") => *word = tls.url("/"),
             _ => {}
         }
         previous.clone_from(word);
@@ -90,9 +110,16 @@ fn run_in(directory: &Path, words: &[String]) -> Outcome {
 #[test]
 fn the_commands_work() {
     let directory = tempfile::tempdir().expect("a temporary directory");
+    let authority = Authority::new();
+    let clients = authority.roots();
+    let clients = clients.to_str().expect("a path in UTF-8");
+    let place = |name| directory.path().join(name);
     let servers = Servers {
         tcp: Serve::start(),
-        unix: ServeUnix::start(&directory.path().join("app.sock")),
+        unix: ServeUnix::start(&place("app.sock")),
+        tls: ServeTls::start(&place("server.pem"), &[]),
+        mutual: ServeTls::start(&place("mutual.pem"), &["--client-ca", clients]),
+        client: authority.client(),
         exporter: Exporter::start(),
     };
     let commands = commands();
