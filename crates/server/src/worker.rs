@@ -497,3 +497,5 @@ mod http2;
 mod scripted;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_http2;

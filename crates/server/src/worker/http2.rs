@@ -11,7 +11,7 @@ use crate::http2::{self, End, Session};
 
 /// How long a client that was told to leave may take to do so. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
-const LEAVING_NS: u64 = 1_000_000_000;
+pub(super) const LEAVING_NS: u64 = 1_000_000_000;
 
 impl<B: Backend> Worker<'_, B> {
     /// Looks at the first bytes of a connection; whether it speaks HTTP/1.1. What came before is

@@ -19,12 +19,12 @@ const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// A worker and its scripted clients.
-struct Site<'a> {
-    worker: Worker<'a, Scripted>,
+pub(super) struct Site<'a> {
+    pub(super) worker: Worker<'a, Scripted>,
 }
 
 impl<'a> Site<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    pub(super) fn new(shared: &'a Shared) -> Self {
         Self::with_limit(shared, 1_000)
     }
 
@@ -46,29 +46,29 @@ impl<'a> Site<'a> {
         Self { worker }
     }
 
-    fn script(&mut self) -> &mut Scripted {
+    pub(super) fn script(&mut self) -> &mut Scripted {
         &mut self.worker.backend
     }
 
-    fn turns(&mut self, count: u32) -> &mut Self {
+    pub(super) fn turns(&mut self, count: u32) -> &mut Self {
         for _ in 0..count {
             self.worker.turn().unwrap();
         }
         self
     }
 
-    fn connect(&mut self) -> Slot {
+    pub(super) fn connect(&mut self) -> Slot {
         let slot = self.script().connect();
         self.turns(1);
         slot
     }
 
-    fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
+    pub(super) fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.script().arrive(slot, bytes.as_ref());
         self.turns(1)
     }
 
-    fn seen(&mut self, slot: Slot) -> &Seen {
+    pub(super) fn seen(&mut self, slot: Slot) -> &Seen {
         &self.worker.backend.seen[&slot]
     }
 
@@ -88,7 +88,7 @@ fn body(bytes: u64) -> String {
 }
 
 /// Whether the equation of the counters holds, for a server with nothing under way.
-fn assert_balanced(counters: &Counters) {
+pub(super) fn assert_balanced(counters: &Counters) {
     assert_eq!(
         counters.requests + counters.requests_malformed,
         counters.replies + counters.faults + counters.requests_abandoned,

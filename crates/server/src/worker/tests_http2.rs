@@ -1,0 +1,359 @@
+//! Connections that speak HTTP/2, against the scripted backend: what is sent when.
+
+use brunt_engine::backend::{Event, Slot};
+use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PREFACE, flags};
+use brunt_proto::http2::hpack::{Indexing, encode_field};
+
+use super::http2::LEAVING_NS;
+use super::tests::{Site, assert_balanced};
+use super::*;
+use crate::connection::INPUT_BYTES_MAX;
+use crate::counters::Counters;
+
+const MS: u64 = 1_000_000;
+
+/// What a client says first.
+fn greeting() -> Vec<u8> {
+    let mut out = PREFACE.to_vec();
+    frame::write_settings(&mut out, &[]);
+    out
+}
+
+fn get(stream: u32, path: &str) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in [(":method", "GET"), (":scheme", "http"), (":path", path)] {
+        let indexing = Indexing::Without;
+        encode_field(&mut block, name.as_bytes(), value.as_bytes(), indexing);
+    }
+    let mut out = Vec::new();
+    frame::write_head(&mut out, stream, &block, true, frame::PAYLOAD_BYTES);
+    out
+}
+
+fn many(streams: impl Iterator<Item = u32>, path: &str) -> Vec<u8> {
+    streams.flat_map(|at| get(2 * at + 1, path)).collect()
+}
+
+/// A connection after its greeting.
+fn greeted(site: &mut Site<'_>) -> Slot {
+    let slot = site.connect();
+    site.say(slot, greeting()).turns(2);
+    slot
+}
+
+/// The streams that ended well, in their order, with the instants at which that was sent.
+fn ended(site: &mut Site<'_>, slot: Slot) -> Vec<(u32, u64)> {
+    let seen = site.seen(slot);
+    let (mut sent_bytes, mut ended) = (0, Vec::new());
+    let mut rest = &seen.sent[..];
+    for (at_ns, length) in &seen.sends {
+        sent_bytes += length;
+        while seen.sent.len() - rest.len() < sent_bytes {
+            let header = FrameHeader::read(rest.first_chunk().unwrap());
+            rest = &rest[HEADER_BYTES + header.length as usize..];
+            let may_end = matches!(header.kind, Kind::Headers | Kind::Data);
+            if may_end && header.has(flags::END_STREAM) {
+                ended.push((header.stream, *at_ns));
+            }
+        }
+    }
+    ended
+}
+
+/// The codes of the GOAWAY frames that were sent.
+fn goaways(site: &mut Site<'_>, slot: Slot) -> Vec<ErrorCode> {
+    let mut rest = &site.seen(slot).sent[..];
+    let mut codes = Vec::new();
+    while let Some((header, after)) = rest.split_first_chunk() {
+        let header = FrameHeader::read(header);
+        let (payload, after) = after.split_at(header.length as usize);
+        if header.kind == Kind::GoAway {
+            codes.push(frame::go_away(payload).unwrap().1);
+        }
+        rest = after;
+    }
+    codes
+}
+
+#[test]
+fn the_protocol_is_told_by_the_first_bytes() {
+    let said = [&greeting()[..], &get(1, "/bytes/5")].concat();
+    for cut in 0..said.len() {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = site.connect();
+        site.say(slot, &said[..cut]);
+        site.say(slot, &said[cut..]).turns(2);
+        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
+        assert_eq!(streams, [1], "cut at {cut}");
+        let totals = shared.totals();
+        assert_eq!((totals.requests, totals.connections_http2), (1, 1));
+        assert_eq!(totals.bytes_received, said.len() as u64);
+        assert_eq!(totals.bytes_sent, site.seen(slot).sent.len() as u64);
+        assert_balanced(&totals);
+    }
+    // Its beginning alone is also that of requests of HTTP/1.1.
+    for said in [
+        "PRI * HTTP/1.1\r\nHost: x\r\n\r\n",
+        "PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
+    ] {
+        for cut in 1..said.len() {
+            let shared = Shared::new(1);
+            let mut site = Site::new(&shared);
+            let slot = site.connect();
+            site.say(slot, &said[..cut]);
+            site.say(slot, &said[cut..]).turns(2);
+            assert!(site.seen(slot).sent.starts_with(b"HTTP/1.1 "), "{cut}");
+            assert_eq!(shared.totals().connections_http2, 0);
+        }
+    }
+}
+
+#[test]
+fn streams_are_answered_each_at_its_instant() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    let now_ns = 1_000 * MS;
+    site.script().now_ns = now_ns;
+    site.say(slot, get(1, "/delay/9ms"));
+    site.script().now_ns = now_ns + 2 * MS;
+    site.say(slot, get(3, "/delay/3ms"));
+    site.say(slot, get(5, "/"));
+    site.turns(8);
+    let expected = [
+        (5, now_ns + 2 * MS),
+        (3, now_ns + 5 * MS),
+        (1, now_ns + 9 * MS),
+    ];
+    assert_eq!(ended(&mut site, slot), expected);
+    let totals = shared.totals();
+    assert_eq!((totals.replies, totals.replies_delayed), (3, 2));
+    assert_eq!(totals.lateness_ns_max, Some(0));
+    assert!(site.worker.wakes.is_empty());
+}
+
+#[test]
+fn a_request_is_noticed_while_a_send_is_under_way() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    let now_ns = 1_000 * MS;
+    site.script().now_ns = now_ns;
+    site.script().hold_sends = true;
+    site.say(slot, get(1, "/"));
+    site.say(slot, get(3, "/delay/5ms"));
+    site.script().now_ns = now_ns + 2 * MS;
+    site.say(slot, get(5, "/delay/1ms"));
+    site.say(slot, get(7, "/"));
+    site.script().now_ns = now_ns + 4 * MS;
+    site.script().release();
+    site.turns(6);
+    let expected = [
+        (1, now_ns),
+        // What waits for the send goes at once, the one that is late meanwhile included.
+        (7, now_ns + 4 * MS),
+        (5, now_ns + 4 * MS),
+        (3, now_ns + 5 * MS),
+    ];
+    assert_eq!(ended(&mut site, slot), expected);
+    assert_eq!(shared.totals().lateness_ns_max, Some(MS));
+}
+
+#[test]
+fn a_stall_ends_for_all_streams_at_once() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slots = [greeted(&mut site), greeted(&mut site)];
+    let start_ns = 7_000 * MS;
+    for at in 0..50 {
+        site.script().now_ns = start_ns + u64::from(at) * MS;
+        for slot in slots {
+            site.say(slot, get(2 * at + 1, "/stall/100ms/1s"));
+        }
+    }
+    let sends = slots.map(|slot| site.seen(slot).sends.len());
+    site.turns(4);
+    for (slot, sends) in slots.into_iter().zip(sends) {
+        assert_eq!(site.seen(slot).sends.len(), sends + 1, "one send for all");
+        let ended = ended(&mut site, slot);
+        assert_eq!(ended.len(), 50);
+        assert!(ended.iter().all(|(_, at_ns)| *at_ns == start_ns + 100 * MS));
+    }
+    let totals = shared.totals();
+    assert_eq!((totals.replies, totals.replies_delayed), (100, 100));
+    assert_eq!(totals.lateness_ns_max, Some(0));
+}
+
+#[test]
+fn turns_and_computations_follow_each_other() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    let start_ns = 1_000 * MS;
+    site.script().now_ns = start_ns;
+    site.say(slot, many(0..4, "/locked/3ms")).turns(10);
+    let expected: Vec<_> = (1..=4).map(|at| start_ns + at * 3 * MS).collect();
+    let instants: Vec<u64> = ended(&mut site, slot).iter().map(|end| end.1).collect();
+    assert_eq!(instants, expected);
+
+    let start_ns = 2_000 * MS;
+    site.script().now_ns = start_ns;
+    site.script().reading_ns = 1_000;
+    site.say(slot, many(4..7, "/compute/2ms")).turns(10);
+    let instants: Vec<u64> = ended(&mut site, slot)[4..]
+        .iter()
+        .map(|end| end.1)
+        .collect();
+    for (at, sent_ns) in (1..).zip(&instants) {
+        let due_ns = start_ns + at * 2 * MS;
+        assert!((due_ns..due_ns + MS / 10).contains(sent_ns), "{instants:?}");
+    }
+    assert_eq!(instants.len(), 3);
+}
+
+#[test]
+fn null_answers_share_one_send() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    let sends = site.seen(slot).sends.len();
+    site.say(slot, many(0..1_000, "/")).turns(2);
+    assert_eq!(site.seen(slot).sends.len(), sends + 1);
+    assert_eq!(ended(&mut site, slot).len(), 1_000);
+    assert!(site.worker.again.is_empty(), "idle again");
+    assert_eq!(shared.totals().replies_by_status[&200], 1_000);
+}
+
+#[test]
+fn counters_do_not_count_themselves() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    let asked = [get(1, "/"), get(3, "/bytes/5")].concat();
+    site.say(slot, &asked).turns(2);
+    let before = shared.totals();
+    site.say(slot, get(5, "/counters")).turns(2);
+    let sent = &site.seen(slot).sent;
+    let text = String::from_utf8_lossy(sent);
+    let told = text.rfind("{\"connections_accepted\"").unwrap();
+    let told: Counters = serde_json::from_str(text[told..].trim_end()).unwrap();
+    assert_eq!(told.counters_requests, 1);
+    let expected = Counters {
+        counters_requests: 1,
+        ..before
+    };
+    assert_eq!(told, expected);
+    assert_eq!(shared.totals(), expected);
+}
+
+#[test]
+fn a_client_that_was_told_to_leave_is_waited_for() {
+    for leaves in [true, false] {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = greeted(&mut site);
+        let now_ns = 1_000 * MS;
+        site.script().now_ns = now_ns;
+        site.say(slot, [get(1, "/delay/3ms"), get(3, "/close")].concat());
+        site.say(slot, get(5, "/"));
+        site.turns(3);
+        assert_eq!(ended(&mut site, slot), [(3, now_ns), (1, now_ns + 3 * MS)]);
+        assert_eq!(goaways(&mut site, slot), [ErrorCode::NoError]);
+        assert!(!site.seen(slot).closed);
+        if leaves {
+            site.script().happen(Event::Ended(slot));
+            site.turns(1);
+        } else {
+            site.turns(40);
+            assert!(site.script().now_ns >= now_ns + 3 * MS + LEAVING_NS);
+        }
+        assert!(site.seen(slot).closed);
+        assert!(site.worker.wakes.is_empty());
+        let totals = shared.totals();
+        assert_eq!((totals.requests, totals.streams_ignored), (2, 1));
+        assert_balanced(&totals);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_is_let_go() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    for (said, left) in [
+        (vec![], 0),
+        (get(1, "/")[..5].to_vec(), 0),
+        (get(1, "/never"), 0),
+        (get(1, "/bytes/10m"), 0),
+    ] {
+        let slot = greeted(&mut site);
+        site.say(slot, &said).turns(4);
+        site.script().happen(Event::Ended(slot));
+        assert!(site.turns(2).seen(slot).closed);
+        assert_eq!(shared.totals().requests_abandoned, left);
+    }
+    // Half-closed clients still get what they asked for.
+    let slot = greeted(&mut site);
+    site.script().arrive(slot, &get(1, "/delay/5ms"));
+    site.script().happen(Event::Ended(slot));
+    site.turns(6);
+    assert_eq!(
+        (ended(&mut site, slot).len(), site.seen(slot).closed),
+        (1, true)
+    );
+    // Lost connections leave no timer behind.
+    let slot = greeted(&mut site);
+    site.say(slot, many(0..3, "/delay/60m"));
+    assert_eq!(site.worker.wakes.len(), 1);
+    site.script().happen(Event::ReceiveFailed(slot, 104));
+    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.worker.wakes.is_empty());
+    let totals = shared.totals();
+    assert_eq!(totals.requests_abandoned, 3);
+    assert_eq!(totals.connections_live, 0);
+    assert_balanced(&totals);
+}
+
+#[test]
+fn faults_end_the_connection_with_all_of_its_streams() {
+    for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = greeted(&mut site);
+        site.say(
+            slot,
+            [get(1, "/delay/60m"), get(3, "/"), get(5, path)].concat(),
+        );
+        site.turns(2);
+        // What goes before still arrives.
+        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
+        assert_eq!((streams, site.seen(slot).closed), (vec![3], true), "{path}");
+        let totals = shared.totals();
+        assert_eq!((totals.requests_abandoned, totals.faults), (1, 1));
+        assert_balanced(&totals);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    let slot = greeted(&mut site);
+    site.script().hold_sends = true;
+    let mut pings = Vec::new();
+    frame::write_ping(&mut pings, [0; 8], false);
+    let pings = pings.repeat(1_000);
+    let mut said_bytes = 0;
+    while shared.totals().connections_overflowed == 0 {
+        site.say(slot, &pings);
+        said_bytes += pings.len();
+        assert!(said_bytes < 2 * INPUT_BYTES_MAX);
+    }
+    site.say(slot, &pings);
+    site.script().release();
+    site.turns(3);
+    assert_eq!(goaways(&mut site, slot), [ErrorCode::EnhanceYourCalm]);
+    assert!(site.seen(slot).sent.len() < 200_000, "bounded");
+    site.turns(40);
+    assert!(site.seen(slot).closed);
+}
