@@ -13,6 +13,8 @@ mod open_loop;
 mod options;
 mod output;
 mod readme;
+mod real_http2;
+mod real_tls;
 mod robustness;
 mod serve;
 mod sessions;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -31,7 +32,10 @@ impl Authority {
     /// Makes one.
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut parameters = called("authority of a test");
+        // No two have the same name, or the one would be taken for the other.
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut parameters = called(&format!("authority {number}"));
         parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let key = KeyPair::generate().expect("a key");
@@ -48,6 +52,14 @@ impl Authority {
     /// The options that make brunt trust it.
     pub(crate) fn trusted(&self) -> String {
         format!("--cacert {}", self.roots().display())
+    }
+
+    /// The same for a run against `url`, where it speaks TLS.
+    pub(crate) fn trusted_at(&self, url: &str) -> String {
+        match url.starts_with("https:") {
+            true => self.trusted(),
+            false => String::new(),
+        }
     }
 
     /// A certificate for a server at `address`, which may also be called [`NAME`].

@@ -47,12 +47,13 @@ impl Haproxy {
         format!("https://{}/", self.address)
     }
 
-    /// Requests received, when it has seen the end of every connection.
+    /// Replies sent, when it has seen the end of every connection. Connections without a request
+    /// are among the requests that it counts, but not among these.
     pub(crate) fn settled(&self) -> u64 {
         wait_for("haproxy sees its clients leave", || {
             let table = self.table();
             let of = |name: &str| figure(&table, name);
-            (of("scur") == 0).then(|| of("req_tot"))
+            (of("scur") == 0).then(|| of("hrsp_2xx"))
         })
     }
 

@@ -1,10 +1,16 @@
 //! The harness: the binary, the servers that it loads, and a small HTTP client, all bounded in
 //! time.
 
+pub(crate) mod caddy;
+pub(crate) mod certificates;
 pub(crate) mod exporter;
+pub(crate) mod foreign;
+pub(crate) mod haproxy;
 pub(crate) mod http;
 pub(crate) mod json_schema;
 pub(crate) mod listener;
+pub(crate) mod nghttpd;
+pub(crate) mod nghttpx;
 pub(crate) mod nginx;
 pub(crate) mod process;
 pub(crate) mod recorder;

@@ -1,20 +1,35 @@
 //! nginx as a child process, with a configuration of its own in a temporary directory.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use tempfile::TempDir;
 
+use super::certificates::Identity;
+use super::foreign::{body, free_address, program, start_accepting};
 use super::process::Process;
 use super::{http, wait_for};
 
-/// Where nginx may be beside the search path, which often lacks these.
-const DIRECTORIES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
-
 /// Replies after which the location `/replaced/` closes a connection.
 pub(crate) const KEEPALIVE_REQUESTS: u64 = 100;
+
+/// Bytes of the body of `/large`.
+pub(crate) const LARGE_BYTES: u64 = 1 << 20;
+
+/// One more server of an nginx, on an address of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    /// Whether it speaks HTTP/2: in clear text alone, over TLS beside HTTP/1.1.
+    pub(crate) http2: bool,
+    /// With one it speaks TLS.
+    pub(crate) identity: Option<Identity>,
+    /// Versions of TLS, by nginx's names. Older ones of nginx do not speak TLS 1.3 unless asked to.
+    pub(crate) versions: &'static str,
+    /// Further lines of its configuration.
+    pub(crate) lines: String,
+}
 
 /// An nginx of the test's own.
 #[derive(Debug)]
@@ -23,41 +38,115 @@ pub(crate) struct Nginx {
     /// Requests for the status, which nginx counts like all others.
     status_requests: u64,
     process: Process,
-    _directory: TempDir,
+    directory: TempDir,
+}
+
+impl Site {
+    /// One in clear text.
+    pub(crate) fn clear(http2: bool) -> Self {
+        Self {
+            address: free_address(),
+            http2,
+            identity: None,
+            versions: "TLSv1.2 TLSv1.3",
+            lines: String::new(),
+        }
+    }
+
+    /// One over TLS, with the certificate that `issue` gives for its address.
+    pub(crate) fn secure(http2: bool, issue: impl FnOnce(SocketAddr) -> Identity) -> Self {
+        let site = Self::clear(http2);
+        let identity = Some(issue(site.address));
+        Self { identity, ..site }
+    }
+
+    /// The same with further lines of configuration.
+    pub(crate) fn with(self, lines: &str) -> Self {
+        let lines = lines.to_owned();
+        Self { lines, ..self }
+    }
+
+    /// The URL of `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let scheme = match self.identity {
+            Some(_) => "https",
+            None => "http",
+        };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    fn configuration(&self, http2_has_line: bool) -> String {
+        let (word, line) = match (self.http2, http2_has_line) {
+            (false, _) => ("", ""),
+            (true, false) => (" http2", ""),
+            (true, true) => ("", "http2 on;"),
+        };
+        let address = self.address;
+        let (lines, versions) = (&self.lines, self.versions);
+        let Some(identity) = &self.identity else {
+            return format!(
+                "server {{ listen {address}{word} backlog=4096; {line} root .; {lines} }}"
+            );
+        };
+        let (certificate, key) = (identity.certificate.display(), identity.key.display());
+        format!(
+            "server {{
+                listen {address} ssl{word} backlog=4096;
+                {line}
+                root .;
+                ssl_certificate {certificate};
+                ssl_certificate_key {key};
+                ssl_protocols {versions};
+                {lines}
+            }}"
+        )
+    }
 }
 
 impl Nginx {
     /// Starts one on an address of its own.
     pub(crate) fn start() -> Self {
-        let program = program();
+        Self::start_sites(&[])
+    }
+
+    /// The same with further sites, all of whose requests it counts together. Bodies of 100 bytes
+    /// and of 1 MiB are there, as `/100.html` and `/large`.
+    pub(crate) fn start_sites(sites: &[Site]) -> Self {
+        let program = program("nginx");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let address = free_address();
-        let body = "x".repeat(99) + "\n";
         let write = |name: &str, text: &str| {
             std::fs::write(directory.path().join(name), text).expect("the directory is ours");
         };
-        write("100.html", &body);
-        write("nginx.conf", &configuration(address));
+        write("100.html", &body());
+        write("large", &"x".repeat(LARGE_BYTES as usize));
+        write(
+            "nginx.conf",
+            &configuration(address, sites, http2_has_line(&program)),
+        );
         let mut command = Command::new(program);
         command
             .arg("-p")
             .arg(directory.path())
             .args(["-c", "nginx.conf", "-e", "stderr"]);
-        let mut process = Some(Process::start(command));
-        wait_for("nginx accepts", || {
-            if process.as_mut().is_some_and(|nginx| !nginx.is_running())
-                && let Some(ended) = process.take()
-            {
-                panic!("nginx ended at once: {}", ended.wait().stderr);
-            }
-            TcpStream::connect(address).ok()
-        });
         Self {
             address,
             status_requests: 0,
-            process: process.expect("it is running"),
-            _directory: directory,
+            process: start_accepting(command, address),
+            directory,
         }
+    }
+
+    /// How many requests to its sites were logged with this version, such as `HTTP/2.0`.
+    pub(crate) fn logged(&self, version: &str) -> u64 {
+        let log = std::fs::read_to_string(self.directory.path().join("access.log"));
+        let log = log.expect("nginx opened it");
+        log.lines().filter(|&line| line == version).count() as u64
+    }
+
+    /// The address that speaks HTTP/1.1 in clear text.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The URL of a 100-byte file.
@@ -114,31 +203,26 @@ impl Nginx {
     }
 }
 
-fn program() -> PathBuf {
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&search_path)
-        .chain(DIRECTORIES.map(PathBuf::from))
-        .map(|directory| directory.join("nginx"))
-        .find(|path| path.is_file())
-        .expect("nginx is not installed; `cargo xtask servers` installs it, or says how")
+/// Whether HTTP/2 has a line of its own, from version 1.25.1 on, or is a word of `listen`.
+fn http2_has_line(program: &Path) -> bool {
+    let told = Command::new(program).arg("-v").output();
+    let told = String::from_utf8(told.expect("nginx runs").stderr).expect("ASCII");
+    // nginx version: nginx/1.22.1 (some distribution)
+    let version = told.split_whitespace().nth(2);
+    let version = version.and_then(|word| word.strip_prefix("nginx/"));
+    let numbers: Vec<u32> = version
+        .unwrap_or_else(|| panic!("no version of nginx: {told}"))
+        .split('.')
+        .map_while(|number| number.parse().ok())
+        .collect();
+    numbers >= vec![1, 25, 1]
 }
 
-/// An address of loopback that no other test uses, with a free port. Clients connect from
-/// 127.0.0.x, so that none of theirs can take the port before nginx does.
-fn free_address() -> SocketAddr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let own = Ipv4Addr::new(
-        127,
-        64 | (high & 63),
-        low,
-        NEXT.fetch_add(1, Ordering::Relaxed),
-    );
-    let listener = TcpListener::bind((own, 0)).expect("a free port");
-    listener.local_addr().expect("it is bound")
-}
-
-fn configuration(address: SocketAddr) -> String {
+fn configuration(address: SocketAddr, sites: &[Site], http2_has_line: bool) -> String {
+    let sites: String = sites
+        .iter()
+        .map(|site| site.configuration(http2_has_line))
+        .collect();
     format!(
         "daemon off;
         master_process off;
@@ -147,7 +231,8 @@ fn configuration(address: SocketAddr) -> String {
         error_log stderr crit;
         events {{ worker_connections 4096; }}
         http {{
-            access_log off;
+            log_format version '$server_protocol';
+            access_log access.log version;
             client_body_temp_path client_body;
             proxy_temp_path proxy;
             fastcgi_temp_path fastcgi;
@@ -156,6 +241,7 @@ fn configuration(address: SocketAddr) -> String {
             keepalive_requests 100000000;
             server {{
                 listen {address} backlog=4096;
+                access_log off;
                 root .;
                 location /replaced/ {{
                     alias ./;
@@ -163,6 +249,7 @@ fn configuration(address: SocketAddr) -> String {
                 }}
                 location = /status {{ stub_status; }}
             }}
+            {sites}
         }}"
     )
 }

@@ -253,5 +253,14 @@ impl RunReport {
 }
 
 fn is_of_request(kind: &str) -> bool {
-    !kind.starts_with("connect_") && !["unexpected_bytes", "idle_reset"].contains(&kind)
+    let of_connection = [
+        "handshake_cut",
+        "tls_alert",
+        "tls_certificate",
+        "tls_failed",
+        "other_protocol",
+        "unexpected_bytes",
+        "idle_reset",
+    ];
+    !kind.starts_with("connect_") && !of_connection.contains(&kind)
 }
