@@ -301,7 +301,8 @@ proptest! {
                 encode_field(&mut out, name.as_bytes(), value.as_bytes(), indexing);
             }
             let (found, _) = decode(&mut decoder, &out).unwrap();
-            let expected: Fields = block.into_iter().map(|(name, value, _)| (name, value)).collect();
+            let fields = block.into_iter().map(|(name, value, _)| (name, value));
+            let expected: Fields = fields.collect();
             prop_assert_eq!(found, expected);
             prop_assert!(decoder.size_bytes() <= table_bytes.into());
         }
