@@ -6,6 +6,7 @@ mod experiment;
 mod failures;
 mod open_loop;
 mod phases;
+mod protocols;
 mod sessions;
 mod simulation;
 mod stamps;

@@ -1,0 +1,472 @@
+//! HTTP/2, and TLS below either protocol, on every backend: what brunt counts is what the server
+//! counts, in closed and open loops, however connections and streams end.
+
+use brunt_engine::backend::sim::SimServer;
+use brunt_engine::prepare;
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
+};
+use brunt_measure::{FailureKind, Protocol, Run};
+use brunt_server::{ListenAddress, Options, TlsOptions};
+
+use crate::common::{
+    Kind, MS, Served, choice, expect_valid, failures, lifetime, many, many_long, plan, served,
+    simulated,
+};
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wire {
+    /// HTTP/2 in clear text.
+    Http2,
+    /// HTTP/1.1 over TLS.
+    TlsHttp1,
+    /// HTTP/2 over TLS.
+    TlsHttp2,
+}
+
+impl Wire {
+    fn is_tls(self) -> bool {
+        self != Self::Http2
+    }
+
+    fn protocol(self) -> Protocol {
+        match self {
+            Self::TlsHttp1 => Protocol::Http1,
+            Self::Http2 | Self::TlsHttp2 => Protocol::Http2,
+        }
+    }
+
+    /// Requests under way per connection.
+    fn depth(self) -> u32 {
+        match self.protocol() {
+            Protocol::Http1 => 1,
+            Protocol::Http2 => 8,
+        }
+    }
+}
+
+/// Makes a test per backend and wire of each case.
+macro_rules! on_every_backend_over {
+    ($wires:tt, $cases:tt) => {
+        mod uring { on_every_backend_over!(@wires Uring, $wires, $cases); }
+        mod epoll { on_every_backend_over!(@wires Epoll, $wires, $cases); }
+        mod sim { on_every_backend_over!(@wires Sim, $wires, $cases); }
+    };
+    (@wires $kind:ident, [$($name:ident: $wire:ident),+], $cases:tt) => {
+        $(mod $name { on_every_backend_over!(@cases $kind, $wire, $cases); })+
+    };
+    (@cases $kind:ident, $wire:ident, [$($case:ident),+ $(,)?]) => {
+        $(#[test] fn $case() {
+            super::super::super::$case(crate::common::Kind::$kind, super::super::super::Wire::$wire)
+        })+
+    };
+}
+
+mod every_wire {
+    on_every_backend_over! {
+        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [
+            closed_loops_are_counted,
+            a_count_of_requests_is_kept,
+            connections_are_replaced_by_plan,
+            planned_requests_are_sent_once,
+            sessions_are_opened_as_planned,
+            large_bodies_come_and_go,
+            heads_have_no_bodies,
+        ]
+    }
+}
+
+/// Runs against the reference server's `path`, or in simulation against `server`.
+fn load(
+    kind: Kind,
+    wire: Wire,
+    path: &str,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+) -> (Run, Served) {
+    load_from(kind, wire, path, server, |_| {}, change)
+}
+
+/// The same, with a reference server of other options.
+fn load_from(
+    kind: Kind,
+    wire: Wire,
+    path: &str,
+    server: SimServer,
+    serve: impl FnOnce(&mut Options),
+    change: impl FnOnce(&mut Plan),
+) -> (Run, Served) {
+    let scheme = if wire.is_tls() { "https" } else { "http" };
+    let speak = |plan: &mut Plan, authority: &str| {
+        let url = format!("{scheme}://{authority}{path}");
+        plan.target = Target::parse(&url, None).expect("a URL");
+        plan.http = match wire {
+            Wire::Http2 => HttpChoice::Http2,
+            Wire::TlsHttp1 => HttpChoice::Http1,
+            Wire::TlsHttp2 => HttpChoice::Auto,
+        };
+        plan.streams = many(8);
+    };
+    let (run, served) = if kind == Kind::Sim {
+        let settings = brunt_engine::backend::sim::SimSettings::new(1);
+        simulated(settings, server, |plan| {
+            speak(plan, "simulated");
+            change(plan);
+        })
+    } else {
+        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+        options.backend = match kind {
+            Kind::Epoll => brunt_server::BackendChoice::Epoll,
+            Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
+        };
+        options.tls = wire.is_tls().then(TlsOptions::default);
+        serve(&mut options);
+        let serving = brunt_server::start(&options).expect("a server");
+        let mut plan = plan("http://127.0.0.1/", choice(kind));
+        speak(&mut plan, &serving.address().to_string());
+        plan.tls.roots_der = serving
+            .certificates()
+            .iter()
+            .map(|certificate| certificate.to_vec())
+            .collect();
+        change(&mut plan);
+        let prepared = prepare(plan).expect("a plan that fits");
+        let control = prepared.control();
+        let run = prepared.run(&control, true, &mut |_, _| {});
+        (run.expect("a run"), served(serving))
+    };
+    assert_eq!(run.load.protocol, wire.protocol());
+    assert_eq!(run.load.tls.is_some(), wire.is_tls());
+    (run, served)
+}
+
+/// Runs, and expects a valid run without failures, equal counts, and at least one reply.
+fn faultless(
+    kind: Kind,
+    wire: Wire,
+    path: &str,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+) -> Run {
+    let (run, served) = load(kind, wire, path, server, change);
+    let what = format!("{path} over {wire:?}");
+    expect_valid(&run, &what);
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.requests_sent, served.requests, "{what}: requests");
+    assert_eq!(lifetime.replies.total(), served.replies, "{what}: replies");
+    // Over TLS, a connection that brunt opens at its end may be gone before the server knows.
+    let apart = lifetime.connections_opened.abs_diff(served.connections);
+    assert!(
+        apart <= u64::from(run.load.connections),
+        "{what}: {apart} connections"
+    );
+    assert_eq!(failures(&run), [], "{what}");
+    assert!(run.summary().population.recorded > 0, "{what}");
+    let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;
+    let expected = if wire.is_tls() {
+        lifetime.connections_opened
+    } else {
+        0
+    };
+    assert_eq!(handshakes, expected, "{what}");
+    run
+}
+
+fn by_count(plan: &mut Plan, requests: u64) {
+    plan.stop.requests = Some(requests);
+    plan.stop.duration_ns = None;
+    plan.warmup_ns = 0;
+}
+
+fn at_rate(plan: &mut Plan, rate_per_s: f64) {
+    let process = ArrivalProcess::Poisson;
+    plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(process, rate_per_s, 11).expect("a rate"),
+        connections_max: plan.connections,
+        queue_max: many(100_000),
+    };
+    plan.spin = Spin::Off;
+}
+
+fn closed_loops_are_counted(kind: Kind, wire: Wire) {
+    for (connections, workers, stamps) in [(4, 1, Stamps::Full), (21, 2, Stamps::Sampled)] {
+        let run = faultless(kind, wire, "/bytes/100", SimServer::default(), |plan| {
+            plan.connections = many(connections);
+            plan.workers = many(workers);
+            plan.stamps = stamps;
+        });
+        assert_eq!(run.load.depth, wire.depth());
+        assert_eq!(lifetime(&run).connections_opened, u64::from(connections));
+        let latencies = &run.latencies;
+        assert_eq!(latencies.tls.count() > 0, wire.is_tls());
+        assert_eq!(latencies.first_byte.count(), latencies.response.count());
+        // What is known of brunt's own share: that of every stream.
+        assert!(latencies.split.count() > 0, "{connections} connections");
+        if stamps == Stamps::Full {
+            assert_eq!(latencies.split.count(), latencies.response.count());
+        }
+    }
+}
+
+fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
+    for (requests, workers) in [(1, 1), (500, 1), (501, 2)] {
+        let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+            by_count(plan, requests);
+            plan.workers = many(workers);
+        });
+        assert_eq!(lifetime(&run).requests_sent, requests);
+        assert_eq!(run.summary().population.recorded, requests);
+    }
+}
+
+fn connections_are_replaced_by_plan(kind: Kind, wire: Wire) {
+    for uses in [1, 7] {
+        let run = faultless(kind, wire, "/bytes/10", SimServer::default(), |plan| {
+            plan.reuse = Reuse::Requests(many_long(uses));
+            by_count(plan, 100);
+        });
+        let opened = lifetime(&run).connections_opened;
+        assert!(opened >= 100 / uses, "{opened} connections of {uses} uses");
+        assert_eq!(run.summary().population.recorded, 100);
+    }
+}
+
+fn planned_requests_are_sent_once(kind: Kind, wire: Wire) {
+    let run = faultless(kind, wire, "/bytes/100", SimServer::default(), |plan| {
+        plan.stamps = Stamps::Full;
+        at_rate(plan, 2_000.0);
+    });
+    let summary = run.summary();
+    assert_eq!(summary.arrivals.sent, summary.arrivals.planned);
+    assert_eq!(summary.population.recorded, summary.arrivals.planned);
+    assert_eq!(
+        run.latencies.split.count(),
+        run.latencies.response.count(),
+        "each response time has its parts"
+    );
+}
+
+fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
+    let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+        plan.reuse = Reuse::Requests(many_long(3));
+        plan.connections = many(100);
+        plan.model = LoadModel::Sessions {
+            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 200.0, 3).expect("a rate"),
+            queue_max: many(1_000),
+        };
+    });
+    let summary = run.summary();
+    assert_eq!(summary.arrivals.planned, 40);
+    assert!(run.latencies.first_reply.count() >= 39);
+    let (sent, opened) = (
+        summary.lifetime.requests_sent,
+        summary.lifetime.connections_opened,
+    );
+    // The last one may be opened too late for its requests.
+    assert!(
+        (3 * opened - 3..=3 * opened).contains(&sent),
+        "{sent} on {opened}"
+    );
+}
+
+fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
+    let server = SimServer {
+        body_bytes: 300_000,
+        ..SimServer::default()
+    };
+    for request_bytes in [0, 10, 400_000] {
+        let server = server.clone();
+        faultless(kind, wire, "/bytes/300000", server, |plan| {
+            plan.request.method = "POST".to_owned();
+            plan.request.body = vec![b'x'; request_bytes];
+            plan.connections = many(3);
+            plan.streams = many(4);
+            by_count(plan, 60);
+        });
+    }
+}
+
+fn heads_have_no_bodies(kind: Kind, wire: Wire) {
+    let run = faultless(kind, wire, "/bytes/10000", SimServer::default(), |plan| {
+        plan.request.method = "HEAD".to_owned();
+        by_count(plan, 50);
+    });
+    assert!(lifetime(&run).reply_body_bytes == 0);
+}
+
+mod every_wire_in_trouble {
+    on_every_backend_over! {
+        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [silence_ends_in_time_outs, lost_connections_lose_no_request]
+    }
+}
+
+fn silence_ends_in_time_outs(kind: Kind, wire: Wire) {
+    let mut server = SimServer::default();
+    server.faults.silent = 1.0;
+    let (run, _) = load(kind, wire, "/never", server, |plan| {
+        plan.timeout_ns = 50 * MS;
+        plan.connections = many(3);
+    });
+    expect_valid(&run, "silence");
+    let summary = run.summary();
+    assert_eq!(summary.population.recorded, 0);
+    assert!(summary.population.failed > 0);
+    let kinds = failures(&run);
+    // In HTTP/1.1 nothing waits behind another one here; in HTTP/2 all streams time out.
+    assert!(
+        kinds.iter().all(|(kind, _)| *kind == FailureKind::TimedOut),
+        "{kinds:?}"
+    );
+}
+
+fn lost_connections_lose_no_request(kind: Kind, wire: Wire) {
+    let mut server = SimServer::default();
+    server.faults.closed = 0.05;
+    let (run, served) = load(kind, wire, "/random-close/5", server, |plan| {
+        by_count(plan, 400);
+    });
+    let what = format!("{wire:?}");
+    expect_valid(&run, &what);
+    let (lifetime, population) = (lifetime(&run), run.summary().population);
+    assert_eq!(population.recorded + population.failed, 400, "{what}");
+    assert!(population.failed > 0, "{what}");
+    assert_eq!(lifetime.replies.total(), population.recorded, "{what}");
+    assert!(lifetime.replies.total() <= served.replies, "{what}");
+    assert!(lifetime.connections_opened > 4, "{what}");
+}
+
+mod streams {
+    on_every_backend_over! {
+        [http2: Http2, tls_http2: TlsHttp2],
+        [
+            refused_streams_are_counted_and_the_connection_stays,
+            goaway_after_some_requests_loses_none,
+            the_servers_limit_of_streams_is_kept,
+            late_streams_are_cancelled_and_the_connection_stays,
+        ]
+    }
+}
+
+fn refused_streams_are_counted_and_the_connection_stays(kind: Kind, wire: Wire) {
+    let mut server = SimServer::default();
+    server.faults.stream_refused = 0.2;
+    let (run, served) = load(kind, wire, "/random-refuse/20", server, |plan| {
+        by_count(plan, 500);
+    });
+    expect_valid(&run, "refused streams");
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.replies.total(), served.replies);
+    assert_eq!(lifetime.requests_sent, 500);
+    let refused = 500 - served.replies;
+    assert!(refused > 20);
+    assert_eq!(failures(&run), [(FailureKind::StreamRefused, refused)]);
+    assert_eq!(lifetime.connections_opened, 4);
+}
+
+fn goaway_after_some_requests_loses_none(kind: Kind, wire: Wire) {
+    let server = SimServer {
+        close_after: Some(many_long(50)),
+        ..SimServer::default()
+    };
+    for rate_per_s in [None, Some(3_000.0)] {
+        let (run, served) = load_from(
+            kind,
+            wire,
+            "/",
+            server.clone(),
+            |options| options.http2.requests_max = Some(many_long(50)),
+            |plan| {
+                by_count(plan, 2_000);
+                if let Some(rate_per_s) = rate_per_s {
+                    at_rate(plan, rate_per_s);
+                }
+            },
+        );
+        expect_valid(&run, "GOAWAY");
+        let lifetime = lifetime(&run);
+        assert_eq!(lifetime.replies.total(), served.replies);
+        assert!(lifetime.goaways >= 30, "{} GOAWAYs", lifetime.goaways);
+        for (kind, count) in failures(&run) {
+            assert_eq!(kind, FailureKind::NotProcessed, "{count} times");
+        }
+        let population = run.summary().population;
+        assert_eq!(population.recorded + population.failed, 2_000);
+        assert_eq!(population.recorded, served.replies);
+    }
+}
+
+fn the_servers_limit_of_streams_is_kept(kind: Kind, wire: Wire) {
+    if kind == Kind::Sim {
+        // Nothing is asked of a simulated server beforehand: each connection finds it out.
+        let mut server = SimServer::default();
+        server.http2.streams_max = Some(3);
+        let (run, served) = load(kind, wire, "/", server, |plan| by_count(plan, 200));
+        assert_eq!(lifetime(&run).replies.total(), served.replies);
+        assert_eq!(failures(&run), []);
+        return;
+    }
+    let (run, served) = load_from(
+        kind,
+        wire,
+        "/",
+        SimServer::default(),
+        |options| options.http2.streams_max = many(3),
+        |plan| by_count(plan, 200),
+    );
+    expect_valid(&run, "3 streams");
+    assert_eq!(run.load.depth, 3);
+    let note = run.load.protocol_note.as_deref();
+    assert_eq!(note, Some("the server allows 3 streams per connection"));
+    assert_eq!(failures(&run), []);
+    assert_eq!(lifetime(&run).replies.total(), served.replies);
+}
+
+fn late_streams_are_cancelled_and_the_connection_stays(kind: Kind, wire: Wire) {
+    let mut server = SimServer::default();
+    server.faults.stream_silent = 0.1;
+    if kind != Kind::Sim {
+        // The reference server answers all requests of a path alike.
+        return;
+    }
+    let (run, _) = load(kind, wire, "/", server, |plan| {
+        plan.timeout_ns = 30 * MS;
+        by_count(plan, 500);
+    });
+    expect_valid(&run, "late streams");
+    let kinds = failures(&run);
+    assert!(
+        matches!(kinds[..], [(FailureKind::TimedOut, count)] if count > 10),
+        "{kinds:?}"
+    );
+    assert_eq!(lifetime(&run).connections_opened, 4);
+}
+
+mod secured {
+    on_every_backend_over! {
+        [tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [sessions_are_resumed_only_if_asked]
+    }
+}
+
+fn sessions_are_resumed_only_if_asked(kind: Kind, wire: Wire) {
+    if kind == Kind::Sim {
+        return;
+    }
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        for resumption in [false, true] {
+            let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+                plan.reuse = Reuse::Requests(many_long(1));
+                plan.tls.version_min = version;
+                plan.tls.version_max = version;
+                plan.tls.resumption = resumption;
+                by_count(plan, 100);
+            });
+            let lifetime = lifetime(&run);
+            assert_eq!(lifetime.handshakes_resumed > 0, resumption, "{version:?}");
+            assert!(lifetime.handshakes_full > 0, "{version:?}");
+        }
+    }
+}
