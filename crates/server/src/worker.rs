@@ -1,5 +1,7 @@
 //! One worker: accepts, reads requests, sends answers, keeps time.
 
+mod http2;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -492,7 +494,6 @@ fn is_shortage(errno: i32) -> bool {
     )
 }
 
-mod http2;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]

@@ -1,0 +1,489 @@
+//! The running server over HTTP/2 and TLS, with clients that are not ours: h2, and rustls itself.
+
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use brunt_engine::clock;
+use brunt_server::{
+    BackendChoice, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
+    TlsVersion, certificates_from_pem, pattern_byte, start,
+};
+use h2::Reason;
+use h2::client::{Connection, SendRequest};
+use http::{Method, Request};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const MS: u64 = 1_000_000;
+/// A hanging server fails the test instead of holding it up.
+const LIMIT_NS: u64 = 20_000 * MS;
+
+fn serve(options: impl FnOnce(&mut Options)) -> Running {
+    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let mut chosen = Options::new(address);
+    options(&mut chosen);
+    start(&chosen).unwrap()
+}
+
+fn connect(server: &Running) -> TcpStream {
+    let ListenAddress::Tcp(address) = server.address() else {
+        panic!("a TCP server")
+    };
+    TcpStream::connect(address).unwrap()
+}
+
+/// How a client speaks TLS: trusting the server's certificate, offering `alpn`, as `identity`.
+fn client(
+    server: &Running,
+    alpn: &[&str],
+    identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(server.certificates()[0].clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match identity {
+        Some((certificates, key)) => builder.with_client_auth_cert(certificates, key).unwrap(),
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    Arc::new(config)
+}
+
+type Secured = StreamOwned<ClientConnection, TcpStream>;
+
+/// A connection after its handshake, which asks for the server by `name`.
+fn secure(server: &Running, config: &Arc<ClientConfig>, name: &str) -> io::Result<Secured> {
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+    let mut stream = StreamOwned::new(session, connect(server));
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    Ok(stream)
+}
+
+/// One that does not block.
+trait Socket: Read + Write + Send + Unpin {}
+impl<S: Read + Write + Send + Unpin> Socket for S {}
+
+/// Polls a socket again and again: the runtime that is used here knows no sockets.
+struct Polled<S> {
+    socket: S,
+    deadline_ns: u64,
+}
+
+impl<S: Socket> Polled<S> {
+    fn new(socket: S) -> Self {
+        Self {
+            socket,
+            deadline_ns: clock::now_ns() + LIMIT_NS,
+        }
+    }
+
+    fn poll<T>(
+        &mut self,
+        context: &Context<'_>,
+        mut operation: impl FnMut(&mut S) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        match operation(&mut self.socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if clock::now_ns() > self.deadline_ns {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            outcome => Poll::Ready(outcome),
+        }
+    }
+}
+
+impl<S: Socket> AsyncRead for Polled<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let unfilled = buffer.initialize_unfilled();
+        let outcome = self
+            .get_mut()
+            .poll(context, |socket| socket.read(unfilled))
+            .map_ok(|count| buffer.advance(count));
+        outcome
+    }
+}
+
+impl<S: Socket> AsyncWrite for Polled<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().poll(context, |socket| socket.write(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().poll(context, Write::flush)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A socket to the server, secured where it speaks TLS.
+fn socket(server: &Running) -> Box<dyn Socket> {
+    if server.certificates().is_empty() {
+        let socket = connect(server);
+        socket.set_nonblocking(true).unwrap();
+        return Box::new(socket);
+    }
+    let socket = secure(server, &client(server, &["h2"], None), "localhost").unwrap();
+    assert_eq!(socket.conn.alpn_protocol(), Some(&b"h2"[..]));
+    socket.sock.set_nonblocking(true).unwrap();
+    Box::new(socket)
+}
+
+type Sender = SendRequest<&'static [u8]>;
+
+/// Runs a conversation over HTTP/2.
+fn converse<F: Future>(server: &Running, conversation: impl FnOnce(Sender) -> F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let io = Polled::new(socket(server));
+        let (sender, connection): (Sender, Connection<_, _>) = h2::client::Builder::new()
+            .initial_window_size(1 << 20)
+            .handshake(io)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        conversation(sender).await
+    })
+}
+
+fn request(server: &Running, method: Method, path: &str) -> Request<()> {
+    let uri = format!("http://{}{path}", server.address());
+    Request::builder().method(method).uri(uri).body(()).unwrap()
+}
+
+/// Status and body of the reply to a GET.
+async fn get(server: &Running, sender: &Sender, path: &str) -> Result<(u16, Vec<u8>), h2::Error> {
+    let mut sender = sender.clone().ready().await?;
+    let (reply, _) = sender.send_request(request(server, Method::GET, path), true)?;
+    let reply = reply.await?;
+    let status = reply.status().as_u16();
+    let (mut stream, mut body) = (reply.into_body(), Vec::new());
+    while let Some(piece) = stream.data().await {
+        let piece = piece?;
+        body.extend_from_slice(&piece);
+        stream.flow_control().release_capacity(piece.len())?;
+    }
+    stream.trailers().await?;
+    Ok((status, body))
+}
+
+/// The counters once they are as far as `reached`: what only the server sees may take a while.
+fn wait_for(server: &Running, reached: impl Fn(&Counters) -> bool) -> Counters {
+    let deadline_ns = clock::now_ns() + LIMIT_NS;
+    loop {
+        let totals = server.counters();
+        if reached(&totals) {
+            return totals;
+        }
+        assert!(clock::now_ns() < deadline_ns, "{totals:?}");
+    }
+}
+
+fn letters(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(pattern_byte).collect()
+}
+
+/// On each backend, in clear text and over TLS.
+fn each(test: impl Fn(&Running)) {
+    for backend in BACKENDS {
+        for tls in [None, Some(TlsOptions::default())] {
+            let server = serve(|options| {
+                options.backend = backend;
+                options.tls.clone_from(&tls);
+            });
+            test(&server);
+            assert!(server.is_healthy());
+            server.stop().unwrap();
+        }
+    }
+}
+
+#[test]
+fn answers_come_as_documented_over_http2() {
+    let cases: [(&str, Result<(u16, u64), Reason>); 22] = [
+        ("/", Ok((200, 0))),
+        ("/bytes/100", Ok((200, 100))),
+        ("/bytes/5m", Ok((200, 5 << 20))),
+        ("/chunked/5", Ok((200, 5))),
+        ("/chunked/1m", Ok((200, 1 << 20))),
+        ("/status/204", Ok((204, 0))),
+        ("/status/503", Ok((503, 0))),
+        ("/delay/1ms", Ok((200, 0))),
+        ("/stall/1ms/2ms", Ok((200, 0))),
+        ("/drift/0ms/1ms/1s", Ok((200, 0))),
+        ("/locked/1ms", Ok((200, 0))),
+        ("/compute/1ms", Ok((200, 0))),
+        ("/limit/1", Ok((200, 0))),
+        ("/limit/1", Ok((429, 0))),
+        ("/drip/3/1ms", Ok((200, 3))),
+        ("/interim/2", Ok((200, 0))),
+        ("/refuse-after/1", Ok((200, 0))),
+        ("/random-close/0", Ok((200, 0))),
+        ("/truncate/10", Err(Reason::INTERNAL_ERROR)),
+        ("/reset-stream/8", Err(Reason::CANCEL)),
+        ("/refuse", Err(Reason::REFUSED_STREAM)),
+        ("/random-refuse/100", Err(Reason::REFUSED_STREAM)),
+    ];
+    each(|server| {
+        converse(server, |sender| async move {
+            for (path, expected) in cases {
+                let got = get(server, &sender, path).await;
+                let got = got.map_err(|error| error.reason().unwrap());
+                let expected = expected.map(|(status, bytes)| (status, letters(bytes)));
+                assert!(got == expected, "{path}");
+            }
+        });
+        let totals = server.counters();
+        assert_eq!((totals.requests, totals.faults), (22, 4));
+        assert_eq!(totals.replies, 18);
+    });
+}
+
+#[test]
+fn streams_wait_each_for_themselves() {
+    each(|server| {
+        converse(server, |sender| async move {
+            let asked_ns = clock::now_ns();
+            let asking: Vec<_> = (0..100)
+                .map(|_| async { get(server, &sender, "/delay/100ms").await })
+                .map(Box::pin)
+                .collect();
+            for asking in join(asking).await {
+                assert_eq!(asking.unwrap(), (200, vec![]));
+            }
+            let took_ns = clock::now_ns() - asked_ns;
+            assert!((100 * MS..5_000 * MS).contains(&took_ns), "{took_ns}");
+        });
+        assert_eq!(server.counters().replies_delayed, 100);
+    });
+}
+
+/// Waits for all, in no order.
+async fn join<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none()
+                && let Poll::Ready(ready) = Pin::new(future).poll(context)
+            {
+                *output = Some(ready);
+            }
+        }
+        if outputs.iter().all(Option::is_some) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}
+
+#[test]
+fn uploads_are_skipped_whole_over_http2() {
+    const PIECE: &[u8] = &[b'x'; 100_000];
+    each(|server| {
+        converse(server, |sender| async move {
+            let mut sender = sender.ready().await.unwrap();
+            let post = request(server, Method::POST, "/");
+            let (reply, mut body) = sender.send_request(post, false).unwrap();
+            for _ in 0..40 {
+                body.send_data(PIECE, false).unwrap();
+            }
+            body.send_data(b"", true).unwrap();
+            assert_eq!(reply.await.unwrap().status(), 200);
+        });
+        let totals = server.counters();
+        assert_eq!(totals.requests_by_method["POST"], 1);
+        assert!(totals.bytes_received > 4_000_000);
+    });
+}
+
+#[test]
+fn counters_are_exact_over_http2() {
+    each(|server| {
+        let told = converse(server, |sender| async move {
+            for path in ["/", "/bytes/7", "/status/404", "/counters"] {
+                get(server, &sender, path).await.unwrap();
+            }
+            get(server, &sender, "/counters").await.unwrap().1
+        });
+        let told: Counters = serde_json::from_slice(&told).unwrap();
+        assert_eq!((told.requests, told.replies, told.faults), (3, 3, 0));
+        assert_eq!(told.replies_by_status[&404], 1);
+        assert_eq!((told.counters_requests, told.connections_http2), (2, 1));
+        let totals = server.counters();
+        assert_eq!((totals.requests, totals.counters_requests), (3, 2));
+    });
+}
+
+#[test]
+fn a_connection_ends_after_its_requests() {
+    let server = serve(|options| {
+        options.http2 = Http2Options {
+            requests_max: NonZeroU64::new(3),
+            ..Http2Options::default()
+        };
+    });
+    for _ in 0..2 {
+        let server = &server;
+        converse(server, |sender| async move {
+            for _ in 0..3 {
+                assert_eq!(get(server, &sender, "/").await.unwrap().0, 200);
+            }
+            let error = get(server, &sender, "/").await.unwrap_err();
+            assert!(error.is_go_away() || error.is_io(), "{error}");
+        });
+    }
+    let totals = server.stop().unwrap();
+    assert_eq!((totals.requests, totals.replies, totals.goaways), (6, 6, 2));
+    assert_eq!(totals.connections_http2, 2);
+}
+
+#[test]
+fn the_client_learns_how_many_streams_it_may_have() {
+    let server = serve(|options| {
+        options.http2.streams_max = NonZeroU32::new(7).unwrap();
+    });
+    let told = &server;
+    converse(told, |sender| async move {
+        assert_eq!(get(told, &sender, "/").await.unwrap().0, 200);
+        assert_eq!(sender.current_max_send_streams(), 7);
+    });
+    assert_eq!(server.stop().unwrap().streams_refused, 0);
+}
+
+/// Asks over HTTP/1.1 and reads to the end of the connection.
+fn ask(stream: &mut Secured, path: &str) -> Vec<u8> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).unwrap();
+    let end = reply
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
+    reply.split_off(end + 4)
+}
+
+#[test]
+fn http_1_1_is_spoken_over_tls() {
+    for backend in BACKENDS {
+        for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+            let server = serve(|options| {
+                options.backend = backend;
+                options.tls = Some(TlsOptions {
+                    version_min: version,
+                    version_max: version,
+                    ..TlsOptions::default()
+                });
+            });
+            let config = client(&server, &["http/1.1"], None);
+            for (at, name) in ["localhost", "127.0.0.1", "localhost"]
+                .into_iter()
+                .enumerate()
+            {
+                let mut stream = secure(&server, &config, name).unwrap();
+                assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+                assert!(
+                    ask(&mut stream, "/bytes/300k") == letters(300 << 10),
+                    "{at}"
+                );
+            }
+            let totals = server.stop().unwrap();
+            // The third one knew the first one's session.
+            assert_eq!((totals.requests, totals.handshakes_resumed), (3, 1));
+            assert_eq!((totals.connections_http2, totals.handshakes_failed), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn what_is_offered_can_be_chosen() {
+    let server = serve(|options| {
+        options.tls = Some(TlsOptions {
+            alpn: vec!["http/1.1".to_owned()],
+            tickets: false,
+            ..TlsOptions::default()
+        });
+    });
+    let config = client(&server, &["h2", "http/1.1"], None);
+    for _ in 0..2 {
+        let mut stream = secure(&server, &config, "localhost").unwrap();
+        assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+        assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
+    }
+    // Nothing in common.
+    let config = client(&server, &["h2"], None);
+    assert!(secure(&server, &config, "localhost").is_err());
+    let totals = server.stop().unwrap();
+    assert_eq!((totals.requests, totals.handshakes_resumed), (2, 0));
+    assert_eq!(
+        (totals.connections_accepted, totals.handshakes_failed),
+        (2, 1)
+    );
+    assert_eq!(totals.accepts_failed, 0);
+}
+
+#[test]
+fn clients_may_have_to_show_a_certificate() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(["client".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let roots = certificates_from_pem(certificate.pem().as_bytes()).unwrap();
+    // The server's own certificate is given, too.
+    let own_key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(["server.test".to_owned()]).unwrap();
+    let own = params.self_signed(&own_key).unwrap();
+    let identity = Identity::from_pem(own.pem().as_bytes(), own_key.serialize_pem().as_bytes());
+    let server = serve(|options| {
+        options.tls = Some(TlsOptions {
+            identity: identity.unwrap(),
+            client_roots: Some(roots.clone()),
+            ..TlsOptions::default()
+        });
+    });
+    assert_eq!(server.certificates(), [own.der().clone()]);
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = client(&server, &[], Some((roots, key)));
+    let mut stream = secure(&server, &config, "server.test").unwrap();
+    assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
+    // Without one, the client's own part of the handshake is complete before the alert comes.
+    let config = client(&server, &[], None);
+    let refused = secure(&server, &config, "server.test").and_then(|mut stream| {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        stream.read_exact(&mut [0; 1])
+    });
+    assert!(refused.is_err());
+    let totals = wait_for(&server, |totals| totals.handshakes_failed > 0);
+    assert_eq!((totals.requests, totals.handshakes_failed), (1, 1));
+    server.stop().unwrap();
+}
