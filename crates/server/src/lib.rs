@@ -170,6 +170,8 @@ pub use counters::Counters;
 pub use http1::request::fuzz_requests;
 pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
 pub use http2::Http2Options;
+#[doc(hidden)]
+pub use http2::fuzz_http2;
 pub use pattern::pattern_byte;
 pub use route::{BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, RATE_PER_S_MAX, ROUTES};
 pub use server::{BackendChoice, BackendKind, ListenAddress, Options, Running, ServeError, start};

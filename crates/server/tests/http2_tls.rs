@@ -116,11 +116,9 @@ impl<S: Socket> AsyncRead for Polled<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let unfilled = buffer.initialize_unfilled();
-        let outcome = self
-            .get_mut()
+        self.get_mut()
             .poll(context, |socket| socket.read(unfilled))
-            .map_ok(|count| buffer.advance(count));
-        outcome
+            .map_ok(|count| buffer.advance(count))
     }
 }
 
@@ -226,9 +224,12 @@ fn each(test: impl Fn(&Running)) {
     }
 }
 
+/// Status and bytes of the body, or the code of the reset.
+type Expected = Result<(u16, u64), Reason>;
+
 #[test]
 fn answers_come_as_documented_over_http2() {
-    let cases: [(&str, Result<(u16, u64), Reason>); 22] = [
+    let cases: [(&str, Expected); 22] = [
         ("/", Ok((200, 0))),
         ("/bytes/100", Ok((200, 100))),
         ("/bytes/5m", Ok((200, 5 << 20))),

@@ -5,6 +5,7 @@
 //! each answer takes its own time. What a client may not do ends its stream or its connection, as
 //! the RFC says, so that a client that is tested here is also checked.
 
+mod fuzz;
 mod head;
 pub(crate) mod malformed;
 mod session;
@@ -14,6 +15,8 @@ mod tests;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+#[doc(hidden)]
+pub use fuzz::fuzz_http2;
 pub(crate) use session::{End, Session};
 
 /// How the server speaks HTTP/2.

@@ -43,7 +43,7 @@ impl Site {
 
     /// A connection after the exchange of SETTINGS.
     fn greeted() -> Self {
-        let mut site = Site::new(Http2Options::default());
+        let mut site = Self::new(Http2Options::default());
         site.say(&settings(&[]));
         site.sent.clear();
         site
@@ -948,5 +948,30 @@ fn malformed_answers_end_as_documented() {
             (totals.requests, totals.faults_by_kind["malformed"]),
             (1, 1)
         );
+    }
+}
+
+#[test]
+fn mutated_connections_read_the_same_in_pieces() {
+    let seed = [
+        settings(&[Setting::InitialWindowSize(100)]),
+        head(1, "POST", "/bytes/40k", &[("content-length", "3")], false),
+        data(1, b"abc", true),
+        get(3, "/malformed/endless-head"),
+        get(5, "/counters"),
+        window_update(1, 50),
+        frame_of(Kind::RstStream, 0, 3, &[0, 0, 0, 8]),
+        get(7, "/goaway"),
+    ]
+    .concat();
+    fuzz_http2(&seed);
+    for at in 0..seed.len() {
+        for byte in [0, 1, 5, 8, 0x7f, 0x80, 0xff] {
+            let mut data = seed.clone();
+            data[at] = byte;
+            fuzz_http2(&data);
+            data.truncate(at + 1);
+            fuzz_http2(&data);
+        }
     }
 }
