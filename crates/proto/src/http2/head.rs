@@ -247,6 +247,9 @@ pub struct KnownHead {
     block: Vec<u8>,
     /// What `block` means; `None` before there is one.
     head: Option<Head>,
+    /// It has fields for the dynamic table. Servers that do without the table (nginx) send such
+    /// ones all the same, for a table without room.
+    needs_closed: bool,
     /// Where strings are decoded.
     scratch: Vec<u8>,
 }
@@ -261,7 +264,9 @@ impl KnownHead {
         limits: &Limits,
     ) -> Result<Result<Head, MalformedReply>, HpackError> {
         match self.head {
-            Some(head) if self.block == block => Ok(Ok(head)),
+            Some(head) if self.block == block && (!self.needs_closed || decoder.is_closed()) => {
+                Ok(Ok(head))
+            }
             _ => self.new_head(decoder, block, limits),
         }
     }
@@ -283,6 +288,7 @@ impl KnownHead {
             self.block.clear();
             self.block.extend_from_slice(block);
             self.head = Some(head);
+            self.needs_closed = decoded.needs_closed;
         }
         Ok(head)
     }
@@ -566,5 +572,28 @@ mod tests {
             known.head(&mut other, &[0xbe], &limits),
             Err(HpackError::Index)
         );
+    }
+
+    /// Fields that are sent for a table without room are known where there is none, and decoded
+    /// where there is.
+    #[test]
+    fn what_no_table_keeps_is_known_there() {
+        let limits = Limits::default();
+        let mut known = KnownHead::default();
+        let insert = block(&[(":status", "201"), ("a", "b")], Indexing::Insert);
+        let mut closed = Decoder::new(TABLE_BYTES);
+        let opening = [&[0x20][..], &insert].concat();
+        known.head(&mut closed, &opening, &limits).unwrap().unwrap();
+        known.head(&mut closed, &insert, &limits).unwrap().unwrap();
+        assert_eq!((&known.block, known.needs_closed), (&insert, true));
+        assert!(closed.is_closed());
+
+        let mut open = Decoder::new(TABLE_BYTES);
+        let once = (":status".len() + "201".len() + 32) + ("a".len() + "b".len() + 32);
+        for times in 1..=2 {
+            known.head(&mut open, &insert, &limits).unwrap().unwrap();
+            assert_eq!(open.size_bytes(), (times * once) as u64);
+        }
+        known.head(&mut open, &[0xbf], &limits).unwrap().unwrap();
     }
 }

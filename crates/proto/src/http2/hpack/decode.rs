@@ -101,8 +101,10 @@ pub enum HpackError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// The block neither used nor changed the dynamic table: the same bytes mean the same fields
-    /// on every connection.
+    /// on every connection, or on every one with a [closed table](Decoder::is_closed).
     pub is_stateless: bool,
+    /// The block would have changed a table that is not closed.
+    pub needs_closed: bool,
 }
 
 /// Decodes the field blocks of one direction of a connection.
@@ -138,7 +140,7 @@ impl<K: Keep> Decoder<K> {
     ) -> Result<Decoded, HpackError> {
         let mut rest = block;
         let mut is_start = true;
-        let mut is_stateless = true;
+        let (mut is_stateless, mut needs_closed) = (true, false);
         while let Some(&first) = rest.first() {
             if first & 0x80 != 0 {
                 let index = take_integer(&mut rest, 7)? as usize;
@@ -162,14 +164,24 @@ impl<K: Keep> Decoder<K> {
                 let is_inserted = first & 0x40 != 0;
                 let prefix_bits = if is_inserted { 6 } else { 4 };
                 let index = take_integer(&mut rest, prefix_bits)? as usize;
-                if is_inserted || index > STATIC_TABLE.len() {
+                if index > STATIC_TABLE.len() || is_inserted && !self.is_closed() {
                     is_stateless = false;
                 }
+                needs_closed |= is_inserted;
                 self.literal(&mut rest, index, is_inserted, scratch, &mut each)?;
             }
             is_start = false;
         }
-        Ok(Decoded { is_stateless })
+        Ok(Decoded {
+            is_stateless,
+            needs_closed,
+        })
+    }
+
+    /// Whether the table has no room for any field: nothing that is inserted stays.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.table.is_closed()
     }
 
     /// Takes a literal off `rest`, behind the index of its name; 0 for a literal name.
@@ -219,7 +231,7 @@ impl<K: Keep> Decoder<K> {
     }
 
     #[cfg(test)]
-    pub(super) fn size_bytes(&self) -> u64 {
+    pub(in super::super) fn size_bytes(&self) -> u64 {
         self.table.size_bytes()
     }
 

@@ -52,6 +52,12 @@ impl<K> Table<K> {
         }
     }
 
+    /// Whether no field can stay, for even an empty one is too large.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.size_max_bytes < FIELD_OVERHEAD_BYTES
+    }
+
     pub(super) fn resize(&mut self, size_max_bytes: u32) {
         self.size_max_bytes = size_max_bytes;
         self.evict(size_max_bytes.into());
@@ -119,8 +125,11 @@ mod tests {
         table.resize(0);
         assert_eq!((contents(&table), table.size_bytes()), (vec![], 0));
         table.insert(entry(5, 0));
-        assert!(contents(&table).is_empty());
+        assert!(contents(&table).is_empty() && table.is_closed());
+        table.resize(31);
+        assert!(table.is_closed());
         table.resize(32);
+        assert!(!table.is_closed());
         table.insert(entry(6, 0));
         assert_eq!(contents(&table), [6]);
     }
