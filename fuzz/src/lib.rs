@@ -22,6 +22,7 @@ mod hpack;
 mod http1_reply;
 mod http1_request;
 mod http2_client;
+mod server_http2;
 mod server_request;
 mod stored_run;
 mod tls;
@@ -31,6 +32,7 @@ pub use hpack::hpack;
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
 pub use http2_client::http2_client;
+pub use server_http2::server_http2;
 pub use server_request::server_request;
 pub use stored_run::stored_run;
 pub use tls::tls;
@@ -45,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
     ("http2_client", http2_client),
+    ("server_http2", server_http2),
     ("server_request", server_request),
     ("stored_run", stored_run),
     ("tls", tls),

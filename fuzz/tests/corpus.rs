@@ -12,8 +12,9 @@ use rand_pcg::Pcg64Mcg;
 /// Mutations per target: about a second. A count and not a time, so that a failure comes again.
 const MUTATIONS: u64 = 150_000;
 
-/// Targets that get fewer, so that theirs take a second too: a handshake of TLS is slow.
-const MUTATIONS_OF_SLOW_TARGETS: [(&str, u64); 1] = [("tls", 5_000)];
+/// Targets that get fewer, so that theirs take a second too: a handshake of TLS is slow, and so are
+/// a server's long answers.
+const MUTATIONS_OF_SLOW_TARGETS: [(&str, u64); 2] = [("server_http2", 10_000), ("tls", 5_000)];
 
 /// A mutated input grows no longer than this.
 const MAX_INPUT_BYTES: usize = 4096;
