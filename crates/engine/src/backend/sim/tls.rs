@@ -9,7 +9,6 @@ use std::rc::Rc;
 use brunt_measure::Protocol;
 use brunt_proto::tls::{
     ClientSide, ConfigError, Negotiated, Scratch, ServerOptions, ServerSide, Session, TlsError,
-    Version,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -45,6 +44,9 @@ const CERTIFICATE: [u8; 275] = [
     0xbe, 0xf8, 0xbf, 0x90, 0x96, 0x8e, 0x30, 0x9f, 0x0e, 0xe6, 0xcc, 0x7d, 0x54, 0x27, 0x30, 0xcf,
     0x8e, 0x89, 0x04,
 ];
+
+/// The type of a record.
+const CHANGE_CIPHER_SPEC: u8 = 20;
 
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug)]
@@ -133,49 +135,38 @@ pub(super) struct ServerTls {
     has_begun: bool,
 }
 
-/// What was found in bytes of brunt's.
-pub(super) struct Found {
-    /// Of the handshake, before any plain text.
-    pub(super) message: Option<Message>,
-    /// With these bytes brunt's side of the handshake is complete, and HTTP/1.1 may begin.
-    pub(super) opens: bool,
-}
-
 impl ServerTls {
-    /// Takes bytes of brunt's: appends their plain text.
-    pub(super) fn receive(&mut self, bytes: &[u8], is_http2: bool, plain: &mut Vec<u8>) -> Found {
+    /// Takes bytes of brunt's: appends their plain text, and gives what came before it. In HTTP/1.1
+    /// a connection is open for brunt with the server's last flight.
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+        is_http2: bool,
+        plain: &mut Vec<u8>,
+    ) -> Option<Message> {
         let mut answer = Vec::new();
-        let Some(session) = &mut self.session else {
-            return Found::failed(answer);
-        };
-        let was_open = !session.is_handshaking();
-        if session
-            .receive(bytes, &mut self.scratch, plain, &mut answer)
-            .is_err()
-        {
-            return Found::failed(answer);
+        let received = self.session.as_mut().is_some_and(|session| {
+            session
+                .receive(bytes, &mut self.scratch, plain, &mut answer)
+                .is_ok()
+        });
+        if !received {
+            let answer = answer.into();
+            return Some(Message::TlsFailed { answer });
         }
-        // In TLS 1.2 the server speaks last, unless it resumes a session.
-        let is_last_ours = |negotiated: Negotiated| negotiated.version == Version::Tls12;
-        let is_open_now = !was_open && !session.is_handshaking();
-        let completes = if !is_http2
-            && is_open_now
-            && !answer.is_empty()
-            && session.negotiated().is_some_and(is_last_ours)
-        {
+        if answer.is_empty() {
+            return None;
+        }
+        let completes = if !is_http2 && changes_cipher(&answer) {
             Completes::Opening
         } else {
             Completes::Nothing
         };
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        Found {
-            opens: !is_http2 && is_open_now && completes == Completes::Nothing,
-            message: (!answer.is_empty()).then(|| Message::Handshake {
-                answer: answer.into(),
-                is_first,
-                completes,
-            }),
-        }
+        Some(Message::Handshake {
+            answer: answer.into(),
+            is_first: !std::mem::replace(&mut self.has_begun, true),
+            completes,
+        })
     }
 
     /// The records that carry `plain`. None where the handshake is not complete.
@@ -189,13 +180,15 @@ impl ServerTls {
     }
 }
 
-impl Found {
-    fn failed(answer: Vec<u8>) -> Self {
-        Self {
-            message: Some(Message::TlsFailed {
-                answer: answer.into(),
-            }),
-            opens: false,
+/// Whether a ChangeCipherSpec is among these records. It comes with a server's last flight, in TLS
+/// 1.3 for the sake of middleboxes (RFC 8446 appendix D.4).
+fn changes_cipher(mut records: &[u8]) -> bool {
+    while let Some((&[kind, _, _, high, low], rest)) = records.split_first_chunk() {
+        if kind == CHANGE_CIPHER_SPEC {
+            return true;
         }
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        records = rest.get(length..).unwrap_or_default();
     }
+    false
 }

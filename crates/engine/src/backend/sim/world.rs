@@ -18,7 +18,7 @@ use super::link::{Client, Completes, Link, LinkId, Links, Piece, Server};
 use super::message::{Message, Scanner};
 use super::reply::Replies;
 use super::settings::SimSettings;
-use super::tls::{Found, Spoken};
+use super::tls::Spoken;
 use crate::backend::Slot;
 use crate::timers::Timers;
 
@@ -157,7 +157,7 @@ impl World {
         let mut parts = Vec::new();
         let in_flight = &mut link.in_flight;
         let mut found = |end: usize, message: Message| {
-            // Plain text is shorter than what is sent of it, or longer by nothing.
+            // The plain text of TLS may be longer than what carries its end.
             let of = part_of(end).min(last_part);
             if of != part && count > 0 {
                 parts.push((part, count));
@@ -174,9 +174,7 @@ impl World {
             }
             Some(tls) => {
                 self.plain.clear();
-                let Found { message, opens } = tls.receive(bytes, self.is_http2, &mut self.plain);
-                self.counts.connections_established += u64::from(opens);
-                if let Some(message) = message {
+                if let Some(message) = tls.receive(bytes, self.is_http2, &mut self.plain) {
                     found(1, message);
                 }
                 link.scanner.scan(&self.plain, found);

@@ -5,6 +5,7 @@ mod books;
 mod closed_loop;
 mod counterfactual;
 mod drawn;
+mod http2;
 mod machine;
 mod own_share;
 mod queueing;

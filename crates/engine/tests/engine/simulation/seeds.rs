@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use brunt_engine::RunError;
 use brunt_engine::backend::sim::{Framing, SimCounts, SimFaults, SimSettings};
 use brunt_load::LoadModel;
-use brunt_measure::{ArrivalCounts, FailureKind, Run};
+use brunt_measure::{ArrivalCounts, FailureKind, Protocol, Run};
 
 use super::drawn::Case;
 use super::{books, plan, run};
@@ -18,6 +18,28 @@ const SEED_VARIABLE: &str = "BRUNT_SIM_SEED";
 
 #[test]
 fn runs_drawn_at_random_keep_every_invariant() {
+    keep_every_invariant("", Case::of);
+}
+
+#[test]
+fn runs_over_http2_drawn_at_random_keep_every_invariant() {
+    keep_every_invariant("over_http2", |seed| Case::of(seed).over_http2());
+}
+
+#[test]
+fn runs_over_tls_drawn_at_random_keep_every_invariant() {
+    keep_every_invariant("over_tls", |seed| {
+        let case = Case::of(seed);
+        let case = if seed % 2 == 0 {
+            case.over_http2()
+        } else {
+            case
+        };
+        case.over_tls()
+    });
+}
+
+fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
     let alone = std::env::var(SEED_VARIABLE).ok();
     let seeds = match alone.as_deref().map(str::parse) {
         Some(seed) => {
@@ -28,7 +50,7 @@ fn runs_drawn_at_random_keep_every_invariant() {
     };
     let mut failed = Vec::new();
     for seed in seeds {
-        let case = Case::of(seed);
+        let case = case_of(seed);
         let problems = catch_unwind(AssertUnwindSafe(|| case.problems()))
             .unwrap_or_else(|_| vec!["panicked".to_owned()]);
         if !problems.is_empty() {
@@ -38,7 +60,7 @@ fn runs_drawn_at_random_keep_every_invariant() {
     assert!(
         failed.is_empty(),
         "{} seeds failed; run one alone with {SEED_VARIABLE}=SEED cargo test -p brunt-engine \
-         --test engine drawn_at_random\n{}",
+         --test engine {protocol}_drawn_at_random\n{}",
         failed.len(),
         failed.join("\n")
     );
@@ -74,13 +96,21 @@ impl Case {
 
     /// Whether the load that was asked for may be missing: where attempts to connect fail; and
     /// where connections that ended are replaced late, in a run by count, or in a window in which
-    /// the attempt that was under way at the end weighs.
+    /// the attempt that was under way at the end weighs, as it does when a handshake comes piece by
+    /// piece.
     fn may_lack_connections(&self, run: &Run, counts: &SimCounts) -> bool {
         let failed = counts.connections_impossible
             + counts.connections_refused
-            + counts.connections_unanswered;
+            + counts.connections_unanswered
+            + counts.handshakes_cut
+            + counts.handshakes_silent;
         let replaced = counts.connections_accepted > u64::from(run.load.connections);
-        let is_short = run.window.length_ns() < 100 * 2 * self.settings.network_ns;
+        // TCP, the settings of HTTP/2 and TLS take a round trip each.
+        let round_trips =
+            1 + u64::from(run.load.protocol == Protocol::Http2) + u64::from(run.load.tls.is_some());
+        let attempt_ns = round_trips * 2 * self.settings.network_ns;
+        let in_pieces = round_trips > 1 && self.settings.server.piece_gap_ns > 0;
+        let is_short = in_pieces || run.window.length_ns() < 100 * attempt_ns;
         let late = counts.late_wake_ups > 0;
         failed > 0 || replaced && (run.load.requests.is_some() || is_short || late)
     }
@@ -150,9 +180,17 @@ fn the_seeds_cover_every_model_and_outcome() {
 
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
+    let case_of: [fn(u64) -> Case; 4] = [
+        Case::of,
+        |seed| Case::of(seed).over_http2(),
+        |seed| Case::of(seed).over_tls(),
+        |seed| Case::of(seed).over_http2().over_tls(),
+    ];
     for seed in 0..40 {
-        let [first, second] = [Case::of(seed), Case::of(seed)].map(|case| case.run().ok());
-        assert_eq!(first, second, "seed {seed}");
+        for case_of in case_of {
+            let [first, second] = [case_of(seed), case_of(seed)].map(|case| case.run().ok());
+            assert_eq!(first, second, "seed {seed}");
+        }
     }
     let runs = [1, 2].map(|seed| run(plan(), &SimSettings::new(seed)).0);
     assert_ne!(runs[0].latencies.response, runs[1].latencies.response);

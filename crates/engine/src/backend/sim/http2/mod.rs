@@ -215,7 +215,7 @@ impl World {
         let Some(http2) = &mut link.http2 else {
             return Ok(());
         };
-        if number % 2 == 0 || number <= http2.latest {
+        if number.is_multiple_of(2) || number <= http2.latest {
             self.counts.requests_lost += 1;
             return Err("a stream has a number that it may not have");
         }

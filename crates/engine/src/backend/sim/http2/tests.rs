@@ -415,7 +415,8 @@ fn without_a_goaway_what_is_under_way_is_lost() {
 
 #[test]
 fn faults_are_counted_as_they_are_seen() {
-    let cases: [(SimFaults, fn(&SimCounts) -> u64); 5] = [
+    type Count = fn(&SimCounts) -> u64;
+    let cases: [(SimFaults, Count); 5] = [
         (
             SimFaults {
                 stream_reset: 0.5,
@@ -627,7 +628,8 @@ fn broken_rules_end_the_connection() {
         server.http2.streams_max = Some(2);
         server.http2.window_bytes = 100;
     });
-    let cases: [(&str, fn(&mut Hand)); 14] = [
+    type Act = fn(&mut Hand);
+    let cases: [(&str, Act); 14] = [
         ("an even stream", |hand| hand.request(2, "GET", true)),
         ("a stream again", |hand| {
             hand.request(3, "GET", true);
