@@ -212,6 +212,11 @@ impl Recorder {
         tally.bytes_sent += bytes;
     }
 
+    /// `bytes` bytes were handed to the backend beside those that [`Recorder::sent`] is told of.
+    pub fn handed_over(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).bytes_sent += bytes;
+    }
+
     /// `bytes` bytes were read from a socket.
     pub fn received(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).bytes_received += bytes;

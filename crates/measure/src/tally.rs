@@ -30,7 +30,7 @@ pub struct Tally {
     pub interim_replies: u64,
     /// Failures by kind.
     pub failures: FailureCounts,
-    /// Bytes of requests handed to the kernel.
+    /// Bytes handed to the kernel: of requests, and in HTTP/2 of all frames. Without what TLS adds.
     pub bytes_sent: u64,
     /// Bytes read from sockets.
     pub bytes_received: u64,

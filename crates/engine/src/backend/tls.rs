@@ -579,7 +579,13 @@ impl<B: Backend> Backend for Tls<B> {
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
-        self.inner.tcp_info(slot)
+        let connection = self.slots.get(slot.0 as usize)?;
+        let info = self.inner.tcp_info(slot)?;
+        Some(TcpInfo {
+            // Those of an incomplete record are neither shown nor overhead yet.
+            bytes_unread: info.bytes_unread + connection.unfinished_bytes(),
+            ..info
+        })
     }
 }
 

@@ -104,6 +104,7 @@ impl<B: Backend> Worker<B> {
     /// Forgets what was said on a connection that is no more, and on which nothing is under way.
     fn lose_dialogue(&mut self, slot: Slot, now_ns: u64) {
         let index = slot.0 as usize;
+        self.take_overhead(slot, now_ns);
         self.settle_bytes(index, now_ns);
         match &mut self.connections[index].dialogue {
             Dialogue::Http1 { parser, .. } => parser.reset(),
@@ -114,6 +115,7 @@ impl<B: Backend> Worker<B> {
 
     /// An attempt that was under way failed, and its slot is free again.
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.take_overhead(slot, now_ns);
         self.note_failed_attempt(slot, now_ns, kind);
         if matches!(self.pacing, Pacing::Sessions(_)) {
             self.available(slot, now_ns, now_ns);

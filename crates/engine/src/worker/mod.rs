@@ -200,6 +200,8 @@ pub(crate) struct Worker<B> {
     opening: u32,
     unsettled: u32,
     under_way: u64,
+    /// Bytes of frames that were handed over and are in no count yet.
+    frame_bytes: u64,
     /// Requests drawn from the budget and not yet sent.
     quota: u64,
     window_end_ns: u64,
@@ -275,6 +277,7 @@ impl<B: Backend> Worker<B> {
             opening: 0,
             unsettled: held,
             under_way: 0,
+            frame_bytes: 0,
             quota: 0,
             window_end_ns: u64::MAX,
             measure_from_ns: u64::MAX,
@@ -438,6 +441,7 @@ impl<B: Backend> Worker<B> {
             self.turn(limit_ns)?;
         }
         let now_ns = self.backend.now_ns();
+        self.settle_frames(now_ns);
         self.take_kernel_sample();
         for index in 0..self.connections.len() {
             while let Some((issue, discarded_bytes)) = self.take_any(index) {
@@ -458,6 +462,7 @@ impl<B: Backend> Worker<B> {
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         self.flush();
         let from_ns = self.backend.now_ns();
+        self.settle_frames(from_ns);
         let quiet_until_ns = self.quiet_until_ns(from_ns);
         let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
             from_ns
@@ -550,8 +555,10 @@ impl<B: Backend> Worker<B> {
     fn take_kernel_sample(&mut self) {
         let mut sample = KernelSample::default();
         let now_ns = self.backend.now_ns();
-        for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
+        for index in 0..self.connections.len() {
             self.take_overhead(Slot(index as u32), now_ns);
+        }
+        for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
             let connection = &self.connections[index];
             // Only connections at rest: bytes of a reply under way may be anywhere between the
             // kernel and here.

@@ -123,7 +123,10 @@ impl<B: Backend> Worker<B> {
         connection.requests_left -= u64::from(count);
         let bytes = match self.speech {
             Speech::Http1 { .. } => self.write_http1(slot, issue, count),
-            Speech::Http2 { .. } => self.write_http2(slot, issue, count),
+            Speech::Http2 { .. } => {
+                self.write_http2(slot, issue, count);
+                0
+            }
         };
         self.connections[slot.0 as usize].under_way += count;
         self.under_way += u64::from(count);

@@ -16,8 +16,8 @@ impl<B: Backend> Worker<B> {
         self.write_frames(slot, |streams, frames| streams.client.open(frames));
     }
 
-    /// Writes `count` requests, each on a stream of its own; gives their bytes.
-    pub(super) fn write_http2(&mut self, slot: Slot, issue: Issue, count: u32) -> u64 {
+    /// Writes `count` requests, each on a stream of its own.
+    pub(super) fn write_http2(&mut self, slot: Slot, issue: Issue, count: u32) {
         self.frames_go_to(slot);
         let index = slot.0 as usize;
         let base = index * self.task.depth as usize;
@@ -33,9 +33,8 @@ impl<B: Backend> Worker<B> {
             &*self.task.request,
         )
         else {
-            return 0;
+            return;
         };
-        let before = frames.len();
         for _ in 0..count {
             let place = streams.client.request(template, frames);
             self.issues[base + place as usize] = issue;
@@ -43,7 +42,6 @@ impl<B: Backend> Worker<B> {
                 sends.written(place, free_ns);
             }
         }
-        (frames.len() - before) as u64
     }
 
     pub(super) fn receive_http2(&mut self, slot: Slot, reception: Reception) {
@@ -327,7 +325,16 @@ impl<B: Backend> Worker<B> {
             sends.begin();
         }
         connection.sending = true;
+        self.frame_bytes += frames.len() as u64;
         self.backend.send(slot, Outgoing::Owned(frames));
+    }
+
+    /// Counts the frames that were handed to the backend since this was last done.
+    pub(super) fn settle_frames(&mut self, now_ns: u64) {
+        let bytes = std::mem::take(&mut self.frame_bytes);
+        if bytes > 0 {
+            self.recorder.handed_over(now_ns, bytes);
+        }
     }
 
     /// Frames that were written on a connection that is no more go nowhere.
