@@ -4,6 +4,7 @@
 mod bad_input;
 mod broken;
 mod calibrate;
+mod carriers;
 mod counts_brunt;
 mod counts_nginx;
 mod diagnose;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::certificates::{Authority, Identity};
 use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
-use crate::support::serve::{Serve, ServeTls, ServeUnix};
+use crate::support::serve::{Serve, ServeUnix};
 
 /// The commands in fenced blocks, without comments.
 fn commands() -> Vec<String> {
@@ -53,9 +53,9 @@ fn arguments(command: &str) -> Vec<String> {
 struct Servers {
     tcp: Serve,
     unix: ServeUnix,
-    tls: ServeTls,
+    tls: Serve,
     /// Asks for a certificate.
-    mutual: ServeTls,
+    mutual: Serve,
     /// The certificate that it takes.
     client: Identity,
     exporter: Exporter,
@@ -83,7 +83,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
             "--watch" => *word = servers.tcp.id().to_string(),
             "--watch-url" => *word = servers.exporter.url("/metrics"),
             "--verify-url" => *word = servers.tcp.url("/counters"),
-            "--cacert" => *word = tls.certificate.display().to_string(),
+            "--cacert" => *word = tls.certificate().display().to_string(),
             "--cert" => *word = servers.client.certificate.display().to_string(),
             "--key" => *word = servers.client.key.display().to_string(),
             _ if word.starts_with("http://") => *word = servers.tcp.url("/"),
@@ -117,8 +117,8 @@ fn the_commands_work() {
     let servers = Servers {
         tcp: Serve::start(),
         unix: ServeUnix::start(&place("app.sock")),
-        tls: ServeTls::start(&place("server.pem"), &[]),
-        mutual: ServeTls::start(&place("mutual.pem"), &["--client-ca", clients]),
+        tls: Serve::start_secure(&place("server.pem"), &[]),
+        mutual: Serve::start_secure(&place("mutual.pem"), &["--client-ca", clients]),
         client: authority.client(),
         exporter: Exporter::start(),
     };

@@ -1,7 +1,7 @@
 //! The options of `brunt serve`.
 
 use crate::support::process::brunt;
-use crate::support::serve::Serve;
+use crate::support::serve::{Serve, ServeTls};
 
 #[test]
 fn there_is_no_simulated_server() {
@@ -26,5 +26,38 @@ fn it_tells_how_late_its_delayed_answers_were() {
         assert_eq!((counters.replies, counters.replies_delayed), (3, 2));
         assert!(counters.lateness_ns_mean.is_some());
         assert!(counters.lateness_ns_mean <= counters.lateness_ns_max);
+    }
+}
+
+#[test]
+fn a_certificate_is_written_for_clients() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("server.pem");
+    let server = ServeTls::start(&path, &["--alpn", "http/1.1"]);
+    assert!(server.url("/").starts_with("https://127.0.0.1:"));
+    let pem = std::fs::read_to_string(&path).expect("the certificate");
+    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----\n"), "{pem}");
+    assert_eq!(pem.matches("BEGIN").count(), 1, "{pem}");
+}
+
+#[test]
+fn what_tls_cannot_be_spoken_with_is_said() {
+    for (options, code, words) in [
+        ("--cert /dev/null", 2, "--tls"),
+        ("--tls --key /dev/null", 2, "--cert"),
+        ("--tls --cert /nonexistent", 2, "cannot read /nonexistent"),
+        ("--tls --cert /dev/null", 2, "no certificate in PEM"),
+        ("--tls --client-ca /dev/null", 2, "no certificate in PEM"),
+        ("--tls --tls-min 1.3 --tls-max 1.2", 2, "newer than"),
+        (
+            "--tls --cert-out /nonexistent/x",
+            2,
+            "cannot write /nonexistent/x",
+        ),
+        ("--h2-streams 0", 2, "0"),
+    ] {
+        let refused = brunt(&format!("serve --listen 127.0.0.1:0 {options}"));
+        assert_eq!(refused.code, Some(code), "{options}: {refused:?}");
+        assert!(refused.stderr.contains(words), "{options}: {refused:?}");
     }
 }

@@ -12,6 +12,8 @@ use super::{http, wait_for};
 #[derive(Debug)]
 pub(crate) struct Serve {
     address: SocketAddr,
+    /// The file of the certificate that it made for itself, where it speaks TLS.
+    certificate: Option<PathBuf>,
     process: Process,
 }
 
@@ -19,15 +21,6 @@ pub(crate) struct Serve {
 #[derive(Debug)]
 pub(crate) struct ServeUnix {
     pub(crate) socket: PathBuf,
-    _process: Process,
-}
-
-/// A reference server over TLS, with a certificate that it made itself.
-#[derive(Debug)]
-pub(crate) struct ServeTls {
-    address: SocketAddr,
-    /// What its clients have to trust, in PEM.
-    pub(crate) certificate: PathBuf,
     _process: Process,
 }
 
@@ -40,7 +33,23 @@ impl Serve {
     /// The same with further `options`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
         let (process, address) = Self::start_process(options);
-        Self { address, process }
+        Self {
+            address,
+            certificate: None,
+            process,
+        }
+    }
+
+    /// The same over TLS, with a certificate that it makes for itself and writes to `certificate`.
+    pub(crate) fn start_secure(certificate: &Path, options: &[&str]) -> Self {
+        let path = certificate.to_str().expect("a path in UTF-8");
+        let secure = ["--tls", "--cert-out", path];
+        let (process, address) = listening_at("https://", &[&secure, options].concat());
+        Self {
+            address,
+            certificate: Some(certificate.to_owned()),
+            process,
+        }
     }
 
     /// Starts one and gives the process and its address, for a test of the process itself.
@@ -54,7 +63,16 @@ impl Serve {
 
     /// The URL of `path`.
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        let scheme = match self.certificate {
+            Some(_) => "https",
+            None => "http",
+        };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    /// The file of its certificate.
+    pub(crate) fn certificate(&self) -> &Path {
+        self.certificate.as_deref().expect("a server over TLS")
     }
 
     /// Its process id.
@@ -64,7 +82,10 @@ impl Serve {
 
     /// The body of the reply to a GET of `path`.
     pub(crate) fn get(&self, path: &str) -> String {
-        http::get(self.address, path)
+        match &self.certificate {
+            Some(file) => http::get_secure(self.address, file, path),
+            None => http::get(self.address, path),
+        }
     }
 
     /// What it counted until now.
@@ -84,26 +105,6 @@ impl Serve {
         wait_for("load begins", || {
             (self.counters().requests >= requests).then_some(())
         });
-    }
-}
-
-impl ServeTls {
-    /// Starts one that has a free port of loopback, with further `options`, and writes its
-    /// certificate to `certificate`.
-    pub(crate) fn start(certificate: &Path, options: &[&str]) -> Self {
-        let path = certificate.to_str().expect("a path in UTF-8");
-        let secure = ["--tls", "--cert-out", path];
-        let (process, address) = listening_at("https://", &[&secure, options].concat());
-        Self {
-            address,
-            certificate: certificate.to_owned(),
-            _process: process,
-        }
-    }
-
-    /// The URL of `path`.
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("https://{}{path}", self.address)
     }
 }
 
