@@ -56,11 +56,21 @@ pub(super) fn objection(error: &CertificateError) -> String {
             "is for another purpose".to_owned()
         }
         CertificateError::Other(OtherError(why)) if why.is::<SelfSigned>() => why.to_string(),
-        CertificateError::Other(OtherError(why)) if format!("{why:?}") == "CaUsedAsEndEntity" => {
+        error if is_authority(error) => {
             "is that of an authority (CA:TRUE) and not of a server".to_owned()
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "is signed in a way that does not fit the trusted root of its issuer's name".to_owned()
         }
         other => format!("does not pass: {other}"),
     }
+}
+
+/// Whether the only objection is that the certificate is an authority's: it is valid now.
+pub(super) fn is_authority(error: &CertificateError) -> bool {
+    matches!(error, CertificateError::Other(OtherError(why))
+        if format!("{why:?}") == "CaUsedAsEndEntity")
 }
 
 fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {

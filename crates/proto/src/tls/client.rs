@@ -101,12 +101,12 @@ impl ClientSide {
             let verifier = Arc::new(Anything(provider));
             (builder.with_custom_certificate_verifier(verifier), None)
         } else {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(options.roots);
-            let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            let mut store = RootCertStore::empty();
+            store.add_parsable_certificates(options.roots.iter().cloned());
+            let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
                 .build()
                 .map_err(|_| ConfigError::NoRoots)?;
-            let verifier = Arc::new(Remembering::new(webpki));
+            let verifier = Arc::new(Remembering::new(webpki, options.roots.into()));
             let shared = Arc::clone(&verifier);
             (
                 builder.with_custom_certificate_verifier(shared),
