@@ -42,16 +42,16 @@
 //!   `Connection: keep-alive`
 //! - `/never`: reads on and never answers
 //! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)
-//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 it ends the stream with
-//!   RST_STREAM(INTERNAL_ERROR)
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 it ends the stream
+//!   with RST_STREAM(INTERNAL_ERROR)
 //! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2, RST_STREAM instead of an answer, with
 //!   INTERNAL_ERROR or the error code CODE (a number, any of 32 bits)
 //! - `/refuse`: over HTTP/2, RST_STREAM(REFUSED_STREAM) instead of an answer
 //! - `/random-refuse/PERCENT`: over HTTP/2, null answer, but PERCENT of the requests are refused in
 //!   this way, by a fixed sequence
-//! - `/goaway`, `/goaway/CODE`: over HTTP/2, GOAWAY instead of an answer, with NO_ERROR or the error
-//!   code CODE; this request and later ones are not among those that it takes in. Streams before it
-//!   are answered
+//! - `/goaway`, `/goaway/CODE`: over HTTP/2, GOAWAY instead of an answer, with NO_ERROR or the
+//!   error code CODE; this request and later ones are not among those that it takes in. Streams
+//!   before it are answered
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
 //! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
@@ -97,8 +97,8 @@
 //! - `unasked-upgrade`: a 101, which HTTP/2 does not have, then silence
 //! - `extra-bytes`: DATA after the end of the stream
 //! - `endless-head`: CONTINUATION without end
-//! - `bad-hpack`, `bad-huffman`: a field block with an index that has no entry, or a value that is no
-//!   Huffman code
+//! - `bad-hpack`, `bad-huffman`: a field block with an index that has no entry, or a value that is
+//!   no Huffman code
 //! - `no-status`, `two-statuses`, `late-status`: a head without a status, with two, or with one
 //!   behind another field
 //! - `connection-field`: a field of HTTP/1.1 that HTTP/2 forbids
@@ -111,8 +111,8 @@
 //! - `bad-settings`, `huge-window`: SETTINGS of a wrong size, or with a value out of range
 //! - `zero-increment`, `window-overflow`: WINDOW_UPDATE by 0, or beyond the largest window
 //! - `growing-goaway`: GOAWAY, then a second one that takes in more streams
-//! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a byte,
-//!   without end
+//! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a
+//!   byte, without end
 //!
 //! # Time
 //!
@@ -135,9 +135,9 @@
 //! clear text as over TLS. Streams do not wait for each other: a request is noticed when its last
 //! byte came, each answer takes its own time, and bodies share the connection in turn, as the
 //! client's windows allow. `/close`, `/goaway` and [`Http2Options::requests_max`] end a connection
-//! with GOAWAY: streams that it takes in are answered, later ones are ignored, and the connection is
-//! closed when the client leaves, or a second after the last answer. `/reset`, `/random-close` and
-//! `/refuse-after/N/close` end the connection with all of its streams.
+//! with GOAWAY: streams that it takes in are answered, later ones are ignored, and the connection
+//! is closed when the client leaves, or a second after the last answer. `/reset`, `/random-close`
+//! and `/refuse-after/N/close` end the connection with all of its streams.
 //!
 //! Malformed requests are answered with 400. What the RFC calls an error of a stream or of the
 //! connection ends it with RST_STREAM or GOAWAY. Streams beyond [`Http2Options::streams_max`] are
@@ -146,8 +146,8 @@
 //!
 //! # TLS
 //!
-//! With [`Options::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a given
-//! one. It offers h2 and http/1.1 (ALPN), and speaks whichever the client's first bytes show.
+//! With [`Options::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a
+//! given one. It offers h2 and http/1.1 (ALPN), and speaks whichever the client's first bytes show.
 
 mod answer;
 mod batch;

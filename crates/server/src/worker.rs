@@ -41,8 +41,8 @@ pub(crate) struct Worker<'a, B> {
     offered: u32,
     /// No slot is offered before this instant.
     accept_again_ns: u64,
-    /// Connections on which something waits for an instant. A set, because closed connections leave it at once:
-    /// otherwise a client could pile up long delays.
+    /// Connections on which something waits for an instant. A set, because closed connections leave
+    /// it at once: otherwise a client could pile up long delays.
     wakes: BTreeSet<(u64, Slot)>,
     /// Connections to go on with in the next turn, so that none holds up the others for long.
     again: Vec<Slot>,

@@ -1,4 +1,5 @@
-//! Reading requests of HTTP/1.1: heads with `httparse`, bodies skipped, state kept only while incomplete.
+//! Reading requests of HTTP/1.1: heads with `httparse`, bodies skipped, state kept only while they
+//! are incomplete.
 
 use std::mem::MaybeUninit;
 
