@@ -8,6 +8,7 @@ use brunt_engine::backend::sim::{
 use brunt_engine::{RunError, prepare, simulate};
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop, Target,
+    TlsVersion,
 };
 use brunt_measure::Run;
 use rand::Rng;
@@ -73,6 +74,9 @@ impl Case {
         }
         let draw = &mut Draw(Pcg64::new(self.settings.seed.into(), 1_002));
         self.plan.tls.resumption = draw.sometimes();
+        if draw.sometimes() {
+            self.plan.tls.version_max = TlsVersion::Tls12;
+        }
         Self::handshakes(draw, &mut self.settings);
         self
     }
