@@ -87,8 +87,8 @@ fn apt_get(arguments: &[&str]) -> Command {
     command
 }
 
-/// Keeps packages from starting the services that they bring, on ports such as 80, for as long as it
-/// lives. Services that run already are neither stopped nor restarted.
+/// Keeps packages from starting the services that they bring, on ports such as 80, for as long as
+/// it lives. Services that run already are neither stopped nor restarted.
 ///
 /// The policy forbids nothing to others, so that one that is left behind by a killed process does
 /// no harm.

@@ -1,5 +1,5 @@
-//! What carries the requests, HTTP/1.1 or HTTP/2, in clear text or over TLS, changes neither what is
-//! counted nor what is known of times: against the reference server.
+//! What carries the requests, HTTP/1.1 or HTTP/2, in clear text or over TLS, changes neither what
+//! is counted nor what is known of times: against the reference server.
 
 use brunt_server::Counters;
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! The options of `brunt serve`.
 
 use crate::support::process::brunt;
-use crate::support::serve::{Serve, ServeTls};
+use crate::support::serve::Serve;
 
 #[test]
 fn there_is_no_simulated_server() {
@@ -33,7 +33,7 @@ fn it_tells_how_late_its_delayed_answers_were() {
 fn a_certificate_is_written_for_clients() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("server.pem");
-    let server = ServeTls::start(&path, &["--alpn", "http/1.1"]);
+    let server = Serve::start_secure(&path, &["--alpn", "http/1.1"]);
     assert!(server.url("/").starts_with("https://127.0.0.1:"));
     let pem = std::fs::read_to_string(&path).expect("the certificate");
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----\n"), "{pem}");

@@ -1,7 +1,7 @@
 //! TLS 1.2 and 1.3 (RFC 5246, RFC 8446): clients and servers as values, on rustls.
 //!
-//! A [`Session`] is handed the peer's bytes and gives plain text and bytes to send. Between calls it
-//! keeps nothing but keys and an incomplete record; what all sessions of a run share is prepared
+//! A [`Session`] is handed the peer's bytes and gives plain text and bytes to send. Between calls
+//! it keeps nothing but keys and an incomplete record; what all sessions of a run share is prepared
 //! once, as a [`ClientSide`] or a [`ServerSide`].
 
 mod certificate;

@@ -173,7 +173,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: "refusals",
         side: Side::Rate,
-        rule: "under 0.1 % of the requests are turned away (429, 503, Retry-After, streams refused)",
+        rule: "under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused)",
         read: load::refusals,
     },
     SignalRule {
