@@ -49,6 +49,8 @@ pub(crate) struct Streams {
     pub(crate) outbox: Vec<u8>,
     /// Absent on a connection without kernel stamps.
     pub(crate) sends: Option<Box<StreamSends>>,
+    /// A stream was given up: bytes of its reply may still come.
+    pub(crate) has_cancelled: bool,
 }
 
 /// How the requests under way on a connection were sent, by their places.
@@ -83,6 +85,7 @@ impl Streams {
                     waiting: Vec::new(),
                 })
             }),
+            has_cancelled: false,
         }
     }
 }

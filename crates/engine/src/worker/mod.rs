@@ -562,7 +562,11 @@ impl<B: Backend> Worker<B> {
             let connection = &self.connections[index];
             // Only connections at rest: bytes of a reply under way may be anywhere between the
             // kernel and here.
-            let at_rest = connection.state == State::Open && connection.under_way == 0;
+            let is_silent = match &connection.dialogue {
+                Dialogue::Http1 { .. } => true,
+                Dialogue::Http2(streams) => streams.as_ref().is_some_and(|it| !it.has_cancelled),
+            };
+            let at_rest = connection.state == State::Open && connection.under_way == 0 && is_silent;
             if !at_rest || sample.connections == SAMPLE_MAX {
                 continue;
             }

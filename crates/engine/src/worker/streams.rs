@@ -201,6 +201,7 @@ impl<B: Backend> Worker<B> {
             let mut discarded_bytes = 0;
             self.write_frames(slot, |streams, frames| {
                 discarded_bytes = streams.client.cancel(place as u32, frames);
+                streams.has_cancelled = true;
             });
             let issue = self.take_issue(index, place as u32);
             self.fail(issue, now_ns, FailureKind::TimedOut, discarded_bytes);
