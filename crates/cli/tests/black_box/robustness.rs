@@ -21,7 +21,7 @@ enum Expected {
 }
 use Expected::{Failure, UnaskedBytes};
 
-/// Every kind of `/malformed/KIND`.
+/// Every kind of `/malformed/KIND` over HTTP/1.1.
 const MALFORMED: &[(&str, Expected)] = &[
     ("empty", Failure("closed_before_reply")),
     ("garbage", Failure("malformed_head")),
@@ -57,6 +57,54 @@ const MALFORMED: &[(&str, Expected)] = &[
     ("endless-chunks", Failure("timed_out")),
 ];
 
+/// Every kind of `/malformed/KIND` over HTTP/2, and how its requests fail.
+const MALFORMED_HTTP2: &[(&str, &str)] = &[
+    ("empty", "closed_before_reply"),
+    ("garbage", "http2_error"),
+    ("bad-status", "malformed_head"),
+    ("bad-field", "malformed_head"),
+    ("nul-in-field", "malformed_head"),
+    ("half-head", "closed_before_reply"),
+    ("bad-content-length", "bad_content_length"),
+    ("negative-content-length", "bad_content_length"),
+    ("huge-content-length", "bad_content_length"),
+    ("two-lengths", "bad_content_length"),
+    ("body-in-204", "truncated_body"),
+    ("unasked-upgrade", "bad_interim"),
+    // The answer is whole: what comes on a stream that has ended is dropped.
+    ("extra-bytes", ""),
+    ("short-length", "truncated_body"),
+    ("short-body", "truncated_body"),
+    ("too-many-fields", "http2_error"),
+    ("large-head", "http2_error"),
+    ("endless-head", "http2_error"),
+    ("endless-interim", "bad_interim"),
+    ("bad-hpack", "http2_error"),
+    ("bad-huffman", "http2_error"),
+    ("no-status", "malformed_head"),
+    ("two-statuses", "malformed_head"),
+    ("late-status", "malformed_head"),
+    ("connection-field", "malformed_head"),
+    ("ending-interim", "bad_interim"),
+    ("data-first", "malformed_head"),
+    ("idle-stream", "http2_error"),
+    ("even-stream", "http2_error"),
+    ("stream-zero", "http2_error"),
+    ("large-frame", "http2_error"),
+    ("bad-padding", "http2_error"),
+    ("push", "http2_error"),
+    ("lone-continuation", "http2_error"),
+    ("cut-head", "http2_error"),
+    ("bad-settings", "http2_error"),
+    ("huge-window", "http2_error"),
+    ("zero-increment", "http2_error"),
+    ("window-overflow", "http2_error"),
+    ("growing-goaway", "http2_error"),
+    ("endless-settings", "timed_out"),
+    ("endless-pings", "timed_out"),
+    ("endless-empty-data", "timed_out"),
+];
+
 /// Runs `load` against `path` on a backend, and checks what holds for every such run.
 fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
     let report = run(&format!(
@@ -81,15 +129,17 @@ fn only(kind: &str, count: u64) -> BTreeMap<String, u64> {
 fn every_kind_of_malformed_answer_is_in_the_table() {
     let server = Serve::start();
     let list = server.get("/routes");
-    let (_, kinds) = list
-        .split_once("KIND is one of\n")
-        .expect("a list of kinds");
-    let kinds: Vec<_> = kinds
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let kinds = |heading: &str| -> Vec<String> {
+        let (_, kinds) = list.split_once(heading).expect("a list of kinds");
+        kinds
+            .lines()
+            .map_while(|line| line.split_whitespace().next().map(str::to_owned))
+            .collect()
+    };
     let known: Vec<_> = MALFORMED.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(kinds, known);
+    assert_eq!(kinds("KIND is, over HTTP/1.1, one of\n"), known);
+    let known: Vec<_> = MALFORMED_HTTP2.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds("KIND is, over HTTP/2, one of\n"), known);
 }
 
 fn malformed_answers_are_counted(backend: &str) {
@@ -136,6 +186,40 @@ fn malformed_answers_are_counted_on_uring() {
 #[test]
 fn malformed_answers_are_counted_on_epoll() {
     malformed_answers_are_counted("epoll");
+}
+
+fn malformed_answers_over_http2_are_counted(backend: &str) {
+    let server = Serve::start();
+    for &(kind, expected) in MALFORMED_HTTP2 {
+        let path = format!("/malformed/{kind}");
+        let timeout = if expected == "timed_out" {
+            "-T 400ms"
+        } else {
+            ""
+        };
+        let load = format!("--http2 -c 2 -d 50ms {timeout}");
+        let report = survive(backend, &server, &path, &load);
+        let (requests, failures) = (report.requests(), report.failures());
+        let failed = if expected.is_empty() {
+            0
+        } else {
+            requests.sent
+        };
+        assert_eq!(requests.failed, failed, "{kind} on {backend}: {requests:?}");
+        let kinds: Vec<_> = failures.keys().collect();
+        let expected = Some(expected).filter(|kind| !kind.is_empty());
+        assert_eq!(kinds, Vec::from_iter(expected), "{kind} on {backend}");
+    }
+}
+
+#[test]
+fn malformed_answers_over_http2_are_counted_on_uring() {
+    malformed_answers_over_http2_are_counted("uring");
+}
+
+#[test]
+fn malformed_answers_over_http2_are_counted_on_epoll() {
+    malformed_answers_over_http2_are_counted("epoll");
 }
 
 #[test]
