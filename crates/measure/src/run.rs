@@ -327,7 +327,7 @@ pub struct Run {
 
 impl Run {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 }
 
 #[cfg(all(test, feature = "schema"))]

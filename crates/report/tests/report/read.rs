@@ -84,19 +84,37 @@ fn deep_nesting_is_refused() {
     let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
     for field in ["format", "workers"] {
         for end in ["", &format!("{close}}}")] {
-            error(&format!("{{\"format\": 1, \"{field}\": {open}{end}"));
+            let format = Run::FORMAT;
+            error(&format!("{{\"format\": {format}, \"{field}\": {open}{end}"));
         }
     }
 }
 
 #[test]
 fn another_format_is_named() {
-    let error = error(&changed("/format", json!(2)));
+    for other in [1, 3] {
+        let error = error(&changed("/format", json!(other)));
+        assert!(
+            matches!(error, ReadError::OtherFormat { found, known: 2 } if found == other),
+            "{error}"
+        );
+        assert!(error.to_string().contains("version of brunt"), "{error}");
+    }
+}
+
+/// Format 1 had `pipeline` in place of `depth`, and nothing of TLS and HTTP/2.
+#[test]
+fn a_run_of_the_first_format_is_not_taken_for_a_changed_one() {
+    let mut stored: Value = serde_json::from_str(&changed("/format", json!(1))).unwrap();
+    let load = stored["load"].as_object_mut().unwrap();
+    let depth = load.remove("depth").unwrap();
+    load.insert("pipeline".to_owned(), depth);
+    load.remove("tls");
+    let error = error(&stored.to_string());
     assert!(
-        matches!(error, ReadError::OtherFormat { found: 2, known: 1 }),
+        matches!(error, ReadError::OtherFormat { found: 1, .. }),
         "{error}"
     );
-    assert!(error.to_string().contains("version of brunt"), "{error}");
 }
 
 #[test]
