@@ -45,7 +45,7 @@ fn protocol(load: &LoadDescription) -> Vec<String> {
     let Some(tls) = &load.tls else {
         return items;
     };
-    if !load.target.contains(&tls.server_name) {
+    if host(&load.target) != tls.server_name {
         items.push(format!("server name {}", tls.server_name));
     }
     items.push(if tls.resumption {
@@ -60,6 +60,16 @@ fn protocol(load: &LoadDescription) -> Vec<String> {
         items.push("certificate not verified".to_owned());
     }
     items
+}
+
+/// The host of a URL, an address without its brackets; all of what is no URL.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or(address),
+        None => authority.split(':').next().unwrap_or(authority),
+    }
 }
 
 /// The load that was asked for.
@@ -252,6 +262,20 @@ mod tests {
     use brunt_measure::StageDescription;
 
     use super::*;
+
+    #[test]
+    fn the_host_is_that_of_the_url() {
+        for (url, name) in [
+            ("https://example.com/", "example.com"),
+            ("https://example.com:8443/www.example.com", "example.com"),
+            ("https://example.com?a=https://b/", "example.com"),
+            ("https://[2001:db8::1]:8443/", "2001:db8::1"),
+            ("https://[2001:db8::1", "2001:db8::1"),
+            ("", ""),
+        ] {
+            assert_eq!(host(url), name, "{url}");
+        }
+    }
 
     #[test]
     fn rates_are_those_asked_for() {

@@ -147,7 +147,7 @@ fn text_with_the_spectrum() {
 #[test]
 fn what_is_spoken_is_told_in_a_line() {
     type Edit = fn(&mut LoadDescription);
-    let cases: [(Edit, &str); 6] = [
+    let cases: [(Edit, &str); 7] = [
         (
             |_| (),
             "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · full handshakes \
@@ -188,6 +188,15 @@ fn what_is_spoken_is_told_in_a_line() {
             },
             "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · server name www.example.com \
              · full handshakes · client certificate · certificate not verified",
+        ),
+        (
+            // The path is no host.
+            |load| {
+                let tls = load.tls.as_mut().unwrap();
+                "www.example.com".clone_into(&mut tls.server_name);
+                "https://10.1.2.3/www.example.com".clone_into(&mut load.target);
+            },
+            "X25519 · server name www.example.com · full handshakes · certificate not verified",
         ),
     ];
     let sound = fixtures::streams();
