@@ -112,7 +112,10 @@ pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
     if load.depth > 1 && load.protocol == Protocol::Http1 {
         items.push(format!("{} requests in a pipeline", count(load.depth)));
     }
-    if let Some(requests) = load.requests_per_connection {
+    // Without keep-alive it is one, which the row of the target says.
+    if load.keepalive
+        && let Some(requests) = load.requests_per_connection
+    {
         let requests = counted(requests, "request", "requests");
         items.push(match load.model {
             ModelDescription::Sessions { .. } => format!("{requests} each"),

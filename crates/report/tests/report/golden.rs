@@ -220,6 +220,18 @@ fn what_is_spoken_is_told_in_a_line() {
 }
 
 #[test]
+fn a_connection_per_request_is_told_once() {
+    let mut run = fixtures::streams();
+    run.load.requests_per_connection = Some(100);
+    let told = |run: &Run| report(run, Format::Text, &PIPED);
+    assert!(told(&run).contains("100 requests per connection"));
+    run.load.requests_per_connection = Some(1);
+    run.load.keepalive = false;
+    assert!(told(&run).contains("a connection per request"));
+    assert!(!told(&run).contains("1 request per connection"));
+}
+
+#[test]
 fn transfer_has_a_row_where_it_takes_time() {
     let mut run = fixtures::resumed();
     let has_row = |run: &Run| report(run, Format::Text, &PIPED).contains("\n  transfer ");
