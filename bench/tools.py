@@ -56,6 +56,8 @@ class Tool:
     rate: object
     # The successful replies of its whole run in what it prints; None where it does not tell.
     answered: object = lambda output: None
+    # Whether it ends after a number of requests under a load, and not after a time.
+    ends_by_count: object = lambda load: bool(load.requests)
     connections_max: int = 1_000_000
     version_arguments: tuple = ("--version",)
 
@@ -207,6 +209,7 @@ TOOLS = {
         h2load_arguments,
         first_number(r"^finished in .*?, ([\d.]+) req/s"),
         first_number(r"^requests: .*?(\d+) succeeded"),
+        lambda load: bool(load.requests or load.reconnect),
     ),
     "oha": Tool(
         "oha",
