@@ -129,8 +129,10 @@ pub(crate) struct Connection {
     pub(crate) settled: bool,
     /// It is in the list of what arrivals may take.
     pub(crate) is_offered: bool,
-    /// A reply came since it was opened.
-    pub(crate) has_replied: bool,
+    /// A request on it ended since it was opened: with a reply, or in failure.
+    pub(crate) has_ended_one: bool,
+    /// Since when the server allows no stream on it; `u64::MAX` while it does.
+    pub(crate) shut_ns: u64,
     /// When bytes came last.
     pub(crate) heard_ns: u64,
     /// When the first byte of the reply under way was received, in HTTP/1.1.
@@ -160,7 +162,8 @@ impl Connection {
             sending: false,
             settled: !is_awaited,
             is_offered: false,
-            has_replied: false,
+            has_ended_one: false,
+            shut_ns: u64::MAX,
             heard_ns: 0,
             reply_from_ns: 0,
             free_ns: 0,

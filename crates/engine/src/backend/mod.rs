@@ -206,6 +206,13 @@ pub trait Backend {
         None
     }
 
+    /// Whether the connection in `slot`, of which [`Event::Ended`] was given, may have been cut by
+    /// others than the peer: over TLS, because it ended without a closing alert (RFC 8446 section
+    /// 6.1).
+    fn is_cut(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Bytes that came on `slot` since this was last asked and that [`Backend::received`] never
     /// shows: TLS handshakes and the overhead of TLS records.
     fn take_overhead(&mut self, _slot: Slot) -> u64 {

@@ -225,13 +225,14 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Opens a further connection, where that is allowed and more arrivals wait than connections
-    /// are being opened.
+    /// Opens a further connection, where that is allowed and more arrivals wait than those being
+    /// opened will take.
     fn grow(&mut self, now_ns: u64) {
+        let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
         let may_grow = matches!(self.pacing, Pacing::Open(_))
             && self.mode == Mode::Load
             && (self.slots_used as usize) < self.connections.len()
-            && (self.opening as usize) < self.waiting();
+            && u64::from(self.opening) * per_connection < self.waiting() as u64;
         if may_grow {
             let slot = Slot(self.slots_used);
             self.slots_used += 1;

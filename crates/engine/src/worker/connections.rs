@@ -42,7 +42,8 @@ impl<B: Backend> Worker<B> {
         };
         connection.received_bytes = 0;
         connection.sending = false;
-        connection.has_replied = false;
+        connection.has_ended_one = false;
+        connection.shut_ns = u64::MAX;
         connection.depth = self.task.depth;
         let connected_ns = self
             .backend
@@ -73,7 +74,9 @@ impl<B: Backend> Worker<B> {
         connection.attempts = 0;
         connection.requests_left = self.task.requests_per_connection;
         self.opening -= 1;
-        self.dark_since_ns = None;
+        if connection.depth > 0 {
+            self.dark_since_ns = None;
+        }
         if let Some(secured) = self.backend.secured(slot) {
             let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
             self.recorder.secured(now_ns, tls_ns, secured.is_resumed);
@@ -196,6 +199,9 @@ impl<B: Backend> Worker<B> {
             State::Open if connection.under_way > 0 => self
                 .first_due_ns(index)
                 .saturating_add(self.task.timeout_ns),
+            State::Open if connection.shut_ns < u64::MAX => {
+                connection.shut_ns.saturating_add(self.task.timeout_ns)
+            }
             State::Open if self.task.think_time_ns > 0 => self.resume_ns(slot),
             State::Open => u64::MAX,
         };
@@ -217,6 +223,9 @@ impl<B: Backend> Worker<B> {
                 self.greeting_failed(slot, now_ns, FailureKind::ConnectTimedOut);
             }
             State::Open if self.connections[index].under_way > 0 => self.time_out(slot, now_ns),
+            State::Open if self.connections[index].shut_ns < u64::MAX => {
+                self.leave_shut(slot, now_ns);
+            }
             State::Open => self.feed(slot, now_ns),
         }
     }

@@ -3,9 +3,10 @@
 
 mod arrivals;
 mod connections;
+mod http1;
+mod http2;
 mod replies;
 mod requests;
-mod streams;
 mod trial;
 
 use std::collections::VecDeque;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use brunt_load::{Arrivals, Spin};
 use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
-use brunt_proto::{http1, http2};
+use brunt_proto as proto;
 
 use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
 use crate::backlog::Backlog;
@@ -135,11 +136,11 @@ enum Pacing {
 enum Speech {
     Http1 {
         payload: PayloadId,
-        limits: http1::Limits,
+        limits: proto::http1::Limits,
     },
     Http2 {
-        limits: http2::Limits,
-        known: http2::KnownHead,
+        limits: proto::http2::Limits,
+        known: proto::http2::KnownHead,
         /// Frames written on a connection and not yet handed to the backend; those of one event.
         frames: Vec<u8>,
         frames_of: Slot,
@@ -151,7 +152,7 @@ impl Speech {
     fn dialogue(&self) -> Dialogue {
         match self {
             Self::Http1 { .. } => Dialogue::Http1 {
-                parser: http1::ReplyParser::default(),
+                parser: proto::http1::ReplyParser::default(),
                 oldest: 0,
             },
             Self::Http2 { .. } => Dialogue::Http2(None),
@@ -219,11 +220,11 @@ impl<B: Backend> Worker<B> {
         let speech = match &*task.request {
             EncodedRequest::Http1(request) => Speech::Http1 {
                 payload: backend.add_payload(request.payload(task.depth)),
-                limits: http1::Limits::default(),
+                limits: proto::http1::Limits::default(),
             },
             EncodedRequest::Http2(_) => Speech::Http2 {
-                limits: http2::Limits::default(),
-                known: http2::KnownHead::default(),
+                limits: proto::http2::Limits::default(),
+                known: proto::http2::KnownHead::default(),
                 frames: Vec::new(),
                 frames_of: Slot(0),
             },

@@ -1,13 +1,11 @@
-//! Replies of a worker: received over HTTP/1.1, recorded, failed.
+//! Replies of a worker, whatever the protocol: taken, recorded, failed.
 
 use brunt_load::Spin;
 use brunt_measure::{Answer, FailureKind, Instants, Issue, Parts};
 
 use super::{Speech, Worker};
 use crate::backend::{Backend, HandOver, Slot};
-use crate::connection::{Dialogue, State};
-use crate::failure;
-use crate::request::EncodedRequest;
+use crate::connection::State;
 
 /// When received bytes were where.
 #[derive(Clone, Copy, Debug)]
@@ -37,63 +35,6 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    fn receive_http1(&mut self, slot: Slot, reception: Reception) {
-        let index = slot.0 as usize;
-        let total = self.backend.received().len();
-        let (mut taken, mut was_answered) = (0, false);
-        let mut now_ns = reception.received_ns;
-        while taken < total {
-            let connection = &mut self.connections[index];
-            if connection.under_way == 0 {
-                let rest = (total - taken) as u64;
-                self.progress.failures += 1;
-                self.recorder
-                    .failed(now_ns, FailureKind::UnexpectedBytes, rest);
-                self.replace(slot, now_ns);
-                return;
-            }
-            let (
-                Dialogue::Http1 { parser, oldest },
-                Speech::Http1 { limits, .. },
-                EncodedRequest::Http1(request),
-            ) = (&mut connection.dialogue, &self.speech, &*self.task.request)
-            else {
-                return;
-            };
-            if parser.pending_bytes() == 0 {
-                connection.reply_from_ns = reception.received_ns;
-            }
-            let bytes = &self.backend.received()[taken..];
-            match parser.receive(bytes, limits, request.is_head()) {
-                Ok(progress) => {
-                    taken += progress.consumed;
-                    let Some(reply) = progress.reply else {
-                        continue;
-                    };
-                    let place = *oldest;
-                    *oldest = (place + 1) % self.task.depth;
-                    if reception.stamp_ns.is_some() {
-                        now_ns = self.backend.now_ns();
-                    }
-                    let first_byte_ns = connection.reply_from_ns;
-                    let answer = answer_of(&reply, first_byte_ns);
-                    self.replied_http1(index, place, reception, now_ns, &answer);
-                    was_answered = true;
-                    if !reply.keep_alive {
-                        self.closed_by_reply(slot, now_ns, (total - taken) as u64);
-                        return;
-                    }
-                }
-                Err(error) => {
-                    self.fail_all(index, now_ns, failure::of_reply(error));
-                    self.replace(slot, now_ns);
-                    return;
-                }
-            }
-        }
-        self.go_on(slot, reception, now_ns, was_answered);
-    }
-
     /// Everything that came is taken: the connection is used again, or replaced.
     pub(super) fn go_on(
         &mut self,
@@ -109,23 +50,6 @@ impl<B: Backend> Worker<B> {
         } else if has_more_room {
             let free_ns = reception.stamp_ns.unwrap_or(reception.received_ns);
             self.available(slot, free_ns, now_ns);
-        }
-    }
-
-    fn replied_http1(
-        &mut self,
-        index: usize,
-        place: u32,
-        reception: Reception,
-        done_ns: u64,
-        answer: &Answer,
-    ) {
-        let issue = self.take_issue(index, place);
-        if self.replied(index, issue, done_ns, answer) && self.task.depth == 1 {
-            // Pipelined requests share a send, so their parts cannot be told apart.
-            let free_ns = self.connections[index].free_ns;
-            let hand_over = self.backend.handed_over(Slot(index as u32));
-            self.split(issue, reception, done_ns, free_ns, hand_over);
         }
     }
 
@@ -149,7 +73,7 @@ impl<B: Backend> Worker<B> {
                 0 => service_ns,
                 mean_ns => mean_ns - mean_ns / 8 + service_ns / 8,
             };
-            if !self.connections[index].has_replied {
+            if !self.connections[index].has_ended_one {
                 let best_ns = &mut self.recorder.record().first_service_ns_min;
                 *best_ns = Some(best_ns.map_or(service_ns, |best_ns| best_ns.min(service_ns)));
             }
@@ -161,7 +85,7 @@ impl<B: Backend> Worker<B> {
                 .request_failed(issue, done_ns, FailureKind::TimedOut, bytes);
         }
         let connection = &mut self.connections[index];
-        connection.has_replied = true;
+        connection.has_ended_one = true;
         if let Some(due_ns) = connection.session_due_ns.take() {
             self.recorder.first_reply(due_ns, done_ns);
         }
@@ -192,21 +116,6 @@ impl<B: Backend> Worker<B> {
         self.recorder.split(issue.due_ns, parts);
     }
 
-    /// The server said in a reply that it closes; `rest` bytes came after that reply.
-    fn closed_by_reply(&mut self, slot: Slot, now_ns: u64, rest: u64) {
-        if rest > 0 {
-            self.progress.failures += 1;
-            self.recorder
-                .failed(now_ns, FailureKind::UnexpectedBytes, rest);
-        }
-        let index = slot.0 as usize;
-        if let Dialogue::Http1 { parser, .. } = &mut self.connections[index].dialogue {
-            parser.reset();
-        }
-        self.fail_all(index, now_ns, FailureKind::Unanswered);
-        self.replace(slot, now_ns);
-    }
-
     /// The server closed its side.
     pub(super) fn ended(&mut self, slot: Slot, now_ns: u64) {
         let index = slot.0 as usize;
@@ -220,34 +129,10 @@ impl<B: Backend> Worker<B> {
             self.replace(slot, now_ns);
             return;
         }
-        let ended = match &mut connection.dialogue {
-            Dialogue::Http1 { parser, oldest } => parser.end().map(|reply| (reply, *oldest)),
-            Dialogue::Http2(_) => {
+        match self.speech {
+            Speech::Http1 { .. } => self.reply_ended(slot, now_ns),
+            Speech::Http2 { .. } => {
                 self.streams_cut(index, now_ns);
-                self.replace(slot, now_ns);
-                return;
-            }
-        };
-        match ended {
-            Ok((Some(reply), place)) => {
-                // The end of a connection has no stamp.
-                let reception = Reception {
-                    stamp_ns: None,
-                    received_ns: now_ns,
-                };
-                if let Dialogue::Http1 { oldest, .. } = &mut connection.dialogue {
-                    *oldest = (place + 1) % self.task.depth;
-                }
-                let answer = answer_of(&reply, connection.reply_from_ns);
-                self.replied_http1(index, place, reception, now_ns, &answer);
-                self.closed_by_reply(slot, now_ns, 0);
-            }
-            Ok((None, _)) => {
-                self.fail_all(index, now_ns, FailureKind::ClosedBeforeReply);
-                self.replace(slot, now_ns);
-            }
-            Err(error) => {
-                self.fail_all(index, now_ns, failure::of_reply(error));
                 self.replace(slot, now_ns);
             }
         }
@@ -257,7 +142,12 @@ impl<B: Backend> Worker<B> {
     pub(super) fn broken(&mut self, slot: Slot, now_ns: u64, kind: FailureKind, idle: FailureKind) {
         let index = slot.0 as usize;
         if let State::Greeting { .. } = self.connections[index].state {
-            self.greeting_failed(slot, now_ns, FailureKind::HandshakeCut);
+            let kind = match kind {
+                // The server refuses what it was shown, such as no certificate.
+                FailureKind::TlsBroken => FailureKind::TlsAlert,
+                _ => FailureKind::HandshakeCut,
+            };
+            self.greeting_failed(slot, now_ns, kind);
             return;
         }
         if self.connections[index].under_way == 0 {
@@ -296,24 +186,14 @@ impl<B: Backend> Worker<B> {
         self.last_done_ns = now_ns;
     }
 
-    /// The oldest request under way has no reply in time, nor have those behind it in HTTP/1.1.
+    /// A request under way has no reply in time: nor have those behind it in HTTP/1.1.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
-        let index = slot.0 as usize;
-        if matches!(self.speech, Speech::Http2 { .. }) && self.cancel_late(slot, now_ns) {
-            return;
+        match self.speech {
+            Speech::Http1 { .. } => {
+                self.fail_all(slot.0 as usize, now_ns, FailureKind::TimedOut);
+                self.replace(slot, now_ns);
+            }
+            Speech::Http2 { .. } => self.cancel_late(slot, now_ns),
         }
-        self.fail_all(index, now_ns, FailureKind::TimedOut);
-        self.replace(slot, now_ns);
-    }
-}
-
-fn answer_of(reply: &brunt_proto::http1::Reply, first_byte_ns: u64) -> Answer {
-    Answer {
-        status: reply.status,
-        retry_after: reply.retry_after,
-        interim: reply.interim,
-        head_bytes: reply.head_bytes,
-        body_bytes: reply.body_bytes,
-        first_byte_ns,
     }
 }

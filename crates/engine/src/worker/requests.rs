@@ -4,9 +4,8 @@ use brunt_load::Spin;
 use brunt_measure::Issue;
 
 use super::{Mode, NO_ISSUE, Pacing, Speech, Worker};
-use crate::backend::{Backend, Outgoing, Slot};
+use crate::backend::{Backend, Slot};
 use crate::connection::{Dialogue, State};
-use crate::request::EncodedRequest;
 
 impl<B: Backend> Worker<B> {
     /// What was asked to be sent on the connection was taken.
@@ -77,7 +76,7 @@ impl<B: Backend> Worker<B> {
         }
         let is_stamped = self.is_stamped(slot);
         let connection = &mut self.connections[slot.0 as usize];
-        if is_stamped && connection.has_replied {
+        if is_stamped && connection.has_ended_one {
             // Since when it could have been sent is known by the kernel's stamp alone.
             self.recorder.lag(now_ns, now_ns.saturating_sub(due_ns));
         }
@@ -91,7 +90,7 @@ impl<B: Backend> Worker<B> {
     /// From when on the connection may send again, in a closed loop.
     pub(super) fn resume_ns(&self, slot: Slot) -> u64 {
         let connection = &self.connections[slot.0 as usize];
-        if connection.has_replied {
+        if connection.has_ended_one {
             connection.free_ns.saturating_add(self.task.think_time_ns)
         } else {
             0
@@ -138,39 +137,6 @@ impl<B: Backend> Worker<B> {
         if self.busy_ns > 0 {
             self.backend.work(self.busy_ns * u64::from(count));
         }
-    }
-
-    /// Has the backend send them; gives their bytes.
-    fn write_http1(&mut self, slot: Slot, issue: Issue, count: u32) -> u64 {
-        let depth = self.task.depth;
-        let index = slot.0 as usize;
-        let connection = &mut self.connections[index];
-        let (Speech::Http1 { payload, .. }, EncodedRequest::Http1(request)) =
-            (&self.speech, &*self.task.request)
-        else {
-            return 0;
-        };
-        let Dialogue::Http1 { oldest, .. } = connection.dialogue else {
-            return 0;
-        };
-        let closing = connection.requests_left == 0;
-        let (start, end) = request.range(depth, count, closing);
-        connection.sending = true;
-        let base = index * depth as usize;
-        for place in connection.under_way..connection.under_way + count {
-            let place = (oldest + place) % depth;
-            self.issues[base + place as usize] = issue;
-        }
-        let payload = *payload;
-        self.backend.send(
-            slot,
-            Outgoing::Shared {
-                payload,
-                start,
-                end,
-            },
-        );
-        u64::from(end - start)
     }
 
     /// The request in `place` is no longer under way.

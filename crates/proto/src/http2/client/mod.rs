@@ -146,16 +146,21 @@ impl Client {
     /// identifiers are used up.
     #[inline]
     pub fn depth(&self) -> u32 {
-        let may_open = self.is_ready
-            && self.last_stream.is_none()
-            && self.failed.is_none()
-            && !self.is_abandoned
-            && self.next_stream <= STREAM_MAX;
-        match (may_open, self.peer_streams_max) {
+        match (self.is_ready && !self.is_spent(), self.peer_streams_max) {
             (false, _) => 0,
             (true, None) => self.depth,
             (true, Some(streams_max)) => self.depth.min(streams_max),
         }
+    }
+
+    /// Whether no further stream can ever be opened: after GOAWAY or an error, and when all stream
+    /// identifiers are used up.
+    #[inline]
+    pub fn is_spent(&self) -> bool {
+        self.last_stream.is_some()
+            || self.failed.is_some()
+            || self.is_abandoned
+            || self.next_stream > STREAM_MAX
     }
 
     /// The server's SETTINGS_MAX_CONCURRENT_STREAMS; `None`: no limit was told.

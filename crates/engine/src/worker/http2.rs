@@ -1,4 +1,4 @@
-//! HTTP/2 in a worker: streams written, frames handed to the backend, replies taken.
+//! HTTP/2 in a worker: streams written, frames handed to the backend, replies in any order.
 
 use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::http2::{ConnectionError, Event, Progress};
@@ -9,6 +9,10 @@ use crate::backend::{Backend, Outgoing, Slot};
 use crate::connection::{Dialogue, State, Streams};
 use crate::failure;
 use crate::request::EncodedRequest;
+
+/// Bytes of frames that may wait behind a send, beside the heads of requests: bodies, of which the
+/// client holds back what is over 128 KiB, and answers to what the server asks.
+const WAITING_BYTES_MAX: usize = 512 * 1024;
 
 impl<B: Backend> Worker<B> {
     /// Says the first words on a connection.
@@ -77,7 +81,11 @@ impl<B: Backend> Worker<B> {
                     event
                 }
                 Err(error) => {
-                    self.connection_failed(slot, now_ns, &error);
+                    let kind = match error {
+                        ConnectionError::NotHttp2 => FailureKind::OtherProtocol,
+                        _ => FailureKind::Http2Error,
+                    };
+                    self.connection_failed(slot, now_ns, kind);
                     return;
                 }
             };
@@ -125,12 +133,17 @@ impl<B: Backend> Worker<B> {
                 }) => {
                     let issue = self.take_issue(index, place);
                     self.fail(issue, now_ns, failure::of_stream(why), discarded_bytes);
+                    self.connections[index].has_ended_one = true;
                     has_more_room = true;
                 }
                 Some(Event::GoAway { .. }) => self.recorder.gone_away(now_ns),
             }
         }
-        has_more_room |= self.follow(index);
+        if self.is_flooded(slot) {
+            self.connection_failed(slot, now_ns, FailureKind::Http2Error);
+            return;
+        }
+        has_more_room |= self.follow(slot, now_ns);
         self.settle_overhead(index, now_ns);
         if self.connections[index].state == State::Open {
             self.go_on(slot, reception, now_ns, has_more_room);
@@ -138,33 +151,60 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Takes over how many streams there may be. Gives whether there may be more than before.
-    fn follow(&mut self, index: usize) -> bool {
-        let connection = &mut self.connections[index];
+    fn follow(&mut self, slot: Slot, now_ns: u64) -> bool {
+        let connection = &mut self.connections[slot.0 as usize];
         let Dialogue::Http2(Some(streams)) = &connection.dialogue else {
             return false;
         };
         let before = connection.depth;
         connection.depth = streams.client.depth().min(self.task.depth);
-        let is_shut = streams.client.peer_streams_max() == Some(0);
-        if streams.client.depth() == 0 && !is_shut {
+        if streams.client.is_spent() {
             // It finishes what is under way and is replaced.
             connection.requests_left = 0;
+        } else if connection.depth > 0 {
+            connection.shut_ns = u64::MAX;
+            self.dark_since_ns = None;
+        } else if connection.shut_ns == u64::MAX {
+            connection.shut_ns = now_ns;
+            self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
         }
-        connection.depth > before
+        self.connections[slot.0 as usize].depth > before
     }
 
-    /// The server broke the rules, or said that brunt did.
-    fn connection_failed(&mut self, slot: Slot, now_ns: u64, error: &ConnectionError) {
-        let index = slot.0 as usize;
-        if let State::Greeting { .. } = self.connections[index].state {
-            let kind = match error {
-                ConnectionError::NotHttp2 => FailureKind::OtherProtocol,
-                _ => FailureKind::HandshakeCut,
-            };
-            self.greeting_failed(slot, now_ns, kind);
+    /// A server that allowed no stream on the connection for as long as a request may take is
+    /// tried on another one.
+    pub(super) fn leave_shut(&mut self, slot: Slot, now_ns: u64) {
+        let is_dark = !self
+            .connections
+            .iter()
+            .any(|connection| connection.state == State::Open && connection.depth > 0);
+        if is_dark {
+            self.dark_since_ns.get_or_insert(now_ns);
+        }
+        self.replace(slot, now_ns);
+    }
+
+    /// Whether more waits to be sent on the connection than the requests under way bring about: a
+    /// server that asks for answers and takes none.
+    fn is_flooded(&self, slot: Slot) -> bool {
+        let (Speech::Http2 { frames, .. }, EncodedRequest::Http2(template)) =
+            (&self.speech, &*self.task.request)
+        else {
+            return false;
+        };
+        self.connections[slot.0 as usize].sending
+            && frames.len()
+                > WAITING_BYTES_MAX + template.request_bytes() * self.task.depth as usize
+    }
+
+    /// The connection cannot be used any more, for `kind` if it was in use. What the client has to
+    /// say about that is sent if nothing else is under way.
+    fn connection_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.flush();
+        if let State::Greeting { .. } = self.connections[slot.0 as usize].state {
+            self.greeting_failed(slot, now_ns, FailureKind::OtherProtocol);
         } else {
-            let idle = FailureKind::UnexpectedBytes;
-            self.broken(slot, now_ns, FailureKind::Http2Error, idle);
+            self.broken(slot, now_ns, kind, FailureKind::UnexpectedBytes);
         }
     }
 
@@ -180,20 +220,17 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Cancels the streams that have no reply in time. False where nothing was heard since they
-    /// were sent: then the connection itself is dead.
-    pub(super) fn cancel_late(&mut self, slot: Slot, now_ns: u64) -> bool {
+    /// Cancels the streams that have no reply in time. Where nothing was heard since one of them
+    /// was sent, the connection itself is dead, and the others go with it.
+    pub(super) fn cancel_late(&mut self, slot: Slot, now_ns: u64) {
         let index = slot.0 as usize;
         let depth = self.task.depth as usize;
         let limit_ns = now_ns.saturating_sub(self.task.timeout_ns);
         let heard_ns = self.connections[index].heard_ns;
         let places = &self.issues[index * depth..(index + 1) * depth];
-        if places
+        let is_dead = places
             .iter()
-            .any(|issue| issue.due_ns <= limit_ns && heard_ns < issue.sent_ns)
-        {
-            return false;
-        }
+            .any(|issue| issue.due_ns <= limit_ns && heard_ns < issue.sent_ns);
         for place in 0..depth {
             if self.issues[index * depth + place].due_ns > limit_ns {
                 continue;
@@ -206,16 +243,21 @@ impl<B: Backend> Worker<B> {
             let issue = self.take_issue(index, place as u32);
             self.fail(issue, now_ns, FailureKind::TimedOut, discarded_bytes);
         }
-        let connection = &self.connections[index];
+        let connection = &mut self.connections[index];
+        connection.has_ended_one = true;
+        if is_dead {
+            self.fail_all(index, now_ns, FailureKind::Unanswered);
+            self.replace(slot, now_ns);
+            return;
+        }
         if connection.under_way > 0 {
             let due_ns = self.first_due_ns(index);
             self.arm(slot, due_ns.saturating_add(self.task.timeout_ns));
         } else if connection.requests_left == 0 {
             self.replace(slot, now_ns);
-            return true;
+            return;
         }
         self.available(slot, now_ns, now_ns);
-        true
     }
 
     /// What was handed to the backend on an HTTP/2 connection was taken. False on an HTTP/1.1 one.
@@ -325,6 +367,8 @@ impl<B: Backend> Worker<B> {
         if let Some(sends) = &mut streams.sends {
             sends.begin();
         }
+        // An idle connection keeps no buffer.
+        streams.outbox = Vec::new();
         connection.sending = true;
         self.frame_bytes += frames.len() as u64;
         self.backend.send(slot, Outgoing::Owned(frames));
