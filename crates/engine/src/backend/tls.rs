@@ -1,6 +1,6 @@
 //! TLS around any backend: handshakes on its own, plain text in and out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -18,12 +18,17 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 /// A buffer that grew beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
+/// How long an accepted connection may take for its handshake. Without an end, clients that say
+/// nothing would hold every slot that is offered.
+const ACCEPT_HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
+
 /// A backend whose connections speak TLS over those of `B`.
 ///
 /// `Connected` and `Accepted` come when the handshake is complete. A handshake that fails on the
-/// accepting side closes the connection and is an `AcceptFailed`. `Ended` comes with the peer's
-/// `close_notify`, or with the end of the connection where the peer sends none; that plain text was
-/// cut off must then be seen by what speaks over TLS.
+/// accepting side closes the connection and is an `AcceptFailed`; one that takes longer than 10 s
+/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the peer's
+/// `close_notify`, or with the end of the connection where the peer sends none; whether plain
+/// text may have been cut off is told by [`Backend::is_cut`].
 ///
 /// A slot's overhead may be asked for after it was closed, too, until it is used again: only then
 /// does it hold the bytes of a record that never became complete.
@@ -41,6 +46,9 @@ pub struct Tls<B> {
     out: Vec<u8>,
     /// Slots with records that wait for the caller's first send, or for the end of the turn.
     held: Vec<Slot>,
+    /// Until when each handshake of an accepted connection must be complete, or its alert sent. A
+    /// set, because it is left at once: so it is never larger than the number of slots.
+    deadlines: BTreeSet<(u64, Slot)>,
     /// Events known without asking the inner backend, with the generation of their connection.
     events: VecDeque<(u32, Event)>,
 }
@@ -66,6 +74,8 @@ struct Connection {
     /// An own send failed: so will the caller's next.
     send_errno: Option<i32>,
     session: Option<Box<Session>>,
+    /// It ended without the peer's `close_notify`.
+    is_cut: bool,
     /// When the handshake began.
     from_ns: u64,
     secured: Option<Secured>,
@@ -127,6 +137,7 @@ impl<B: Backend> Tls<B> {
             is_showing: false,
             out: Vec::new(),
             held: Vec::new(),
+            deadlines: BTreeSet::new(),
             events: VecDeque::new(),
         }
     }
@@ -144,6 +155,7 @@ impl<B: Backend> Tls<B> {
 
     /// Forgets a connection that the inner backend has closed, but for its overhead.
     fn release(&mut self, slot: Slot) {
+        self.end_deadline(slot);
         let connection = &mut self.slots[slot.0 as usize];
         *connection = Connection {
             generation: connection.generation.wrapping_add(1),
@@ -167,6 +179,10 @@ impl<B: Backend> Tls<B> {
         let connection = &mut self.slots[slot.0 as usize];
         connection.state = State::Handshaking;
         connection.from_ns = from_ns;
+        if let Role::Server(_) = self.role {
+            self.deadlines
+                .insert((from_ns + ACCEPT_HANDSHAKE_NS_MAX, slot));
+        }
         match session {
             Ok(session) => {
                 connection.session = Some(Box::new(session));
@@ -236,6 +252,7 @@ impl<B: Backend> Tls<B> {
     }
 
     fn complete_handshake(&mut self, slot: Slot) {
+        self.end_deadline(slot);
         let to_ns = self.inner.now_ns();
         let connection = &mut self.slots[slot.0 as usize];
         let Some(session) = &connection.session else {
@@ -289,6 +306,32 @@ impl<B: Backend> Tls<B> {
         self.inner.close(slot);
         self.release(slot);
         self.report(Event::AcceptFailed(slot, errno));
+    }
+
+    /// The handshake need not end any more, or has.
+    fn end_deadline(&mut self, slot: Slot) {
+        let from_ns = self.slots[slot.0 as usize].from_ns;
+        self.deadlines
+            .remove(&(from_ns + ACCEPT_HANDSHAKE_NS_MAX, slot));
+    }
+
+    /// Closes accepted connections whose handshake takes too long, or whose peer does not take the
+    /// alert.
+    fn refuse_late(&mut self) {
+        if self.deadlines.is_empty() {
+            return;
+        }
+        let now_ns = self.inner.now_ns();
+        while let Some(&(at_ns, slot)) = self.deadlines.first()
+            && at_ns <= now_ns
+        {
+            let errno = match self.slots[slot.0 as usize].state {
+                State::Refused(errno) => errno,
+                _ => libc::ETIMEDOUT,
+            };
+            // Takes it out of the set.
+            self.refuse(slot, errno);
+        }
     }
 
     /// Sends records, or queues them behind those under way.
@@ -379,6 +422,7 @@ impl<B: Backend> Tls<B> {
             State::Refused(errno) => self.refuse(slot, errno),
             State::Open => {
                 connection.go_over();
+                connection.is_cut = true;
                 return Some(event);
             }
             State::Finished => connection.go_over(),
@@ -528,8 +572,10 @@ impl<B: Backend> Backend for Tls<B> {
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         self.is_showing = false;
         self.send_held();
+        self.refuse_late();
+        let deadline_ns = self.deadlines.first().map(|(at_ns, _)| *at_ns);
         let until_ns = if self.events.is_empty() {
-            until_ns
+            until_ns.into_iter().chain(deadline_ns).min()
         } else {
             Some(0)
         };
@@ -558,6 +604,12 @@ impl<B: Backend> Backend for Tls<B> {
 
     fn secured(&self, slot: Slot) -> Option<Secured> {
         self.slots.get(slot.0 as usize)?.secured
+    }
+
+    fn is_cut(&self, slot: Slot) -> bool {
+        self.slots
+            .get(slot.0 as usize)
+            .is_some_and(|connection| connection.is_cut)
     }
 
     fn take_overhead(&mut self, slot: Slot) -> u64 {
