@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use brunt_engine::{raise_descriptor_limit, threads, usable_cpus};
 use brunt_load::BackendChoice;
 use brunt_server::{
-    Http2Options, Identity, ListenAddress, Options, Running, TlsOptions, TlsVersion,
+    Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TlsOptions, TlsVersion,
     certificates_from_pem,
 };
 
@@ -79,8 +79,7 @@ fn tls(arguments: &ServeProtocolArguments) -> Result<TlsOptions> {
     };
     if let Some(certificate) = &arguments.cert {
         let key = arguments.key.as_ref().unwrap_or(certificate);
-        options.identity = Identity::from_pem(&read(certificate)?, &read(key)?)
-            .with_context(|| format!("{} and {}", certificate.display(), key.display()))?;
+        options.identity = identity(certificate, key)?;
     }
     if let Some(path) = &arguments.client_ca {
         let roots = certificates_from_pem(&read(path)?);
@@ -93,6 +92,26 @@ fn tls(arguments: &ServeProtocolArguments) -> Result<TlsOptions> {
         options.version_max = version_of(version);
     }
     Ok(options)
+}
+
+/// The chain in one file with the key in another, or in the same one.
+fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
+    let identity = Identity::from_pem(&read(certificate)?, &read(key)?);
+    if let Err(IdentityError::Key(_)) = &identity {
+        let option = if key == certificate {
+            "--cert"
+        } else {
+            "--key"
+        };
+        return identity.with_context(|| {
+            format!(
+                "{} ({option}) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name \
+                 the file that does with --key FILE",
+                key.display()
+            )
+        });
+    }
+    identity.with_context(|| format!("{} and {}", certificate.display(), key.display()))
 }
 
 fn version_of(name: TlsVersionName) -> TlsVersion {
@@ -129,5 +148,38 @@ pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
             brunt_server::BackendChoice::Auto
         }
         BackendChoice::Epoll => brunt_server::BackendChoice::Epoll,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_key_is_named_with_what_to_type() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let certificate = file("own.pem", &made.cert.pem());
+        let key = file("key.pem", &made.signing_key.serialize_pem());
+        let both = file(
+            "both.pem",
+            &(made.cert.pem() + &made.signing_key.serialize_pem()),
+        );
+        assert!(identity(&certificate, &key).is_ok());
+        assert!(identity(&both, &both).is_ok());
+        let empty = file("empty.pem", "");
+        for (key, says) in [
+            (&certificate, "own.pem (--cert) holds no private key"),
+            (&empty, "empty.pem (--key) holds no private key"),
+        ] {
+            let message = identity(&certificate, key).unwrap_err().to_string();
+            assert!(message.contains(says), "{message}");
+            assert!(message.ends_with("with --key FILE"), "{message}");
+        }
     }
 }
