@@ -68,7 +68,7 @@ pub(crate) struct Http2 {
     pub(crate) pending: Batch,
     /// When the worker is to come back.
     pub(crate) wake_ns: Option<u64>,
-    /// When the connection is closed at the latest, once it has nothing more to do.
+    /// When the connection is closed at the latest, once it has nothing more to do but send.
     pub(crate) closes_ns: Option<u64>,
 }
 

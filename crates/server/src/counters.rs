@@ -45,7 +45,9 @@ pub struct Counters {
     /// Streams of HTTP/2 that were refused, because too many were under way. They are no requests.
     #[serde(default)]
     pub streams_refused: u64,
-    /// Streams of HTTP/2 that came behind a GOAWAY. They are no requests.
+    /// Streams of HTTP/2 that a GOAWAY named as not processed: those that came behind it, and those
+    /// under way above the last one that it took in. They are no requests, unless theirs was
+    /// complete before the GOAWAY.
     #[serde(default)]
     pub streams_ignored: u64,
     /// GOAWAY frames sent.

@@ -164,6 +164,9 @@ impl Session {
         dues: &mut Vec<u64>,
         counters: &WorkerCounters,
     ) {
+        if let End::Now(_) = self.end {
+            return;
+        }
         self.unsent += self.streams.advance(now_ns, batch, dues, counters);
         self.note_leaving();
     }
@@ -210,6 +213,12 @@ impl Session {
         counters.abandoned.add(self.streams.end_all());
     }
 
+    /// Ends the connection at once: no stream sends any more.
+    fn end_now(&mut self, after: After, turn: &mut Turn<'_>) {
+        self.abandon(turn.context.counters);
+        self.end = End::Now(after);
+    }
+
     fn fail(&mut self, code: ErrorCode, turn: &mut Turn<'_>) {
         self.go_away(self.last_stream, code, turn);
         self.abandon(turn.context.counters);
@@ -220,7 +229,11 @@ impl Session {
         // RFC 9113 section 6.8: a later GOAWAY never takes in more.
         let last_stream = self.last_processed.unwrap_or(u32::MAX).min(last_stream);
         self.last_processed = Some(last_stream);
-        turn.context.counters.goaways.add(1);
+        let counters = turn.context.counters;
+        let (ignored, due) = self.streams.end_above(last_stream);
+        counters.ignored.add(ignored);
+        counters.abandoned.add(due);
+        counters.goaways.add(1);
         frame::write_go_away(turn.batch.bytes(), last_stream, code);
     }
 

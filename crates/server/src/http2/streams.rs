@@ -27,6 +27,8 @@ pub(super) struct Incoming {
     pub(super) promised: Option<u64>,
     /// Bytes that came.
     pub(super) received: u64,
+    /// Bytes of the frames that it came in.
+    pub(super) frame_bytes: u64,
     /// Bytes that may still come before the client gets a WINDOW_UPDATE.
     pub(super) window: u32,
 }
@@ -169,6 +171,18 @@ impl Streams {
     pub(super) fn end(&mut self, id: u32) -> Option<bool> {
         let stream = self.remove(id)?;
         Some(matches!(stream.state, State::Waiting { .. }))
+    }
+
+    /// Ends those above `last`; how many there were, and on how many an answer was still due.
+    pub(super) fn end_above(&mut self, last: u32) -> (u64, u64) {
+        let (mut ended, mut due) = (0, 0);
+        while let Some((&id, _)) = self.by_id.last_key_value()
+            && id > last
+        {
+            due += u64::from(self.end(id) == Some(true));
+            ended += 1;
+        }
+        (ended, due)
     }
 
     /// Ends all of them; how many answers were due.

@@ -880,6 +880,52 @@ fn a_goaway_takes_in_what_came_before() {
 }
 
 #[test]
+fn streams_that_a_goaway_leaves_out_are_not_answered() {
+    let mut site = Site::greeted();
+    site.say(&get(1, "/delay/1ms"));
+    site.say(&head(3, "POST", "/goaway", &[], false));
+    site.say(&get(5, "/delay/2ms"));
+    site.say(&head(7, "POST", "/", &[], false));
+    site.say(&data(3, b"body", true));
+    assert_eq!(site.goaways(), [(1, ErrorCode::NoError)]);
+    // Its request is ignored, whatever is still to come of it.
+    site.say(&data(7, b"body", true));
+    site.at(1_000_000);
+    assert_eq!(site.session.end(), End::Left);
+    site.at(2_000_000);
+    let endings = [1, 3, 5, 7].map(|stream| site.reply(stream).2);
+    assert_eq!(endings, [WHOLE, None, None, None]);
+    let totals = site.totals();
+    assert_eq!((totals.requests, totals.replies, totals.faults), (3, 1, 1));
+    assert_eq!((totals.streams_ignored, totals.requests_abandoned), (2, 1));
+}
+
+#[test]
+fn counters_leave_out_whole_requests_for_them() {
+    let trailers = frame_of(
+        Kind::Headers,
+        flags::END_HEADERS | flags::END_STREAM,
+        1,
+        &block(&[("x-end", "yes")]),
+    );
+    let asked = |is_end| head(1, "POST", "/counters", &[], is_end);
+    for asked in [
+        asked(true),
+        [asked(false), data(1, b"body", false), data(1, b"", true)].concat(),
+        [asked(false), data(1, b"body", false), trailers].concat(),
+    ] {
+        let mut site = Site::greeted();
+        // As the worker counts them.
+        let received = &site.shared.worker(0).bytes_received;
+        received.add(asked.len() as u64);
+        site.say(&asked);
+        assert_eq!(site.reply(1).2, WHOLE);
+        let totals = site.totals();
+        assert_eq!((totals.bytes_received, totals.counters_requests), (0, 1));
+    }
+}
+
+#[test]
 fn floods_have_an_end() {
     // A head without end.
     for piece in [&b""[..], &[b'x'; 1_000]] {

@@ -98,6 +98,14 @@ impl<B: Backend> Worker<'_, B> {
             return;
         };
         if connection.sending {
+            // What is due meanwhile goes when the send is complete; only leaving has an end.
+            if let Some(closes_ns) = http2.closes_ns {
+                if self.backend.now_ns() >= closes_ns {
+                    self.close(slot);
+                } else {
+                    self.wake_at(slot, Some(closes_ns));
+                }
+            }
             return;
         }
         take_pending(&mut http2.pending, &mut self.batch);
@@ -134,12 +142,8 @@ impl<B: Backend> Worker<'_, B> {
             End::Left | End::Failed if connection.ended => self.close(slot),
             End::Open => self.plan_wake(slot),
             End::Left | End::Failed => {
-                let now_ns = self.backend.now_ns();
-                let closes_ns = connection
-                    .http2
-                    .as_mut()
-                    .map(|http2| *http2.closes_ns.get_or_insert(now_ns + LEAVING_NS));
-                if closes_ns.is_some_and(|closes_ns| now_ns >= closes_ns) {
+                let closes_ns = connection.http2.as_ref().and_then(|http2| http2.closes_ns);
+                if closes_ns.is_some_and(|closes_ns| self.backend.now_ns() >= closes_ns) {
                     self.close(slot);
                 } else {
                     self.plan_wake(slot);
@@ -172,9 +176,21 @@ impl<B: Backend> Worker<'_, B> {
         let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
             return;
         };
+        if http2.session.end() != End::Open && http2.closes_ns.is_none() {
+            // Not once all is sent: a client that does not read would stay for good.
+            http2.closes_ns = Some(self.backend.now_ns() + LEAVING_NS);
+        }
         let wake_ns = match (http2.session.wake_ns(), http2.closes_ns) {
             (Some(due_ns), Some(closes_ns)) => Some(due_ns.min(closes_ns)),
             (due_ns, closes_ns) => due_ns.or(closes_ns),
+        };
+        self.wake_at(slot, wake_ns);
+    }
+
+    /// Has the worker come back then.
+    fn wake_at(&mut self, slot: Slot, wake_ns: Option<u64>) {
+        let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
+            return;
         };
         if wake_ns == http2.wake_ns {
             return;

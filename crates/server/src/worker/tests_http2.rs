@@ -335,6 +335,46 @@ fn faults_end_the_connection_with_all_of_its_streams() {
 }
 
 #[test]
+fn no_stream_sends_behind_the_end_of_the_connection() {
+    for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = greeted(&mut site);
+        let sent_bytes = site.seen(slot).sent.len();
+        // Of the first only the head goes before the fault.
+        site.say(slot, [get(1, "/bytes/60k"), get(3, path)].concat());
+        site.turns(1);
+        assert!(site.seen(slot).sent.len() - sent_bytes < 100, "{path}");
+        assert!(site.seen(slot).closed, "{path}");
+        assert!(site.worker.wakes.is_empty());
+    }
+}
+
+#[test]
+fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
+    for path in ["/close", "/goaway", "/reset"] {
+        let shared = Shared::new(1);
+        let mut site = Site::new(&shared);
+        let slot = greeted(&mut site);
+        let now_ns = 1_000 * MS;
+        site.script().now_ns = now_ns;
+        site.script().hold_sends = true;
+        site.say(slot, [get(1, "/delay/3ms"), get(3, "/")].concat());
+        site.say(slot, get(5, path));
+        site.turns(2);
+        assert!(!site.seen(slot).closed, "{path}");
+        site.script().release();
+        site.script().hold_sends = true;
+        site.turns(80);
+        let seen = site.seen(slot);
+        assert!(seen.closed, "{path}");
+        assert!(site.script().now_ns >= now_ns + 3 * MS);
+        assert!(site.worker.wakes.is_empty());
+        assert_balanced(&shared.totals());
+    }
+}
+
+#[test]
 fn a_client_that_does_not_read_is_cut_off() {
     let shared = Shared::new(1);
     let mut site = Site::new(&shared);

@@ -2,7 +2,7 @@
 
 use brunt_proto::http2::frame::{self, ErrorCode};
 
-use super::{End, Session, Turn};
+use super::{Session, Turn};
 use crate::answer::{Answer, answer_to, counters_text};
 use crate::http1::stream::After;
 use crate::http2::head::{self, Malformed, Says};
@@ -31,17 +31,12 @@ impl Session {
         self.write(stream, answer, Method::Other, turn);
     }
 
-    /// Answers a complete request, whose frames had `frame_bytes` as far as that is known.
-    pub(super) fn answer(
-        &mut self,
-        stream: u32,
-        request: &Incoming,
-        frame_bytes: u64,
-        turn: &mut Turn<'_>,
-    ) {
+    /// Answers a complete request.
+    pub(super) fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         if request.route == Route::Counters {
             // Not to be found in its own figures, nor in those of the next one.
-            turn.context.counters.bytes_received.subtract(frame_bytes);
+            let received = &turn.context.counters.bytes_received;
+            received.subtract(request.frame_bytes);
             turn.context.counters.counters_requests.add(1);
         } else {
             turn.context.counters.request(request.method);
@@ -146,6 +141,8 @@ impl Session {
             }
             Answer::GoAway(code) => {
                 let before = stream.saturating_sub(2);
+                // Its request is a fault, and none that is ignored.
+                self.streams.end(stream);
                 self.go_away(before, ErrorCode::of(code), turn);
                 None
             }
@@ -156,18 +153,18 @@ impl Session {
                     Ending::Silence => Some(State::Silence),
                     Ending::Endless(_) => Some(State::Endless(kind)),
                     Ending::Close => {
-                        self.end = End::Now(After::Close);
+                        self.end_now(After::Close, turn);
                         None
                     }
                 }
             }),
             // Replies of HTTP/1.0 are not among the answers of this protocol; nothing comes near.
             Answer::Cut | Answer::Http10 | Answer::Http10KeepAlive => {
-                self.end = End::Now(After::Close);
+                self.end_now(After::Close, turn);
                 None
             }
             Answer::Reset => {
-                self.end = End::Now(After::Reset);
+                self.end_now(After::Reset, turn);
                 None
             }
         };

@@ -44,6 +44,7 @@ impl Session {
         };
         incoming.window = left;
         incoming.received += content.len() as u64;
+        incoming.frame_bytes += frame::HEADER_BYTES as u64 + u64::from(header.length);
         if !is_end && left < STREAM_WINDOW_BYTES / 2 {
             frame::write_window_update(turn.batch.bytes(), stream, STREAM_WINDOW_BYTES - left);
             incoming.window = STREAM_WINDOW_BYTES;
@@ -57,7 +58,7 @@ impl Session {
         if is_wrong {
             self.refuse(stream, Malformed::ContentLength, is_end, turn);
         } else if is_end {
-            self.answer(stream, &request, 0, turn);
+            self.answer(stream, &request, turn);
         }
         Ok(())
     }
@@ -141,6 +142,7 @@ impl Session {
                     Err(ErrorCode::StreamClosed)
                 };
             };
+            incoming.frame_bytes += frame_bytes;
             let request = *incoming;
             let is_short = request
                 .promised
@@ -152,7 +154,7 @@ impl Session {
                 Ok(()) if is_short => {
                     self.refuse(stream, Malformed::ContentLength, is_end, turn);
                 }
-                Ok(()) => self.answer(stream, &request, 0, turn),
+                Ok(()) => self.answer(stream, &request, turn),
                 Err(malformed) => self.refuse(stream, malformed, is_end, turn),
             }
             return Ok(());
@@ -181,10 +183,11 @@ impl Session {
                     route: head.route,
                     promised: head.body_bytes,
                     received: 0,
+                    frame_bytes,
                     window: STREAM_WINDOW_BYTES,
                 };
                 if is_end {
-                    self.answer(stream, &request, frame_bytes, turn);
+                    self.answer(stream, &request, turn);
                 } else {
                     self.streams.set(stream, State::Incoming(request));
                     if head.expects_continue {
