@@ -1,8 +1,9 @@
 //! What to change or to try next, as options to type where there are such.
 
 use super::Grade;
-use super::case::Case;
+use super::case::{Case, ratio};
 use super::rules::Weighed;
+use super::thresholds::NOT_PROCESSED_NOTICEABLE;
 use super::words::tame;
 use crate::{FailureKind, LoadDescription, ModelDescription, Protocol};
 
@@ -145,19 +146,23 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     advice
 }
 
-/// What to do about requests that a server that replaces connections did not process, whatever
-/// limited the run.
-pub(super) fn of_replacements(case: &Case<'_>) -> Option<String> {
-    let not_processed = case
-        .summary
-        .lifetime
-        .failures
-        .get(FailureKind::NotProcessed);
-    (not_processed > 0).then(|| {
-        "the server replaces connections after some requests (nginx: keepalive_requests): raise \
-         that, or stay below it: --requests-per-connection"
-            .to_owned()
-    })
+/// Adds what to do about requests that a server that replaces connections did not process,
+/// whatever limited the run: first, where they are noticeable.
+pub(super) fn add_of_replacements(case: &Case<'_>, advice: &mut Vec<String>) {
+    let lifetime = &case.summary.lifetime;
+    let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
+    if not_processed == 0 {
+        return;
+    }
+    let words = "the server replaces connections after some requests (nginx: \
+                 keepalive_requests): raise that, or stay below it: --requests-per-connection"
+        .to_owned();
+    let share = ratio(not_processed as f64, lifetime.requests_sent as f64);
+    if share.is_some_and(|share| share >= NOT_PROCESSED_NOTICEABLE) {
+        advice.insert(0, words);
+    } else {
+        advice.push(words);
+    }
 }
 
 /// The experiments that would decide, the most telling first.

@@ -140,7 +140,7 @@ impl Run {
             mut advice,
         } = decision;
         if verdict != Verdict::Invalid {
-            advice.extend(advice::of_replacements(&case));
+            advice::add_of_replacements(&case, &mut advice);
         }
         Judgement {
             verdict,

@@ -63,6 +63,9 @@ pub(super) const IMBALANCE_REPLIES_LEAST: u64 = 1_000;
 /// Rare events of the network (segments sent again, thrown away, out of order) below which a share
 /// says nothing [tuned].
 pub(super) const RARE_LEAST: u64 = 5;
+/// Requests that a server that replaces connections did not process, per request sent, from which
+/// on what to do about them comes before all other advice.
+pub(super) const NOT_PROCESSED_NOTICEABLE: f64 = 0.01;
 /// Zero windows and pruned segments per segment received. The proposal was any: the counters are
 /// of the whole network namespace, and one may be another's [tuned].
 pub(super) const NOT_READ_FAIL: f64 = 0.0001;

@@ -636,13 +636,24 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     let advice = |run: &Run| run.judge().advice.join("; ");
     assert!(!advice(&run).contains("keepalive_requests"));
     run.load.protocol = crate::Protocol::Http2;
-    for worker in &mut run.workers {
-        worker.tallies.after.failures.add(FailureKind::NotProcessed);
-        worker.tallies.after.requests_sent += 1;
-    }
+    let fail = |run: &mut Run, requests: u64| {
+        for worker in &mut run.workers {
+            for _ in 0..requests {
+                worker.tallies.after.failures.add(FailureKind::NotProcessed);
+            }
+            worker.tallies.after.requests_sent += requests;
+        }
+    };
+    fail(&mut run, 1);
     let told = advice(&run);
     assert!(told.starts_with("-c 16"), "{told}");
     assert!(told.ends_with("--requests-per-connection"), "{told}");
+    // The report prints the first one only.
+    let sent = run.summary().lifetime.requests_sent;
+    fail(&mut run, sent / 100);
+    let told = advice(&run);
+    assert!(told.starts_with("the server replaces"), "{told}");
+    assert!(told.contains("-c 16"), "{told}");
     // Figures that are refused explain nothing.
     run.load.protocol = crate::Protocol::Http1;
     assert_eq!(run.judge().verdict, Verdict::Invalid);

@@ -105,6 +105,15 @@ fn the_network() {
         bent("retransmits", WARN, "accept queue", |run| {
             (tcp(run).segments_retransmitted, tcp(run).listen_overflows) = (800, 9);
         }),
+        // Requests that share segments do not make those of others brunt's.
+        bent("retransmits", HEALTHY, "0 %", |run| {
+            run.load.depth = 50;
+            tcp(run).segments_retransmitted = 800;
+        }),
+        bent("retransmits", FAIL, "1.0 %", |run| {
+            run.load.depth = 50;
+            (tcp(run).segments_retransmitted, tcp(run).segments_sent) = (50, 5_000);
+        }),
         bent("retransmits", UNKNOWN, "no segments", no_segments),
         bent("out_of_order", HEALTHY, "0 %", |_| ()),
         bent("out_of_order", WARN, "0.2 %", |run| {
