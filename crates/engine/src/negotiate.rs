@@ -9,7 +9,9 @@ use brunt_measure::{Protocol, TlsDescription};
 use brunt_proto::http2::{
     Client, ConnectionError, KnownHead, Limits, Progress, Request, RequestError, Template,
 };
-use brunt_proto::tls::{ClientSide, Negotiated, TlsError, Version};
+use brunt_proto::tls::{
+    CertificateFault, CertificateObjection, ClientSide, Negotiated, TlsError, Version,
+};
 use thiserror::Error;
 
 use crate::backend::tls::Tls;
@@ -31,15 +33,12 @@ const TLS_ALERT: &[u8] = &[21, 3];
 #[non_exhaustive]
 pub enum NegotiateError {
     /// The server's certificate does not pass.
-    #[error(
-        "{server} is not trusted: {reason}; give its root with --cacert FILE, its name with \
-         --sni NAME, or take any certificate with -k"
-    )]
+    #[error("{server} is not trusted: the certificate {reason}; {}", remedy(reason.fault))]
     Certificate {
         /// Host and port.
         server: String,
         /// What is wrong with it.
-        reason: TlsError,
+        reason: CertificateObjection,
     },
     /// The TLS handshake failed otherwise.
     #[error(
@@ -145,6 +144,19 @@ pub enum NegotiateError {
     /// The request cannot be put into HTTP/2.
     #[error("the request cannot be sent in HTTP/2: {0}")]
     Request(#[from] RequestError),
+}
+
+/// What makes a certificate with this fault pass.
+fn remedy(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Issuer => {
+            "give its root with --cacert FILE, or take any certificate with -k"
+        }
+        CertificateFault::Name => {
+            "ask for a name that it has with --sni NAME, or take any certificate with -k"
+        }
+        CertificateFault::Other => "take any certificate with -k",
+    }
 }
 
 /// A step of getting to know a server.
@@ -503,7 +515,7 @@ impl Conversation<'_> {
                 reason,
             },
             LinkError::NotTls => NegotiateError::NotTls { server },
-            LinkError::Tls(reason @ TlsError::Certificate(_)) => {
+            LinkError::Tls(TlsError::Certificate(reason)) => {
                 NegotiateError::Certificate { server, reason }
             }
             LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.http {

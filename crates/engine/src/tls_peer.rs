@@ -42,8 +42,18 @@ impl Authority {
 
     /// For a host name or address.
     pub(crate) fn identity(&self, name: &str) -> Identity {
+        self.certify(CertificateParams::new([name.to_owned()]).unwrap())
+    }
+
+    /// The same, valid until 2000-01-01.
+    pub(crate) fn expired(&self, name: &str) -> Identity {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(2000, 1, 1);
+        self.certify(params)
+    }
+
+    fn certify(&self, params: CertificateParams) -> Identity {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new([name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         Identity {
             certificate: certificate.der().clone(),

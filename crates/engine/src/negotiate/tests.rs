@@ -327,19 +327,30 @@ fn servers_that_are_not_trusted() {
     let mut plan = world.plan(HttpChoice::Auto);
     let untrusted = Authority::new("strange").identity("127.0.0.1");
     let other_name = world.authority.identity("example.org");
-    for (server, words) in [
-        (&untrusted, "issuer that is not among the trusted roots"),
-        (&other_name, "is for example.org and not for 127.0.0.1"),
+    let expired = world.authority.expired("127.0.0.1");
+    for (server, words, remedy) in [
+        (
+            &untrusted,
+            "issuer that is not among the trusted roots",
+            "give its root with --cacert FILE, or take",
+        ),
+        (
+            &other_name,
+            "is for example.org and not for 127.0.0.1",
+            "; ask for a name that it has with --sni NAME, or take",
+        ),
+        (
+            &expired,
+            "expired on 2000-01-01",
+            "expired on 2000-01-01; take",
+        ),
     ] {
         let address = serve_tls(server.options(BOTH), settings(None));
         let message = hold(&plan, address).unwrap_err().to_string();
         assert!(
             message.starts_with("127.0.0.1 is not trusted: the certificate")
                 && message.contains(words)
-                && message.ends_with(
-                    "give its root with --cacert FILE, its name with --sni NAME, or take any \
-                     certificate with -k"
-                ),
+                && message.ends_with(&format!("{remedy} any certificate with -k")),
             "{message}"
         );
     }

@@ -27,9 +27,12 @@ pub struct Request<'a> {
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// The method is not a token, or is `CONNECT`, which asks for a tunnel and not for a reply.
-    #[error("method {0:?} is not a token (RFC 9110 section 9.1) or is CONNECT")]
+    /// The method is not a token.
+    #[error("method {0:?} is not a token (RFC 9110 section 9.1)")]
     Method(String),
+    /// The method is `CONNECT`.
+    #[error("CONNECT asks for a tunnel and not for a reply (RFC 9110 section 9.3.6)")]
+    Connect,
     /// The path does not start with `/`, or holds a fragment or anything but visible ASCII.
     #[error("path {0:?} must start with / and hold visible ASCII characters only, without #")]
     Path(String),
@@ -100,8 +103,11 @@ impl Request<'_> {
     }
 
     fn check(&self) -> Result<(), RequestError> {
-        if !is_token(self.method) || self.method == "CONNECT" {
+        if !is_token(self.method) {
             return Err(RequestError::Method(self.method.to_owned()));
+        }
+        if self.method == "CONNECT" {
+            return Err(RequestError::Connect);
         }
         let is_origin_form = self.path.starts_with('/') && is_visible_without(self.path, b"#");
         if !is_origin_form && (self.method, self.path) != ("OPTIONS", "*") {
@@ -293,7 +299,7 @@ mod tests {
         method_empty: { method: "" } [] => RequestError::Method("".into());
         method_with_space: { method: "GET /x" } [] => RequestError::Method("GET /x".into());
         method_with_line_end: { method: "GET\r\n" } [] => RequestError::Method("GET\r\n".into());
-        method_connect: { method: "CONNECT" } [] => RequestError::Method("CONNECT".into());
+        method_connect: { method: "CONNECT" } [] => RequestError::Connect;
         path_empty: { path: "" } [] => RequestError::Path("".into());
         path_relative: { path: "a" } [] => RequestError::Path("a".into());
         path_absolute_form: { path: "http://h/" } [] => RequestError::Path("http://h/".into());

@@ -370,7 +370,7 @@ mod tests {
         value_with_line_end: {} [("a", "b\r\nc: d")]
             => http1::RequestError::HeaderValue("a".into()).into();
         method_connect: { method: "CONNECT" } []
-            => http1::RequestError::Method("CONNECT".into()).into();
+            => http1::RequestError::Connect.into();
         path_relative: { path: "a" } [] => http1::RequestError::Path("a".into()).into();
         authority_empty: { authority: "" } [] => http1::RequestError::Host("".into()).into();
         host_twice: {} [("Host", "a"), ("host", "a")] => http1::RequestError::RepeatedHost.into();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, OtherError};
+use thiserror::Error;
 
 /// Names of a certificate shown in words at most.
 const NAMES_MAX: usize = 5;
@@ -30,41 +31,76 @@ impl SelfSigned {
     }
 }
 
-/// Why a certificate does not pass, to follow "the certificate".
-pub(super) fn objection(error: &CertificateError) -> String {
-    match error {
+/// What is to be changed for a certificate to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// The roots: its issuer is none of them, or it is itself what would have to be one.
+    Issuer,
+    /// The name asked for: it is for others.
+    Name,
+    /// The certificate itself: it has expired, names nothing, is for another purpose.
+    Other,
+}
+
+/// Why a certificate does not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{words}")]
+pub struct CertificateObjection {
+    /// What is to be changed.
+    pub fault: CertificateFault,
+    /// What is wrong, to follow "the certificate".
+    pub words: String,
+}
+
+/// Why a certificate does not pass.
+pub(super) fn objection(error: &CertificateError) -> CertificateObjection {
+    use CertificateFault::{Issuer, Name, Other};
+    let (fault, words) = match error {
         CertificateError::ExpiredContext { not_after, .. } => {
-            format!("expired on {}", date(*not_after))
+            (Other, format!("expired on {}", date(*not_after)))
         }
-        CertificateError::Expired => "has expired".to_owned(),
+        CertificateError::Expired => (Other, "has expired".to_owned()),
         CertificateError::NotValidYetContext { not_before, .. } => {
-            format!("is not valid before {}", date(*not_before))
+            (Other, format!("is not valid before {}", date(*not_before)))
         }
         CertificateError::NotValidForNameContext {
             expected,
             presented,
-        } => wrong_name(expected, presented),
-        CertificateError::NotValidForName => "is for another name".to_owned(),
-        CertificateError::UnknownIssuer => {
+        } => {
+            let fault = if presented.is_empty() { Other } else { Name };
+            (fault, wrong_name(expected, presented))
+        }
+        CertificateError::NotValidForName => (Name, "is for another name".to_owned()),
+        CertificateError::UnknownIssuer => (
+            Issuer,
             "is signed by an issuer that is not among the trusted roots (or the peer left out an \
              intermediate certificate)"
-                .to_owned()
+                .to_owned(),
+        ),
+        CertificateError::BadEncoding => (Other, "is not encoded as X.509 demands".to_owned()),
+        // The trusted root of its issuer's name has another key.
+        CertificateError::BadSignature => {
+            (Issuer, "is not signed by the key of its issuer".to_owned())
         }
-        CertificateError::BadEncoding => "is not encoded as X.509 demands".to_owned(),
-        CertificateError::BadSignature => "is not signed by the key of its issuer".to_owned(),
         CertificateError::InvalidPurposeContext { .. } | CertificateError::InvalidPurpose => {
-            "is for another purpose".to_owned()
+            (Other, "is for another purpose".to_owned())
         }
-        CertificateError::Other(OtherError(why)) if why.is::<SelfSigned>() => why.to_string(),
-        error if is_authority(error) => {
-            "is that of an authority (CA:TRUE) and not of a server".to_owned()
+        CertificateError::Other(OtherError(why)) if why.is::<SelfSigned>() => {
+            (Issuer, why.to_string())
         }
+        error if is_authority(error) => (
+            Issuer,
+            "is that of an authority (CA:TRUE), which passes for a server only as a root itself"
+                .to_owned(),
+        ),
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
-        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "is signed in a way that does not fit the trusted root of its issuer's name".to_owned()
-        }
-        other => format!("does not pass: {other}"),
-    }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => (
+            Issuer,
+            "is signed in a way that does not fit the trusted root of its issuer's name".to_owned(),
+        ),
+        other => (Other, format!("does not pass: {other}")),
+    };
+    CertificateObjection { fault, words }
 }
 
 /// Whether the only objection is that the certificate is an authority's: it is valid now.

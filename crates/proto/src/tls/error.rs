@@ -3,7 +3,7 @@
 use rustls::{AlertDescription, InvalidMessage};
 use thiserror::Error;
 
-use super::certificate;
+use super::certificate::{self, CertificateFault, CertificateObjection};
 use super::names::{Version, cipher_suite_names, group_names};
 
 /// Why a side cannot be set up.
@@ -43,7 +43,7 @@ pub enum ConfigError {
 pub enum TlsError {
     /// The peer's certificate did not pass.
     #[error("the certificate {0}")]
-    Certificate(String),
+    Certificate(CertificateObjection),
     /// The peer ended the session with an alert (RFC 8446 section 6).
     #[error("the peer sent the alert {0}")]
     Alert(String),
@@ -61,9 +61,10 @@ impl From<rustls::Error> for TlsError {
             rustls::Error::InvalidCertificate(error) => {
                 Self::Certificate(certificate::objection(&error))
             }
-            rustls::Error::NoCertificatesPresented => {
-                Self::Certificate("is missing: the peer sent none".to_owned())
-            }
+            rustls::Error::NoCertificatesPresented => Self::Certificate(CertificateObjection {
+                fault: CertificateFault::Other,
+                words: "is missing: the peer sent none".to_owned(),
+            }),
             rustls::Error::NoApplicationProtocol
             | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
                 Self::NoCommonProtocol

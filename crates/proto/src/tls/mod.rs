@@ -16,6 +16,7 @@ mod session;
 mod tests;
 mod verifier;
 
+pub use certificate::{CertificateFault, CertificateObjection};
 pub use client::{ClientOptions, ClientSide};
 pub use error::{ConfigError, TlsError};
 #[doc(hidden)]
