@@ -29,6 +29,8 @@ const HTTP2_BYTES: u64 = 1 << 10;
 /// Memory of a request that is under way: measured about 100 bytes in HTTP/2, and the worker's own
 /// notes.
 const REQUEST_BYTES: u64 = 256;
+/// Frames of bodies that one connection holds until they are sent, at most.
+const BODIES_BYTES: u64 = 144 << 10;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
 const LOOPBACK_SPREAD_MAX: u64 = 4_096;
 /// Addresses used towards loopback where connections are replaced: closed ones hold their ports
@@ -205,7 +207,7 @@ pub(crate) fn check(
             u64::from(queue_max.get()) * size_of::<u64>() as u64
         }
     };
-    let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement);
+    let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement, payload_bytes);
     let memory_needed_bytes =
         workers * (WORKER_BYTES + payload_bytes) + connections * connection_bytes + queue_bytes;
     let memory_available_bytes = host::available_memory_bytes();
@@ -227,17 +229,22 @@ pub(crate) fn check(
     })
 }
 
-/// Memory of a connection beyond an HTTP/1.1 one with one request under way.
-fn dialogue_bytes(agreement: &Agreement) -> u64 {
-    let tls = match agreement.tls {
-        Some(_) => TLS_BYTES,
-        None => 0,
+/// Memory of a connection beyond an HTTP/1.1 one with one request under way. A worker holds the
+/// request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2 it
+/// copies the frames.
+fn dialogue_bytes(agreement: &Agreement, payload_bytes: u64) -> u64 {
+    let depth = u64::from(agreement.depth);
+    let (protocol, copied) = match agreement.protocol {
+        Protocol::Http1 => (0, payload_bytes),
+        Protocol::Http2 => (HTTP2_BYTES, (payload_bytes * depth).min(BODIES_BYTES)),
     };
-    let protocol = match agreement.protocol {
-        Protocol::Http1 => 0,
-        Protocol::Http2 => HTTP2_BYTES,
+    let copies = match (agreement.protocol, &agreement.tls) {
+        (Protocol::Http1, None) => 0,
+        (Protocol::Http1, Some(_)) | (Protocol::Http2, None) => 1,
+        (Protocol::Http2, Some(_)) => 2,
     };
-    tls + protocol + u64::from(agreement.depth) * REQUEST_BYTES
+    let tls = agreement.tls.as_ref().map_or(0, |_| TLS_BYTES);
+    tls + protocol + depth * REQUEST_BYTES + copies * copied
 }
 
 /// Most connections at once.

@@ -40,7 +40,7 @@ impl EncodedRequest {
     }
 
     /// Bytes of one request: a closing one where every request closes, else an ordinary one. In
-    /// HTTP/2, of the first request of a connection.
+    /// HTTP/2, of any but the first of a connection.
     pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
         match self {
             Self::Http1(request) if every_one_closes => request.closing.len(),

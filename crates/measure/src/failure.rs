@@ -97,8 +97,9 @@ failure_kinds! {
     TrailersTooLarge, Request, "trailers too large";
     /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
     BadInterim, Request, "bad interim reply";
-    /// The connection ended after an earlier pipelined reply; this request was not answered.
-    Unanswered, Request, "pipelined, not answered";
+    /// The connection ended with the reply to an earlier pipelined request, or was given up because
+    /// another stream had no reply in time; this request was not answered.
+    Unanswered, Request, "not answered";
     /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8).
     NotProcessed, Request, "not processed (GOAWAY)";
     /// The stream was reset with NO_ERROR before its reply was complete (RFC 9113 section 7, as

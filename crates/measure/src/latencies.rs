@@ -30,6 +30,10 @@ pub struct Latencies {
     /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
     /// phases. Empty in clear text.
     pub tls: Histogram,
+    /// Time from then on until the server's first HTTP/2 settings, over all phases. Empty in
+    /// HTTP/1.1.
+    #[serde(default)]
+    pub greeting: Histogram,
     /// From the send of a request to the first byte of its reply, of the replies in `response`.
     pub first_byte: Histogram,
     /// From the first byte of a reply until it is complete and parsed, of the replies in
@@ -55,6 +59,7 @@ impl Latencies {
         self.lag.merge(&other.lag);
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);
+        self.greeting.merge(&other.greeting);
         self.first_byte.merge(&other.first_byte);
         self.transfer.merge(&other.transfer);
         self.first_reply.merge(&other.first_reply);

@@ -345,6 +345,12 @@ impl Recorder {
         self.recording.latencies.tls.record(tls_ns);
     }
 
+    /// The server's first HTTP/2 settings came `greeting_ns` after the connection, with its TLS, was
+    /// there.
+    pub fn greeted(&mut self, greeting_ns: u64) {
+        self.recording.latencies.greeting.record(greeting_ns);
+    }
+
     /// The server asked for a connection to be replaced (GOAWAY); at most once for each.
     pub fn gone_away(&mut self, at_ns: u64) {
         self.tally(at_ns).goaways += 1;

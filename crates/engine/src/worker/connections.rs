@@ -2,7 +2,7 @@
 
 use brunt_measure::FailureKind;
 
-use super::{Deadline, Mode, Pacing, Worker};
+use super::{Deadline, Mode, Pacing, Speech, Worker};
 use crate::backend::{Backend, Slot};
 use crate::connection::{Dialogue, State, Streams};
 use crate::failure;
@@ -77,9 +77,14 @@ impl<B: Backend> Worker<B> {
         if connection.depth > 0 {
             self.dark_since_ns = None;
         }
+        let mut there_ns = connected_ns;
         if let Some(secured) = self.backend.secured(slot) {
+            there_ns = secured.to_ns;
             let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
             self.recorder.secured(now_ns, tls_ns, secured.is_resumed);
+        }
+        if let Speech::Http2 { .. } = self.speech {
+            self.recorder.greeted(now_ns.saturating_sub(there_ns));
         }
         self.recorder
             .connected(now_ns, connected_ns.saturating_sub(since_ns));

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
-use crate::{FailureKind, Latencies, ModelDescription, Protocol};
+use crate::{FailureKind, Histogram, Latencies, ModelDescription};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -81,7 +81,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         };
     }
     let opened = facts.summary.window.connections_opened;
-    let open_ns = open_ns(&run.latencies, run.load.protocol);
+    let open_ns = open_ns(&run.latencies);
     let excused = opened as f64 * open_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
     let words = format!("{words}; {opened} were opened anew, {excused:.2} excused for it");
     if mean + excused >= needed {
@@ -91,21 +91,10 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// How long it takes on average until a connection is open. In HTTP/2 it first waits for the
-/// server's settings, which come as any answer does.
-fn open_ns(latencies: &Latencies, protocol: Protocol) -> f64 {
-    let settings = match protocol {
-        Protocol::Http1 => None,
-        Protocol::Http2 => latencies.first_byte.mean_ns(),
-    };
-    [
-        latencies.connect.mean_ns(),
-        latencies.tls.mean_ns(),
-        settings,
-    ]
-    .into_iter()
-    .flatten()
-    .sum()
+/// How long it takes on average until a connection is open.
+fn open_ns(latencies: &Latencies) -> f64 {
+    let steps = [&latencies.connect, &latencies.tls, &latencies.greeting];
+    steps.into_iter().filter_map(Histogram::mean_ns).sum()
 }
 
 /// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also
