@@ -4,7 +4,14 @@
 use serde_json::Value;
 
 /// Keywords that say nothing about a value.
-const WITHOUT_MEANING: [&str; 5] = ["$defs", "$schema", "title", "description", "format"];
+const WITHOUT_MEANING: [&str; 6] = [
+    "$defs",
+    "$schema",
+    "default",
+    "title",
+    "description",
+    "format",
+];
 
 /// Where and how `value` breaks `schema`.
 pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<String> {
