@@ -345,8 +345,8 @@ impl Recorder {
         self.recording.latencies.tls.record(tls_ns);
     }
 
-    /// The server's first HTTP/2 settings came `greeting_ns` after the connection, with its TLS, was
-    /// there.
+    /// The server's first HTTP/2 settings came `greeting_ns` after the connection, with its TLS,
+    /// was there.
     pub fn greeted(&mut self, greeting_ns: u64) {
         self.recording.latencies.greeting.record(greeting_ns);
     }

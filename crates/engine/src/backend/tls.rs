@@ -26,9 +26,9 @@ const ACCEPT_HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
 ///
 /// `Connected` and `Accepted` come when the handshake is complete. A handshake that fails on the
 /// accepting side closes the connection and is an `AcceptFailed`; one that takes longer than 10 s
-/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the peer's
-/// `close_notify`, or with the end of the connection where the peer sends none; whether plain
-/// text may have been cut off is told by [`Backend::is_cut`].
+/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the
+/// peer's `close_notify`, or with the end of the connection where the peer sends none; whether
+/// plain text may have been cut off is told by [`Backend::is_cut`].
 ///
 /// A slot's overhead may be asked for after it was closed, too, until it is used again: only then
 /// does it hold the bytes of a record that never became complete.
