@@ -8,4 +8,5 @@
 
 pub mod http1;
 pub mod http2;
+mod number;
 pub mod tls;

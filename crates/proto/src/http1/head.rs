@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::{Limits, ReplyError};
+use crate::number::decimal;
 
 /// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places
 /// are on the stack.
@@ -299,17 +300,6 @@ impl Fields {
 /// The members of a comma-separated list (RFC 9110 section 5.6.1), empty ones included.
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
-}
-
-/// A number of decimal digits only; `None` also where it is over `u64::MAX`.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).

@@ -3,6 +3,7 @@
 
 use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep};
 use super::reply::{Limits, MalformedReply};
+use crate::number::decimal;
 
 /// What a well-formed head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,17 +148,6 @@ fn content_length(value: &[u8]) -> Option<u64> {
     items
         .all(|item| decimal(item) == Some(first))
         .then_some(first)
-}
-
-/// A number of decimal digits only; `None` also where it is over `u64::MAX`.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// What the fields of one block add up to.
