@@ -443,6 +443,9 @@ impl<B: Backend> Worker<B> {
         }
         let now_ns = self.backend.now_ns();
         self.settle_frames(now_ns);
+        for index in 0..self.connections.len() {
+            self.take_overhead(Slot(index as u32), now_ns);
+        }
         self.take_kernel_sample();
         for index in 0..self.connections.len() {
             while let Some((issue, discarded_bytes)) = self.take_any(index) {
@@ -555,10 +558,6 @@ impl<B: Backend> Worker<B> {
 
     fn take_kernel_sample(&mut self) {
         let mut sample = KernelSample::default();
-        let now_ns = self.backend.now_ns();
-        for index in 0..self.connections.len() {
-            self.take_overhead(Slot(index as u32), now_ns);
-        }
         for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
             let connection = &self.connections[index];
             // Only connections at rest: bytes of a reply under way may be anywhere between the
