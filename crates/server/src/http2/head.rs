@@ -108,7 +108,7 @@ impl Keep for Entry {
             },
             Name::ContentLength => Field::ContentLength(content_length(value)),
             Name::Expect if value.eq_ignore_ascii_case(b"100-continue") => Field::ExpectContinue,
-            Name::Te if value != b"trailers" => Field::Forbidden,
+            Name::Te if !value.eq_ignore_ascii_case(b"trailers") => Field::Forbidden,
             Name::Expect | Name::Te | Name::Other => Field::Other,
             Name::Forbidden => Field::Forbidden,
         };

@@ -541,6 +541,7 @@ fn bodies_have_the_length_that_was_promised() {
         let totals = site.totals();
         assert_eq!(totals.requests, u64::from(is_right));
         assert_eq!(totals.requests_malformed, u64::from(!is_right));
+        assert_eq!(totals.replies, 1);
     }
 }
 
@@ -583,9 +584,10 @@ fn malformed_requests_are_answered_with_400() {
         assert_eq!(site.reply(3).0, [200]);
         let totals = site.totals();
         assert_eq!((totals.requests, totals.requests_malformed), (1, 1));
+        assert_eq!(totals.replies_by_status, [(200, 1), (400, 1)].into());
     }
     for field in [
-        ("te", "trailers"),
+        ("te", "Trailers"),
         ("expect", "100-continue"),
         ("host", "x"),
     ] {

@@ -20,8 +20,8 @@ impl Session {
         turn: &mut Turn<'_>,
     ) {
         turn.context.counters.malformed.add(1);
-        turn.context.counters.reply(400);
         if !is_end {
+            turn.context.counters.reply(400);
             // The head alone, since nothing may follow a reset.
             head::write_head(turn.batch.bytes(), stream, 400, Says::Length(0), true);
             self.reset(stream, ErrorCode::ProtocolError, turn);
