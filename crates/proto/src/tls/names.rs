@@ -1,9 +1,11 @@
 //! Versions, cipher suites and key exchange groups by the names of the IANA registries.
 
+use std::sync::LazyLock;
+
 use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, kx_group};
-use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::crypto::{CipherSuiteCommon, CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite};
-use rustls::{SupportedProtocolVersion, version};
+use rustls::{SupportedProtocolVersion, Tls12CipherSuite, version};
 
 use super::error::ConfigError;
 
@@ -11,6 +13,21 @@ use super::error::ConfigError;
 /// and bytes that few servers spend.
 const DEFAULT_GROUPS: [&dyn SupportedKxGroup; 3] =
     [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
+
+/// The cipher suites, in the order in which they are offered.
+///
+/// TLS 1.2 cannot change keys, so rustls ends its sessions of AES-GCM after 2^24 records. Other
+/// clients and servers go on, and to end them would put failures into a measurement that the
+/// server has no part in: so there is no such limit here.
+static CIPHER_SUITES: LazyLock<Vec<SupportedCipherSuite>> = LazyLock::new(|| {
+    ALL_CIPHER_SUITES
+        .iter()
+        .map(|suite| match suite {
+            SupportedCipherSuite::Tls12(suite) => without_limit(suite),
+            other => *other,
+        })
+        .collect()
+});
 
 /// A version of TLS, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +58,7 @@ impl Version {
 
 /// Every cipher suite that can be asked for, in the order in which they are offered.
 pub fn cipher_suite_names() -> impl Iterator<Item = &'static str> {
-    ALL_CIPHER_SUITES
+    CIPHER_SUITES
         .iter()
         .map(|suite| cipher_suite_name(suite.suite()))
 }
@@ -97,12 +114,14 @@ pub(super) fn provider(
 ) -> Result<CryptoProvider, ConfigError> {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = DEFAULT_GROUPS.to_vec();
-    if !cipher_suites.is_empty() {
-        provider.cipher_suites = cipher_suites
+    provider.cipher_suites = if cipher_suites.is_empty() {
+        CIPHER_SUITES.clone()
+    } else {
+        cipher_suites
             .iter()
             .map(|name| find_cipher_suite(name))
-            .collect::<Result<_, _>>()?;
-    }
+            .collect::<Result<_, _>>()?
+    };
     if !groups.is_empty() {
         provider.kx_groups = groups
             .iter()
@@ -122,8 +141,17 @@ pub(super) fn provider(
     }
 }
 
+/// The same cipher suite, for any number of records. It lives as long as the program.
+fn without_limit(suite: &Tls12CipherSuite) -> SupportedCipherSuite {
+    let common = CipherSuiteCommon {
+        confidentiality_limit: u64::MAX,
+        ..suite.common
+    };
+    SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite { common, ..*suite })))
+}
+
 fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
-    let mut suites = ALL_CIPHER_SUITES.iter();
+    let mut suites = CIPHER_SUITES.iter();
     let found = suites.find(|suite| cipher_suite_name(suite.suite()).eq_ignore_ascii_case(name));
     found
         .copied()
@@ -136,4 +164,30 @@ fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> 
     found
         .copied()
         .ok_or_else(|| ConfigError::Group(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_cannot_change_keys_end_after_no_number_of_records() {
+        let versions = versions(Version::Tls12, Version::Tls13).unwrap();
+        for names in [
+            &[][..],
+            &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".to_owned()],
+        ] {
+            let provider = provider(&versions, names, &[]).unwrap();
+            let limits: Vec<u64> = provider
+                .cipher_suites
+                .iter()
+                .filter_map(|suite| match suite {
+                    SupportedCipherSuite::Tls12(suite) => Some(suite.common.confidentiality_limit),
+                    _ => None,
+                })
+                .collect();
+            assert!(!limits.is_empty());
+            assert!(limits.iter().all(|limit| *limit == u64::MAX), "{limits:?}");
+        }
+    }
 }

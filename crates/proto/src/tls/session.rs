@@ -190,7 +190,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The handshake is not complete, or the session is over.
+    /// The handshake is not complete, or the session is over: it is from now on.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), TlsError> {
         if plain.is_empty() {
             return Ok(());
@@ -219,10 +219,11 @@ impl Session {
     ) -> Result<(), TlsError> {
         self.check()?;
         let kept = &mut self.kept;
-        match &mut self.connection {
+        let written = match &mut self.connection {
             Connection::Client(connection) => put(connection, kept, room, out, write),
             Connection::Server(connection) => put(connection, kept, room, out, write),
-        }
+        };
+        written.inspect_err(|_| self.is_over = true)
     }
 
     fn common(&self) -> &CommonState {
