@@ -81,20 +81,22 @@ impl Backlog {
         self.waiting.front().copied()
     }
 
-    /// A connection has been free since `free_ns`, unnoticed. If that was before the one that has
-    /// waited longest came due, those that wait could have been sent on it, one after the other,
-    /// each taking `service_ns`.
-    pub(crate) fn was_free(&mut self, free_ns: u64, service_ns: u64) {
+    /// A connection has had room for `places` requests since `free_ns`, unnoticed. If that was
+    /// before the one that has waited longest came due, those that wait could have been sent on
+    /// it, in each place one after the other, each taking `service_ns`.
+    pub(crate) fn was_free(&mut self, free_ns: u64, places: u64, service_ns: u64) {
         let is_news = self
             .waiting
             .front()
             .is_some_and(|first| first.possible_ns.is_none() && first.due_ns >= free_ns);
         if is_news {
-            let mut free_ns = free_ns;
-            for arrival in &mut self.waiting {
-                let possible_ns = arrival.due_ns.max(free_ns);
-                arrival.possible_ns = Some(possible_ns);
-                free_ns = possible_ns + service_ns;
+            for index in 0..self.waiting.len() {
+                // The place that is free first is that of the arrival this many before.
+                let before = index.checked_sub(places as usize);
+                let ahead_ns = before.and_then(|before| self.waiting[before].possible_ns);
+                let place_ns = ahead_ns.map_or(free_ns, |at_ns| at_ns + service_ns);
+                let arrival = &mut self.waiting[index];
+                arrival.possible_ns = Some(arrival.due_ns.max(place_ns));
             }
         }
     }
@@ -113,5 +115,45 @@ impl Backlog {
         self.next_ns = self.arrivals.next().map_or(u64::MAX, |offset_ns| {
             self.origin_ns.saturating_add(offset_ns)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_load::{ArrivalProcess, Schedule};
+
+    use super::*;
+
+    /// When those that wait, due at `due_ns`, could have been sent.
+    fn possible(due_ns: &[u64], free_ns: u64, places: u64, service_ns: u64) -> Vec<Option<u64>> {
+        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).unwrap();
+        let mut backlog = Backlog::new(schedule.arrivals(0, 1), 100);
+        for &due_ns in due_ns {
+            let possible_ns = None;
+            assert!(backlog.push(Arrival {
+                due_ns,
+                possible_ns
+            }));
+        }
+        backlog.was_free(free_ns, places, service_ns);
+        std::iter::from_fn(|| backlog.pop())
+            .map(|arrival| arrival.possible_ns)
+            .collect()
+    }
+
+    #[test]
+    fn what_waits_could_have_gone_out_in_each_free_place_one_after_the_other() {
+        let at = |instants: &[u64]| instants.iter().copied().map(Some).collect::<Vec<_>>();
+        assert_eq!(
+            possible(&[10, 11, 12, 13], 5, 1, 100),
+            at(&[10, 110, 210, 310])
+        );
+        assert_eq!(
+            possible(&[10, 11, 12, 13], 5, 3, 100),
+            at(&[10, 11, 12, 110])
+        );
+        assert_eq!(possible(&[10, 200, 201], 5, 2, 100), at(&[10, 200, 201]));
+        // It was not free when the first came due.
+        assert_eq!(possible(&[10, 11], 11, 2, 100), vec![None, None]);
     }
 }

@@ -49,8 +49,6 @@ pub(crate) struct Streams {
     pub(crate) outbox: Vec<u8>,
     /// Absent on a connection without kernel stamps.
     pub(crate) sends: Option<Box<StreamSends>>,
-    /// A stream was given up: bytes of its reply may still come.
-    pub(crate) has_cancelled: bool,
 }
 
 /// How the requests under way on a connection were sent, by their places.
@@ -85,7 +83,6 @@ impl Streams {
                     waiting: Vec::new(),
                 })
             }),
-            has_cancelled: false,
         }
     }
 }
@@ -177,10 +174,12 @@ impl Connection {
 
     /// Whether it could take a request now: it is open, and neither full nor spent.
     pub(crate) fn has_room(&self) -> bool {
-        self.state == State::Open
-            && self.may_write()
-            && self.under_way < self.depth
-            && self.requests_left > 0
+        self.state == State::Open && self.may_write() && self.room() > 0
+    }
+
+    /// How many more requests may be under way on it.
+    pub(crate) fn room(&self) -> u64 {
+        u64::from(self.depth.saturating_sub(self.under_way)).min(self.requests_left)
     }
 
     /// Whether requests may be written now. In HTTP/2 they may wait behind others.

@@ -143,7 +143,9 @@ impl<B: Backend> Worker<B> {
         if self.is_free(slot)
             && let Pacing::Open(backlog) = &mut self.pacing
         {
-            backlog.was_free(free_ns, self.service_ns);
+            // While arrivals wait, every connection is full: all its room is new.
+            let places = self.connections[slot.0 as usize].room();
+            backlog.was_free(free_ns, places, self.service_ns);
         }
         self.offer(slot);
     }

@@ -56,8 +56,7 @@ impl<B: Backend> Worker<B> {
             return;
         }
         let thinks = self.task.think_time_ns > 0;
-        let room = u64::from(connection.depth.saturating_sub(connection.under_way));
-        let count = room.min(connection.requests_left);
+        let count = connection.room();
         if count == 0 || thinks && connection.under_way > 0 {
             return;
         }
