@@ -1,6 +1,7 @@
 //! Target: the parser of HTTP/1.1 replies, whole against cut.
 
-use brunt_proto::http1::{Limits, Reply, ReplyError, ReplyParser};
+use brunt_proto::Limits;
+use brunt_proto::http1::{Reply, ReplyError, ReplyParser};
 
 /// How often an input is cut at random places.
 const RANDOM_CUTS: u64 = 2;

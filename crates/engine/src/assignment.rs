@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, Spin, share};
-use brunt_measure::Backend as BackendName;
+use brunt_measure::{Backend as BackendName, Protocol};
+use brunt_proto::http2::STREAMS_MAX;
 
 use crate::budget::Budget;
 use crate::control::Control;
@@ -32,10 +33,7 @@ impl Prepared {
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
             depth: self.agreement.depth,
-            requests_per_connection: match plan.reuse {
-                Reuse::Unlimited => u64::MAX,
-                Reuse::Requests(count) => count.get(),
-            },
+            requests_per_connection: self.requests_per_connection(),
             request: Arc::clone(&self.request),
             think_time_ns: plan.think_time_ns,
             stamps_every: plan.stamps.every(),
@@ -52,6 +50,17 @@ impl Prepared {
                 .map(|experiment| Trial::new(experiment, busy_ns, worker, workers))
                 .unwrap_or_default(),
             control: Arc::clone(control),
+        }
+    }
+
+    fn requests_per_connection(&self) -> u64 {
+        let possible = match self.agreement.protocol {
+            Protocol::Http1 => u64::MAX,
+            Protocol::Http2 => STREAMS_MAX,
+        };
+        match self.plan.reuse {
+            Reuse::Unlimited => possible,
+            Reuse::Requests(count) => count.get().min(possible),
         }
     }
 

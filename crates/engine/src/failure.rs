@@ -69,7 +69,8 @@ pub(crate) fn of_stream(why: StreamFailure) -> FailureKind {
             MalformedReply::HeadTooLarge => FailureKind::HeadTooLarge,
             MalformedReply::TooManyHeaders => FailureKind::TooManyHeaders,
             MalformedReply::BadContentLength => FailureKind::BadContentLength,
-            MalformedReply::BodyLength => FailureKind::TruncatedBody,
+            MalformedReply::ShortBody => FailureKind::TruncatedBody,
+            MalformedReply::LongBody => FailureKind::LongBody,
             MalformedReply::BadInterim => FailureKind::BadInterim,
         },
     }

@@ -5,13 +5,14 @@ use std::io::{self, ErrorKind};
 use std::net::ToSocketAddrs;
 
 use brunt_load::Target;
-use brunt_proto::http1::{Limits, Reply, ReplyError, ReplyParser, Request, RequestError};
-use brunt_proto::tls::{ClientSide, TlsError};
+use brunt_proto::Limits;
+use brunt_proto::http1::{Reply, ReplyError, ReplyParser, Request, RequestError};
+use brunt_proto::tls::{CertificateObjection, ClientSide, TlsError};
 use thiserror::Error;
 
 use crate::backend::Peer;
 use crate::blocking::{Deadline, Link, LinkError, closed};
-use crate::tls_config::{PageTls, TlsConfigError};
+use crate::tls_config::{PageTls, TlsConfigError, remedy};
 
 /// Most that a body may have, bytes; with its chunk framing.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -47,15 +48,12 @@ pub enum FetchError {
         reason: TlsConfigError,
     },
     /// The server's certificate does not pass.
-    #[error(
-        "cannot read {url}: {reason}; give its root with --cacert FILE, or take any certificate \
-         with -k"
-    )]
+    #[error("cannot read {url}: the certificate {reason}; {}", remedy(reason.fault))]
     Certificate {
         /// What was to be read.
         url: String,
         /// What is wrong with it.
-        reason: TlsError,
+        reason: CertificateObjection,
     },
     /// The TLS handshake failed otherwise, or the session broke.
     #[error("cannot read {url}: {reason}")]
@@ -185,7 +183,7 @@ impl Page {
                 Failure::Connect(reason) => FetchError::Connect { url, reason },
                 Failure::Link(LinkError::Lost(reason)) => FetchError::Lost { url, reason },
                 Failure::Link(LinkError::NotTls) => FetchError::NotTls { url },
-                Failure::Link(LinkError::Tls(reason @ TlsError::Certificate(_))) => {
+                Failure::Link(LinkError::Tls(TlsError::Certificate(reason))) => {
                     FetchError::Certificate { url, reason }
                 }
                 Failure::Link(LinkError::Tls(reason)) => FetchError::Tls { url, reason },

@@ -1,19 +1,17 @@
 //! What all connections of a run speak, found out on one connection before it: TLS, the protocol
 //! above it, and how many requests may be under way. Nothing here sends a request.
 
-use std::fmt;
-use std::io;
+mod error;
+#[cfg(test)]
+mod tests;
 
 use brunt_load::{HttpChoice, Plan, Scheme};
 use brunt_measure::{Protocol, TlsDescription};
-use brunt_proto::http2::{
-    Client, ConnectionError, KnownHead, Limits, Progress, Request, RequestError, Template,
-};
-use brunt_proto::tls::{
-    CertificateFault, CertificateObjection, ClientSide, Negotiated, TlsError, Version,
-};
-use thiserror::Error;
+use brunt_proto::Limits;
+use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
+use brunt_proto::tls::{ClientSide, Negotiated, TlsError, Version};
 
+pub use self::error::{Instead, NegotiateError, Step};
 use crate::backend::tls::Tls;
 use crate::backend::{Backend, sim};
 use crate::blocking::{Deadline, Link, LinkError, closed};
@@ -27,179 +25,6 @@ const REFUSAL_NS: u64 = 200_000_000;
 const ANSWER_BYTES_MAX: usize = 16;
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[21, 3];
-
-/// Why the run and the server cannot come to terms.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum NegotiateError {
-    /// The server's certificate does not pass.
-    #[error("{server} is not trusted: the certificate {reason}; {}", remedy(reason.fault))]
-    Certificate {
-        /// Host and port.
-        server: String,
-        /// What is wrong with it.
-        reason: CertificateObjection,
-    },
-    /// The TLS handshake failed otherwise.
-    #[error(
-        "no TLS session with {server}: {reason}; what is offered can be changed with --cert, \
-         --sni, --tls-min, --tls-max, --tls-ciphers and --tls-groups"
-    )]
-    Handshake {
-        /// Host and port.
-        server: String,
-        /// An alert, or what cannot be agreed on.
-        reason: TlsError,
-    },
-    /// An https URL, and a server that answers in clear text.
-    #[error("{server} does not speak TLS; use http:// in place of https://")]
-    NotTls {
-        /// Host and port.
-        server: String,
-    },
-    /// An http URL, and a server that answers as one of TLS does.
-    #[error("{server} speaks TLS; use https:// in place of http://")]
-    IsTls {
-        /// Host and port.
-        server: String,
-    },
-    /// The connection was closed or lost before it could be used.
-    #[error("the connection to {server} was lost during {step} ({reason}); is it the right port?")]
-    Lost {
-        /// Host and port.
-        server: String,
-        /// During what.
-        step: Step,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// The server takes too long.
-    #[error(
-        "{server} did not complete {step} within {limit_ms} ms; is it the right port? A slow \
-         server needs a longer --connect-timeout"
-    )]
-    Timeout {
-        /// Host and port.
-        server: String,
-        /// During what.
-        step: Step,
-        /// The limit of a connection attempt.
-        limit_ms: u64,
-    },
-    /// HTTP/2 was asked for, and the server has other protocols.
-    #[error(
-        "{server} does not offer HTTP/2 (ALPN: {alpn}); leave out --http2, and HTTP/1.1 is spoken"
-    )]
-    NoHttp2 {
-        /// Host and port.
-        server: String,
-        /// What it says of that.
-        alpn: &'static str,
-    },
-    /// HTTP/1.1 was asked for, and the server does not have it.
-    #[error("{server} does not offer HTTP/1.1 (ALPN); leave out --http1")]
-    NoHttp1 {
-        /// Host and port.
-        server: String,
-    },
-    /// HTTP/2 was asked for in clear text, and the server answers by something else.
-    #[error(
-        "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
-         https://"
-    )]
-    NoClearTextHttp2 {
-        /// Host and port.
-        server: String,
-        /// What came.
-        instead: Instead,
-    },
-    /// HTTP/2 was agreed on, and the server breaks its rules.
-    #[error("{server} agreed to HTTP/2 and sends something else ({reason}); use --http1")]
-    BrokenHttp2 {
-        /// Host and port.
-        server: String,
-        /// What came.
-        reason: ConnectionError,
-    },
-    /// The server takes no requests in HTTP/2.
-    #[error(
-        "{server} allows no requests in HTTP/2 (its SETTINGS_MAX_CONCURRENT_STREAMS is 0); use \
-         --http1"
-    )]
-    NoStreams {
-        /// Host and port.
-        server: String,
-    },
-    /// Pipelining was asked for, and HTTP/2 is spoken.
-    #[error(
-        "--pipeline is for HTTP/1.1, and HTTP/2 is spoken with {server}; use --streams {depth}, \
-         or --http1 with --pipeline {depth}"
-    )]
-    PipelineInHttp2 {
-        /// Host and port.
-        server: String,
-        /// Asked for.
-        depth: u32,
-    },
-    /// The request cannot be put into HTTP/2.
-    #[error("the request cannot be sent in HTTP/2: {0}")]
-    Request(#[from] RequestError),
-}
-
-/// What makes a certificate with this fault pass.
-fn remedy(fault: CertificateFault) -> &'static str {
-    match fault {
-        CertificateFault::Issuer => {
-            "give its root with --cacert FILE, or take any certificate with -k"
-        }
-        CertificateFault::Name => {
-            "ask for a name that it has with --sni NAME, or take any certificate with -k"
-        }
-        CertificateFault::Other => "take any certificate with -k",
-    }
-}
-
-/// A step of getting to know a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The TLS handshake.
-    Tls,
-    /// The exchange of SETTINGS (RFC 9113 section 3.4).
-    Settings,
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Tls => "the TLS handshake",
-            Self::Settings => "the exchange of HTTP/2 settings",
-        })
-    }
-}
-
-/// What came in place of HTTP/2.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instead {
-    /// A reply in HTTP/1.
-    Http1,
-    /// The end of the connection.
-    End,
-    /// Neither.
-    Other(ConnectionError),
-}
-
-impl fmt::Display for Instead {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http1 => formatter.write_str("it answers in HTTP/1.1"),
-            Self::End => formatter.write_str("it closes the connection"),
-            Self::Other(ConnectionError::NotHttp2) => {
-                formatter.write_str("it sends something else")
-            }
-            Self::Other(error) => error.fmt(formatter),
-        }
-    }
-}
 
 /// What a run and its server have agreed on.
 #[derive(Clone, Debug)]
@@ -559,6 +384,3 @@ fn describe(plan: &Plan, negotiated: &Negotiated) -> TlsDescription {
         client_certificate: spec.identity.is_some(),
     }
 }
-
-#[cfg(test)]
-mod tests;

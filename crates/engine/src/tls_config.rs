@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_measure::Protocol;
-use brunt_proto::tls::{ClientOptions, ClientSide, ConfigError, Version};
+use brunt_proto::tls::{CertificateFault, ClientOptions, ClientSide, ConfigError, Version};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, KeyLogFile};
@@ -144,6 +144,19 @@ fn offered(http: HttpChoice) -> &'static [&'static [u8]] {
         HttpChoice::Auto => &[ALPN_HTTP2, ALPN_HTTP1],
         HttpChoice::Http1 => &[ALPN_HTTP1],
         HttpChoice::Http2 => &[ALPN_HTTP2],
+    }
+}
+
+/// What makes a certificate with this fault pass.
+pub(crate) fn remedy(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Issuer => {
+            "give its root with --cacert FILE, or take any certificate with -k"
+        }
+        CertificateFault::Name => {
+            "ask for a name that it has with --sni NAME, or take any certificate with -k"
+        }
+        CertificateFault::Other => "take any certificate with -k",
     }
 }
 

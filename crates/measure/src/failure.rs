@@ -77,8 +77,10 @@ failure_kinds! {
     ClosedBeforeReply, Request, "closed before reply";
     /// The connection was closed inside the reply's head.
     TruncatedHead, Request, "head cut short";
-    /// The connection was closed inside the reply's body.
+    /// The reply ended inside its body; in HTTP/1.1 with the connection.
     TruncatedBody, Request, "body cut short";
+    /// The reply's body has more bytes than its head tells (HTTP/2).
+    LongBody, Request, "body too long";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
     /// The reply's head is over the size limit.

@@ -8,5 +8,8 @@
 
 pub mod http1;
 pub mod http2;
+mod limits;
 mod number;
 pub mod tls;
+
+pub use limits::Limits;

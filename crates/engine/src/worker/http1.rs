@@ -59,11 +59,8 @@ impl<B: Backend> Worker<B> {
                 self.replace(slot, now_ns);
                 return;
             }
-            let (
-                Dialogue::Http1 { parser, oldest },
-                Speech::Http1 { limits, .. },
-                EncodedRequest::Http1(request),
-            ) = (&mut connection.dialogue, &self.speech, &*self.task.request)
+            let (Dialogue::Http1 { parser, oldest }, EncodedRequest::Http1(request)) =
+                (&mut connection.dialogue, &*self.task.request)
             else {
                 return;
             };
@@ -71,7 +68,7 @@ impl<B: Backend> Worker<B> {
                 connection.reply_from_ns = reception.received_ns;
             }
             let bytes = &self.backend.received()[taken..];
-            match parser.receive(bytes, limits, request.is_head()) {
+            match parser.receive(bytes, &self.limits, request.is_head()) {
                 Ok(progress) => {
                     taken += progress.consumed;
                     let Some(reply) = progress.reply else {

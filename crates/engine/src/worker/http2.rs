@@ -57,12 +57,7 @@ impl<B: Backend> Worker<B> {
             let connection = &mut self.connections[index];
             let (
                 Dialogue::Http2(Some(streams)),
-                Speech::Http2 {
-                    limits,
-                    known,
-                    frames,
-                    ..
-                },
+                Speech::Http2 { known, frames, .. },
                 EncodedRequest::Http2(template),
             ) = (
                 &mut connection.dialogue,
@@ -75,6 +70,7 @@ impl<B: Backend> Worker<B> {
             let bytes = &self.backend.received()[taken..];
             let received_ns = reception.received_ns;
             let client = &mut streams.client;
+            let limits = &self.limits;
             let event = match client.receive(bytes, received_ns, template, limits, known, frames) {
                 Ok(Progress { consumed, event }) => {
                     taken += consumed;
@@ -194,7 +190,7 @@ impl<B: Backend> Worker<B> {
         };
         self.connections[slot.0 as usize].sending
             && frames.len()
-                > WAITING_BYTES_MAX + template.request_bytes() * self.task.depth as usize
+                > WAITING_BYTES_MAX + template.request_bytes_max() * self.task.depth as usize
     }
 
     /// The connection cannot be used any more, for `kind` if it was in use. What the client has to
@@ -238,7 +234,6 @@ impl<B: Backend> Worker<B> {
             let mut discarded_bytes = 0;
             self.write_frames(slot, |streams, frames| {
                 discarded_bytes = streams.client.cancel(place as u32, frames);
-                streams.has_cancelled = true;
             });
             let issue = self.take_issue(index, place as u32);
             self.fail(issue, now_ns, FailureKind::TimedOut, discarded_bytes);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use brunt_load::{Arrivals, Spin};
 use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
-use brunt_proto as proto;
+use brunt_proto::{self as proto, Limits};
 
 use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
 use crate::backlog::Backlog;
@@ -136,10 +136,8 @@ enum Pacing {
 enum Speech {
     Http1 {
         payload: PayloadId,
-        limits: proto::http1::Limits,
     },
     Http2 {
-        limits: proto::http2::Limits,
         known: proto::http2::KnownHead,
         /// Frames written on a connection and not yet handed to the backend; those of one event.
         frames: Vec<u8>,
@@ -176,6 +174,7 @@ pub(crate) struct Worker<B> {
     meter: Option<ThreadMeter>,
     expectation: Expectation,
     speech: Speech,
+    limits: Limits,
     pacing: Pacing,
     connections: Vec<Connection>,
     /// Slots that set-up opens, and those opened since because none was free.
@@ -220,10 +219,8 @@ impl<B: Backend> Worker<B> {
         let speech = match &*task.request {
             EncodedRequest::Http1(request) => Speech::Http1 {
                 payload: backend.add_payload(request.payload(task.depth)),
-                limits: proto::http1::Limits::default(),
             },
             EncodedRequest::Http2(_) => Speech::Http2 {
-                limits: proto::http2::Limits::default(),
                 known: proto::http2::KnownHead::default(),
                 frames: Vec::new(),
                 frames_of: Slot(0),
@@ -264,6 +261,7 @@ impl<B: Backend> Worker<B> {
             meter: None,
             expectation: Expectation::default(),
             speech,
+            limits: Limits::default(),
             pacing,
             connections,
             slots_used: held,
@@ -564,7 +562,9 @@ impl<B: Backend> Worker<B> {
             // kernel and here.
             let is_silent = match &connection.dialogue {
                 Dialogue::Http1 { .. } => true,
-                Dialogue::Http2(streams) => streams.as_ref().is_some_and(|it| !it.has_cancelled),
+                Dialogue::Http2(streams) => streams
+                    .as_ref()
+                    .is_some_and(|it| !it.client.has_reset_streams()),
             };
             let at_rest = connection.state == State::Open && connection.under_way == 0 && is_silent;
             if !at_rest || sample.connections == SAMPLE_MAX {

@@ -1,7 +1,8 @@
 //! Chunked framing (RFC 9112 section 7.1): where the chunks and the trailers of a body end.
 
+use super::ReplyError;
 use super::head::{self, Gathered};
-use super::{Limits, ReplyError};
+use crate::Limits;
 
 /// The longest line that states a chunk's size, extensions and line end included.
 pub(super) const MAX_SIZE_LINE_BYTES: u32 = 4096;

@@ -2,7 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Limits, ReplyError};
+use super::ReplyError;
+use crate::Limits;
 use crate::number::decimal;
 
 /// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places

@@ -8,5 +8,5 @@ mod request;
 mod tests;
 
 pub use head::MAX_HEADER_FIELDS;
-pub use reply::{Limits, Progress, Reply, ReplyError, ReplyParser};
+pub use reply::{Progress, Reply, ReplyError, ReplyParser};
 pub use request::{Request, RequestError};

@@ -4,29 +4,7 @@ use thiserror::Error;
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, Gathered, Head};
-
-/// Limits on what a reply may hold; one value per run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one head, its last empty line included, and likewise of the trailers of one body.
-    /// Default 64 KiB.
-    pub head_bytes: u32,
-    /// Header fields of one head, and likewise of the trailers of one body. Default 100; never
-    /// more than [`MAX_HEADER_FIELDS`](super::MAX_HEADER_FIELDS).
-    pub header_fields: u16,
-    /// Interim (1xx) replies before one final reply. Default 16.
-    pub interim_replies: u16,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            head_bytes: 64 * 1024,
-            header_fields: 100,
-            interim_replies: 16,
-        }
-    }
-}
+use crate::Limits;
 
 /// A complete final reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

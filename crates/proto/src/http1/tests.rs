@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::chunked::MAX_SIZE_LINE_BYTES;
-use super::{Limits, MAX_HEADER_FIELDS, Reply, ReplyError, ReplyParser};
+use super::{MAX_HEADER_FIELDS, Reply, ReplyError, ReplyParser};
+use crate::Limits;
 
 /// What a connection gave from its first byte to its end.
 #[derive(Debug, PartialEq, Eq)]

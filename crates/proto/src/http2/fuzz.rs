@@ -3,7 +3,8 @@
 
 use super::head::Meaning;
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, TABLE_BYTES, encode_field};
-use super::{Client, ConnectionError, Event, KnownHead, Limits, Request, Template, frame};
+use super::{Client, ConnectionError, Event, KnownHead, Request, Template, frame};
+use crate::Limits;
 
 /// What a connection is used for.
 #[derive(Clone, Debug)]

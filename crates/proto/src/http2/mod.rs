@@ -12,13 +12,13 @@ mod reply;
 mod request;
 mod template;
 
-pub use client::Client;
+pub use client::{Client, STREAMS_MAX};
 pub use frame::ErrorCode;
 #[doc(hidden)]
 pub use fuzz::{fuzz_hpack, fuzz_http2};
 pub use head::KnownHead;
 pub use reply::{
-    ConnectionError, Event, Limits, MalformedReply, Progress, Reply, StreamFailure, Violation,
+    ConnectionError, Event, MalformedReply, Progress, Reply, StreamFailure, Violation,
 };
 pub use request::{Request, RequestError};
 pub use template::Template;

@@ -5,29 +5,6 @@ use thiserror::Error;
 use super::frame::ErrorCode;
 use super::hpack::HpackError;
 
-/// Limits on what a reply may hold; one value per run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one field block (a head, or trailers): as they came, and likewise decoded, where
-    /// each field counts 32 bytes more than its name and value (RFC 9113 section 6.5.2). Default
-    /// 64 KiB.
-    pub head_bytes: u32,
-    /// Fields of one field block, `:status` included. Default 100.
-    pub header_fields: u16,
-    /// Interim (1xx) replies before one final reply. Default 16.
-    pub interim_replies: u16,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            head_bytes: 64 * 1024,
-            header_fields: 100,
-            interim_replies: 16,
-        }
-    }
-}
-
 /// A complete final reply. Its bytes are those of its HEADERS, CONTINUATION and DATA frames, frame
 /// headers and padding included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +53,7 @@ pub enum Event {
         place: u32,
         /// Why.
         why: StreamFailure,
-        /// Bytes of its incomplete reply.
+        /// Bytes of its incomplete reply, and of the RST_STREAM that ended it.
         discarded_bytes: u64,
     },
     /// The server takes no more streams (GOAWAY, RFC 9113 section 6.8). Once per connection; the
@@ -97,7 +74,8 @@ pub enum StreamFailure {
     /// The server reset the stream.
     #[error("the server reset the stream: {0}")]
     Reset(ErrorCode),
-    /// The reply breaks a rule, or [`Limits`]. The stream was reset by us.
+    /// The reply breaks a rule, or [`Limits`](crate::Limits). The stream was reset by us, unless
+    /// both sides were done with it.
     #[error(transparent)]
     Malformed(#[from] MalformedReply),
     /// The server raised the stream's window by 0 or beyond its maximum (RFC 9113 section 6.9).
@@ -114,19 +92,23 @@ pub enum MalformedReply {
     /// stream.
     #[error("the head is malformed")]
     Head,
-    /// A field block is over [`Limits::head_bytes`] once decoded.
+    /// A field block is over [`head_bytes`](crate::Limits::head_bytes) once decoded.
     #[error("the head is too large")]
     HeadTooLarge,
-    /// A field block has more fields than [`Limits::header_fields`].
+    /// A field block has more fields than [`header_fields`](crate::Limits::header_fields).
     #[error("there are too many header fields")]
     TooManyHeaders,
     /// Content-Length is not a number, over `u64::MAX`, or contradicts itself.
     #[error("Content-Length is malformed or contradicts itself")]
     BadContentLength,
-    /// The DATA frames do not add up to Content-Length, or come where there is no body.
-    #[error("the body does not have the bytes that the head tells")]
-    BodyLength,
-    /// More interim replies than [`Limits::interim_replies`], one that ends the stream, or 101.
+    /// The reply ended with fewer bytes of DATA than Content-Length tells.
+    #[error("the body is shorter than the head tells")]
+    ShortBody,
+    /// There are more bytes of DATA than Content-Length tells, or some where there is no body.
+    #[error("the body is longer than the head tells")]
+    LongBody,
+    /// More interim replies than [`interim_replies`](crate::Limits::interim_replies), one that
+    /// ends the stream, or 101.
     #[error("there are too many interim replies, or one that may not be")]
     BadInterim,
 }
@@ -149,7 +131,7 @@ pub enum ConnectionError {
     /// A field block cannot be decoded.
     #[error("header compression failed: {0}")]
     Compression(#[from] HpackError),
-    /// A field block is over [`Limits::head_bytes`] as it came.
+    /// A field block is over [`head_bytes`](crate::Limits::head_bytes) as it came.
     #[error("a head is too large")]
     HeadTooLarge,
 }

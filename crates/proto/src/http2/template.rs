@@ -16,7 +16,7 @@ use crate::http1;
 pub struct Template {
     /// Uses no dynamic table.
     stateless: Form,
-    /// Inserts fields into the server's dynamic table, which must be empty.
+    /// Inserts fields into the server's dynamic table, which must have room for `table_bytes`.
     inserting: Form,
     /// Refers to the fields that `inserting` left there.
     indexed: Form,
@@ -157,8 +157,22 @@ impl Template {
     /// Bytes of a request on the wire, frame headers and body included, in the form that all but
     /// the first of a connection have; a server that allows no dynamic table gets more.
     pub fn request_bytes(&self) -> usize {
+        self.bytes_with(&self.indexed)
+    }
+
+    /// As [`request_bytes`](Self::request_bytes), in the form that has most.
+    pub fn request_bytes_max(&self) -> usize {
+        let forms = [&self.stateless, &self.inserting, &self.indexed];
+        forms
+            .map(|form| self.bytes_with(form))
+            .into_iter()
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn bytes_with(&self, head: &Form) -> usize {
         let frames = self.body.len().div_ceil(PAYLOAD_BYTES as usize);
-        self.indexed.wire.len() + frames * HEADER_BYTES + self.body.len()
+        head.wire.len() + frames * HEADER_BYTES + self.body.len()
     }
 
     /// The head for a server whose table may have `table_bytes_max` bytes, and whether the fields

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
+use brunt_proto::Limits;
 use brunt_proto::http2::frame::ErrorCode;
-use brunt_proto::http2::{Client, Event, KnownHead, Limits, Reply, StreamFailure, Template};
+use brunt_proto::http2::{Client, Event, KnownHead, Reply, StreamFailure, Template};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};

@@ -112,7 +112,8 @@ fn chunked(body: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_proto::http1::{Limits, ReplyParser};
+    use brunt_proto::Limits;
+    use brunt_proto::http1::ReplyParser;
 
     use super::*;
 

@@ -319,7 +319,9 @@ impl Client {
         if earlier.is_some_and(|earlier| earlier < last_stream) {
             return Err(Violation::GoAway.into());
         }
-        self.refuse_from = Some(0);
+        if earlier != Some(last_stream) {
+            self.refuse_from = Some(0);
+        }
         Ok(earlier.is_none().then_some(Event::GoAway { code }))
     }
 

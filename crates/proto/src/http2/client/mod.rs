@@ -14,8 +14,13 @@ use self::streams::{Stream, Streams};
 use super::frame::{self, ErrorCode, HEADER_BYTES, PREFACE, STREAM_MAX, Setting, WINDOW_BYTES};
 use super::head::{KnownHead, Meaning};
 use super::hpack::{Decoder, TABLE_BYTES};
-use super::reply::{ConnectionError, Event, Limits, Progress, StreamFailure};
+use super::reply::{ConnectionError, Event, Progress, StreamFailure};
 use super::template::Template;
+use crate::Limits;
+
+/// Streams that a client can open on one connection: the odd numbers of 31 bits (RFC 9113 section
+/// 5.1.1).
+pub const STREAMS_MAX: u64 = 1 << 30;
 
 /// The flow-control windows that the server gets, of the connection and of each stream: so large
 /// that no reply waits for us to open them. Half used, they are opened again.
@@ -77,6 +82,7 @@ pub struct Client {
     send_from: u32,
     is_held_back: bool,
 
+    has_reset_streams: bool,
     /// Why it cannot be used any more.
     failed: Option<ConnectionError>,
     is_abandoned: bool,
@@ -118,6 +124,7 @@ impl Client {
             sending: 0,
             send_from: 0,
             is_held_back: false,
+            has_reset_streams: false,
             failed: None,
             is_abandoned: false,
         }
@@ -174,6 +181,11 @@ impl Client {
         self.streams.under_way()
     }
 
+    /// Whether a stream was ever reset by us: frames of it may come though nothing is under way.
+    pub fn has_reset_streams(&self) -> bool {
+        self.has_reset_streams
+    }
+
     /// Takes bytes up to the next event. `now_ns`: when they were received. `template`: as in
     /// [`request`](Self::request); `limits` and `known` are the same for all calls of a worker.
     ///
@@ -223,7 +235,7 @@ impl Client {
         let Some(stream) = self.take(place) else {
             return 0;
         };
-        frame::write_rst_stream(out, stream.id, ErrorCode::Cancel);
+        self.reset(stream.id, ErrorCode::Cancel, out);
         stream.bytes()
     }
 
@@ -239,8 +251,9 @@ impl Client {
         Some((place, stream.bytes()))
     }
 
-    /// Bytes received since this was last asked that belong to no stream: frames about the
-    /// connection as a whole, and frames of streams that are gone.
+    /// Bytes received since this was last asked that belong to no reply: frames about the
+    /// connection as a whole, frames about streams that carry nothing of a reply, and frames of
+    /// streams that are gone.
     #[inline]
     pub fn take_overhead(&mut self) -> u64 {
         std::mem::take(&mut self.overhead_bytes)
@@ -278,7 +291,7 @@ impl Client {
         if let Some(code) = reset
             && (!is_ended || stream.is_sending)
         {
-            frame::write_rst_stream(out, stream.id, code);
+            self.reset(stream.id, code, out);
         }
         Some(Event::Failed {
             place,
@@ -287,7 +300,14 @@ impl Client {
         })
     }
 
-    /// Notes that bytes taken belong to no stream.
+    /// Appends RST_STREAM.
+    #[cold]
+    fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
+        self.has_reset_streams = true;
+        frame::write_rst_stream(out, stream, code);
+    }
+
+    /// Notes that bytes taken belong to no reply.
     #[inline]
     fn add_overhead(&mut self, bytes: u64) {
         self.pending_bytes -= bytes;

@@ -57,7 +57,8 @@ impl Client {
     ) -> Result<Option<Event>, ConnectionError> {
         let gathered = self.gathered.get_or_insert_default();
         gathered.block_wire_bytes += (HEADER_BYTES + payload.len()) as u64;
-        check_block(gathered.block.len() + payload.len(), call)?;
+        // Frames without content count too: they could go on for ever.
+        check_block(gathered.block_wire_bytes as usize, call)?;
         gathered.block.extend_from_slice(payload);
         if !header.has(flags::END_HEADERS) {
             return Ok(None);
@@ -191,7 +192,7 @@ impl Client {
             .content_length
             .is_some_and(|length| stream.content_bytes > length)
         {
-            return Ok(self.malformed(place, MalformedReply::BodyLength, ends_stream, call));
+            return Ok(self.malformed(place, MalformedReply::LongBody, ends_stream, call));
         }
         let window = stream.receive_window.checked_sub(header.length);
         stream.receive_window = window.ok_or(ConnectionError::FlowControl)?;
@@ -242,12 +243,12 @@ impl Client {
             .content_length
             .is_some_and(|length| length != stream.content_bytes)
         {
-            return self.malformed(place, MalformedReply::BodyLength, true, call);
+            return self.malformed(place, MalformedReply::ShortBody, true, call);
         }
         let stream = self.take(place)?;
         if stream.is_sending {
             // The server did not need the rest of the body (RFC 9113 section 8.1).
-            frame::write_rst_stream(call.out, stream.id, ErrorCode::Cancel);
+            self.reset(stream.id, ErrorCode::Cancel, call.out);
         }
         Some(Event::Reply {
             place,

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::Limits;
 use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
 use crate::http2::hpack::{HpackError, Indexing, encode_field, encode_indexed};
 use crate::http2::{
-    Client, ConnectionError, Event, KnownHead, Limits, MalformedReply, Reply, Request,
-    StreamFailure, Template, Violation,
+    Client, ConnectionError, Event, KnownHead, MalformedReply, Reply, Request, StreamFailure,
+    Template, Violation,
 };
 
 pub(super) fn get(path: &str) -> Template {
@@ -228,7 +229,7 @@ fn replies_come_in_any_order_and_shape() {
             ],
             vec![failed(
                 0,
-                MalformedReply::BodyLength,
+                MalformedReply::ShortBody,
                 27 + block(sized).len(),
             )],
         ),
@@ -295,16 +296,13 @@ fn replies_without_a_body() {
         assert_eq!(events(&how, &[sized(status)]), [expected]);
         let found = events(&how, &with_data(status));
         let head_bytes = with_data(status)[0].len();
-        assert_eq!(
-            found,
-            [failed(0, MalformedReply::BodyLength, head_bytes + 9)]
-        );
+        assert_eq!(found, [failed(0, MalformedReply::LongBody, head_bytes + 9)]);
     }
 }
 
 #[test]
 fn malformed_replies_fail_their_stream_alone() {
-    use MalformedReply::{BadContentLength, BadInterim, BodyLength, Head};
+    use MalformedReply::{BadContentLength, BadInterim, Head, LongBody, ShortBody};
     let ok = &[(":status", "200")];
     let sized = &[(":status", "200"), ("content-length", "5")];
     let sized_bytes = head(1, 0, sized).len();
@@ -336,28 +334,28 @@ fn malformed_replies_fail_their_stream_alone() {
             head(1, 0, &[(":status", "100")]).len() + 9,
             false,
         ),
-        (vec![head(1, END, sized)], BodyLength, sized_bytes, false),
+        (vec![head(1, END, sized)], ShortBody, sized_bytes, false),
         (
             vec![head(1, 0, sized), data(1, END, 4)],
-            BodyLength,
+            ShortBody,
             sized_bytes + 13,
             false,
         ),
         (
             vec![head(1, 0, sized), data(1, 0, 6)],
-            BodyLength,
+            LongBody,
             sized_bytes + 9,
             true,
         ),
         (
             vec![head(1, 0, sized), data(1, 0, 4), data(1, END, 2)],
-            BodyLength,
+            LongBody,
             sized_bytes + 22,
             false,
         ),
         (
             vec![head(1, 0, sized), data(1, 0, 4), head(1, END, &[])],
-            BodyLength,
+            ShortBody,
             sized_bytes + 22,
             false,
         ),

@@ -1,0 +1,27 @@
+//! Limits on what a reply may hold, whatever the protocol.
+
+/// How much of a reply is put up with; one value per run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one head, and likewise of the trailers of one body. In HTTP/1.1, the last empty
+    /// line is included. In HTTP/2, they are those of the field block as it came, with the frame
+    /// headers where it takes several frames, and likewise those of its fields decoded, each 32
+    /// bytes more than its name and value (RFC 9113 section 6.5.2). Default 64 KiB.
+    pub head_bytes: u32,
+    /// Fields of one head, and likewise of the trailers of one body; in HTTP/2 with `:status`.
+    /// Default 100; in HTTP/1.1 never more than
+    /// [`MAX_HEADER_FIELDS`](crate::http1::MAX_HEADER_FIELDS).
+    pub header_fields: u16,
+    /// Interim (1xx) replies before one final reply. Default 16.
+    pub interim_replies: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes: 64 * 1024,
+            header_fields: 100,
+            interim_replies: 16,
+        }
+    }
+}
