@@ -126,6 +126,10 @@ pub(crate) struct Connection {
     pub(crate) settled: bool,
     /// It is in the list of what arrivals may take.
     pub(crate) is_offered: bool,
+    /// When it was opened last.
+    pub(crate) opened_ns: u64,
+    /// A request was sent on it since it was opened.
+    pub(crate) is_used: bool,
     /// A request on it ended since it was opened: with a reply, or in failure.
     pub(crate) has_ended_one: bool,
     /// Since when the server allows no stream on it; `u64::MAX` while it does.
@@ -138,7 +142,7 @@ pub(crate) struct Connection {
     pub(crate) free_ns: u64,
     /// When it was due, if it was planned and has not had a reply.
     pub(crate) session_due_ns: Option<u64>,
-    /// Failed attempts in a row.
+    /// Attempts in a row that failed, or led to a connection of no use.
     pub(crate) attempts: u32,
     /// Requests that it may still carry.
     pub(crate) requests_left: u64,
@@ -159,6 +163,8 @@ impl Connection {
             sending: false,
             settled: !is_awaited,
             is_offered: false,
+            opened_ns: 0,
+            is_used: false,
             has_ended_one: false,
             shut_ns: u64::MAX,
             heard_ns: 0,

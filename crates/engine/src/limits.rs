@@ -9,6 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::backend::Peer;
+use crate::backlog::Arrival;
 use crate::host;
 use crate::negotiate::Agreement;
 
@@ -204,7 +205,7 @@ pub(crate) fn check(
     let queue_bytes = match plan.model {
         LoadModel::Closed { .. } => 0,
         LoadModel::Open { queue_max, .. } | LoadModel::Sessions { queue_max, .. } => {
-            u64::from(queue_max.get()) * size_of::<u64>() as u64
+            u64::from(queue_max.get()) * size_of::<Arrival>() as u64
         }
     };
     let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement, payload_bytes);

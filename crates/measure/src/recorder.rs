@@ -356,6 +356,11 @@ impl Recorder {
         self.tally(at_ns).goaways += 1;
     }
 
+    /// The server allows no streams on an open connection until further notice.
+    pub fn shut(&mut self, at_ns: u64) {
+        self.tally(at_ns).connections_shut += 1;
+    }
+
     /// A connection is open for requests. Its TCP handshake took `connect_ns`.
     pub fn connected(&mut self, at_ns: u64, connect_ns: u64) {
         self.tally(at_ns).connections_opened += 1;

@@ -53,6 +53,10 @@ pub struct Tally {
     pub handshakes_resumed: u64,
     /// Connections that the server asked to be replaced (GOAWAY, RFC 9113 section 6.8).
     pub goaways: u64,
+    /// Times that the server allowed no streams on an open connection for a while (HTTP/2, its
+    /// SETTINGS_MAX_CONCURRENT_STREAMS at 0).
+    #[serde(default)]
+    pub connections_shut: u64,
     /// Connections that the server closed while no request was under way. Not a failure.
     pub connections_closed_idle: u64,
 }
@@ -76,6 +80,7 @@ impl Tally {
             .handshakes_resumed
             .saturating_add(other.handshakes_resumed);
         self.goaways = self.goaways.saturating_add(other.goaways);
+        self.connections_shut = self.connections_shut.saturating_add(other.connections_shut);
         self.connections_opened = self
             .connections_opened
             .saturating_add(other.connections_opened);

@@ -228,7 +228,15 @@ impl Epoll {
     fn look(&mut self, slot: Slot, flags: epoll::EventFlags) -> Option<Event> {
         match self.slots[slot.0 as usize].state {
             State::Free => None,
-            State::Connecting => self.finish_connect(slot),
+            State::Connecting => {
+                let event = self.finish_connect(slot);
+                let came = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+                if matches!(event, Some(Event::Connected(_))) && flags.intersects(came) {
+                    // An edge-triggered socket says it once.
+                    self.ready_next -= 1;
+                }
+                event
+            }
             State::Open | State::Ended => {
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.push_out(slot);

@@ -22,9 +22,13 @@ impl<B: Backend> Worker<B> {
 
     /// Lets the first `slots` connections be used, and no others.
     pub(super) fn allow(&mut self, slots: u32) {
-        self.slots_allowed = slots;
+        let before = std::mem::replace(&mut self.slots_allowed, slots);
         for slot in (0..self.connections.len() as u32).map(Slot) {
             let now_ns = self.backend.now_ns();
+            if slot.0 >= before {
+                // Until now it was not to be used.
+                self.connections[slot.0 as usize].free_ns = now_ns;
+            }
             match self.pacing {
                 Pacing::Closed => self.feed(slot, now_ns),
                 Pacing::Open(_) | Pacing::Sessions(_) => self.offer(slot),

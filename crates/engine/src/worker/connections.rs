@@ -12,6 +12,8 @@ const SETUP_ATTEMPTS: u32 = 5;
 /// Pause after a failed attempt; it doubles with each further one up to `RETRY_NS_MAX`.
 const RETRY_NS_MIN: u64 = 10_000_000;
 const RETRY_NS_MAX: u64 = 1_000_000_000;
+/// A connection that lives as long was worth opening, even if it carried nothing.
+const LIFE_NS_LEAST: u64 = 100_000_000;
 
 impl<B: Backend> Worker<B> {
     /// Starts a connection attempt.
@@ -71,7 +73,8 @@ impl<B: Backend> Worker<B> {
     pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
-        connection.attempts = 0;
+        connection.opened_ns = now_ns;
+        connection.is_used = false;
         connection.requests_left = self.task.requests_per_connection;
         self.opening -= 1;
         if connection.depth > 0 {
@@ -137,22 +140,28 @@ impl<B: Backend> Worker<B> {
         if self.recorder.live() == 0 {
             self.dark_since_ns.get_or_insert(now_ns);
         }
-        let connection = &mut self.connections[slot.0 as usize];
         if matches!(self.pacing, Pacing::Sessions(_)) {
             // Whoever wanted this connection does not try again.
+            let connection = &mut self.connections[slot.0 as usize];
             connection.state = State::Down { retry_ns: u64::MAX };
             connection.free_ns = now_ns;
             self.offer(slot);
             return;
         }
+        self.open_later(slot, now_ns);
+        if self.connections[slot.0 as usize].attempts >= SETUP_ATTEMPTS {
+            self.settle(slot);
+        }
+    }
+
+    /// Lets a pause go by before the next attempt.
+    fn open_later(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &mut self.connections[slot.0 as usize];
         let pause_ns = (RETRY_NS_MIN << connection.attempts.min(16)).min(RETRY_NS_MAX);
         connection.attempts += 1;
         connection.state = State::Down {
             retry_ns: now_ns + pause_ns,
         };
-        if connection.attempts >= SETUP_ATTEMPTS {
-            self.settle(slot);
-        }
         self.arm(slot, now_ns + pause_ns);
     }
 
@@ -167,14 +176,23 @@ impl<B: Backend> Worker<B> {
         self.backend.close(slot);
         self.recorder.disconnected(now_ns);
         self.lose_dialogue(slot, now_ns);
-        self.connections[slot.0 as usize].state = State::Down { retry_ns: u64::MAX };
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.state = State::Down { retry_ns: u64::MAX };
+        // One that was ended at once, and before it carried a request, is a failed attempt but for
+        // the name: a server at its limits is not to be run over. It may happen once.
+        let life_ns = now_ns.saturating_sub(connection.opened_ns);
+        let is_in_vain = !connection.is_used && life_ns < LIFE_NS_LEAST;
+        let was_in_vain = connection.attempts > 0;
+        connection.attempts = if is_in_vain {
+            connection.attempts.max(1)
+        } else {
+            0
+        };
         match self.pacing {
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
-            Pacing::Closed | Pacing::Open(_) => {
-                if self.mode != Mode::Drain || self.waiting() > 0 {
-                    self.open(slot, now_ns);
-                }
-            }
+            _ if self.mode == Mode::Drain && self.waiting() == 0 => {}
+            _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
+            Pacing::Closed | Pacing::Open(_) => self.open(slot, now_ns),
         }
     }
 

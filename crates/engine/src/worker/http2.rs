@@ -6,7 +6,7 @@ use brunt_proto::http2::{ConnectionError, Event, Progress};
 use super::replies::Reception;
 use super::{Speech, Worker};
 use crate::backend::{Backend, Outgoing, Slot};
-use crate::connection::{Dialogue, State, Streams};
+use crate::connection::{Connection, Dialogue, State, Streams};
 use crate::failure;
 use crate::request::EncodedRequest;
 
@@ -162,6 +162,7 @@ impl<B: Backend> Worker<B> {
             self.dark_since_ns = None;
         } else if connection.shut_ns == u64::MAX {
             connection.shut_ns = now_ns;
+            self.recorder.shut(now_ns);
             self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
         }
         self.connections[slot.0 as usize].depth > before
@@ -170,12 +171,10 @@ impl<B: Backend> Worker<B> {
     /// A server that allowed no stream on the connection for as long as a request may take is
     /// tried on another one.
     pub(super) fn leave_shut(&mut self, slot: Slot, now_ns: u64) {
-        let is_dark = !self
-            .connections
-            .iter()
-            .any(|connection| connection.state == State::Open && connection.depth > 0);
-        if is_dark {
-            self.dark_since_ns.get_or_insert(now_ns);
+        let takes_none =
+            |connection: &Connection| connection.state != State::Open || connection.depth == 0;
+        if self.dark_since_ns.is_none() && self.connections.iter().all(takes_none) {
+            self.dark_since_ns = Some(now_ns);
         }
         self.replace(slot, now_ns);
     }
@@ -216,8 +215,8 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Cancels the streams that have no reply in time. Where nothing was heard since one of them
-    /// was sent, the connection itself is dead, and the others go with it.
+    /// Cancels the streams that have no reply in time. Where nothing was heard for as long, nor
+    /// since one of them was sent, the connection itself is dead, and the others go with it.
     pub(super) fn cancel_late(&mut self, slot: Slot, now_ns: u64) {
         let index = slot.0 as usize;
         let depth = self.task.depth as usize;
@@ -226,7 +225,8 @@ impl<B: Backend> Worker<B> {
         let places = &self.issues[index * depth..(index + 1) * depth];
         let is_dead = places
             .iter()
-            .any(|issue| issue.due_ns <= limit_ns && heard_ns < issue.sent_ns);
+            .any(|issue| issue.due_ns <= limit_ns && heard_ns < issue.sent_ns)
+            && heard_ns <= limit_ns;
         for place in 0..depth {
             if self.issues[index * depth + place].due_ns > limit_ns {
                 continue;
@@ -251,6 +251,9 @@ impl<B: Backend> Worker<B> {
         } else if connection.requests_left == 0 {
             self.replace(slot, now_ns);
             return;
+        } else if connection.shut_ns < u64::MAX {
+            let shut_ns = connection.shut_ns;
+            self.arm(slot, shut_ns.saturating_add(self.task.timeout_ns));
         }
         self.available(slot, now_ns, now_ns);
     }

@@ -119,6 +119,7 @@ impl<B: Backend> Worker<B> {
     pub(super) fn send(&mut self, slot: Slot, issue: Issue, count: u32) {
         let connection = &mut self.connections[slot.0 as usize];
         connection.requests_left -= u64::from(count);
+        connection.is_used = true;
         let bytes = match self.speech {
             Speech::Http1 { .. } => self.write_http1(slot, issue, count),
             Speech::Http2 { .. } => {

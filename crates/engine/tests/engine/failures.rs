@@ -1,11 +1,13 @@
 //! Every failure is counted once, under its kind, and the run goes on.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::backend::sim::{AfterMalformed, Outage, SimFaults, SimServer};
 use brunt_engine::prepare;
-use brunt_load::Plan;
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule};
 use brunt_measure::{FailureKind, Run, Standing};
 use brunt_server::{ListenAddress, Running};
 
@@ -372,4 +374,35 @@ fn restarted(kind: Kind, change: impl FnOnce(&mut Plan)) -> Run {
         "{sent} sent, {requests} received"
     );
     run
+}
+
+/// A proxy at its limit: it closes what it accepts.
+#[test]
+fn a_server_that_closes_at_once_is_not_run_over() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let is_done = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&is_done);
+    let server = std::thread::spawn(move || {
+        let mut peers = listener.incoming();
+        while !until.load(Ordering::Relaxed) {
+            drop(peers.next());
+        }
+    });
+    let mut plan = plan(&format!("http://{address}/"), choice(Kind::Epoll));
+    plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(ArrivalProcess::Constant, 0.5, 0).expect("a rate"),
+        connections_max: plan.connections,
+        queue_max: many(10),
+    };
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |_, _| {}).expect("a run");
+    let closed = lifetime(&run).connections_closed_idle;
+    // The four connections are opened anew at once, then after 20 ms, 40 ms, 80 ms, 160 ms.
+    assert!((8..=40).contains(&closed), "{closed}");
+
+    is_done.store(true, Ordering::Relaxed);
+    drop(TcpStream::connect(address));
+    server.join().expect("the server");
 }

@@ -41,6 +41,7 @@ on_both! {
     large_replies_arrive_intact,
     more_bytes_than_buffers_arrive,
     ends_and_resets_are_seen,
+    what_came_with_the_connection_is_seen,
     a_hand_over_ends_before_the_wait,
     polling_misses_nothing,
     slots_far_apart_are_stamped,
@@ -323,6 +324,30 @@ fn ends_and_resets_are_seen(kernel: Kernel) {
         rig.backend.wait(Some(0)).expect("a backend");
         rig.backend.close(slot);
         assert_eq!(rig.backend.next_event(), None);
+    }
+}
+
+/// A server that speaks first, or closes at once, before the client looks.
+fn what_came_with_the_connection_is_seen(kernel: Kernel) {
+    for text in ["first words", ""] {
+        let mut rig = Rig::new(kernel, 1);
+        let slot = Slot(0);
+        let address = rig.listener.local_addr().expect("an address");
+        let opened = rig.backend.open(slot, &Peer::Tcp(address), None);
+        opened.expect("a connection attempt");
+        if kernel == Kernel::Uring {
+            // It connects with the first wait.
+            rig.backend.wait(Some(0)).expect("a backend");
+        }
+        let (mut peer, _) = rig.listener.accept().expect("a connection");
+        peer.write_all(text.as_bytes()).expect("a write");
+        peer.shutdown(Shutdown::Write).expect("a close");
+        assert_eq!(rig.event(), Event::Connected(slot));
+        if !text.is_empty() {
+            assert_eq!(rig.event(), Event::Received(slot));
+            assert_eq!(rig.backend.received(), text.as_bytes());
+        }
+        assert_eq!(rig.event(), Event::Ended(slot));
     }
 }
 

@@ -72,6 +72,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
+        && summary.lifetime.connections_shut == 0
         && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
     if never_idle && busy < room * LITTLE_UNDER {
         return Outcome::broken(format!("connections that never idle were idle: {words}"));

@@ -39,8 +39,8 @@ const OWNED_COPIES: u64 = 2;
 /// Copies of the request that the process and each worker may hold.
 const PAYLOAD_COPIES: u64 = 4;
 
-/// What a waiting arrival takes, in a queue that has just grown.
-const WAITING_BYTES: u64 = 24;
+/// What a waiting arrival takes, 24 bytes, in a queue that has just grown to twice its size.
+const WAITING_BYTES: u64 = 3 * 24;
 
 /// R1.
 pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {

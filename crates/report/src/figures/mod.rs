@@ -191,6 +191,8 @@ pub struct AllPhases {
     pub connections_closed_by_server: u64,
     /// Connections that the server asked to be replaced (GOAWAY).
     pub goaways: u64,
+    /// Times that the server allowed no streams on an open connection for a while (HTTP/2).
+    pub connections_shut: u64,
     /// Full TLS handshakes; with those resumed, as many as connections were opened over TLS.
     pub handshakes_full: u64,
     /// TLS handshakes that resumed the session of an earlier connection.
@@ -453,6 +455,7 @@ impl AllPhases {
             connections_replaced: opened.saturating_sub(first),
             connections_closed_by_server: summary.lifetime.connections_closed_idle,
             goaways: summary.lifetime.goaways,
+            connections_shut: summary.lifetime.connections_shut,
             handshakes_full: summary.lifetime.handshakes_full,
             handshakes_resumed: summary.lifetime.handshakes_resumed,
             overhead_bytes: summary.lifetime.overhead_bytes,

@@ -218,6 +218,12 @@ fn connections(run: &Run, summary: &Summary, page: &mut Page) {
             units::count(all.goaways)
         ));
     }
+    if all.connections_shut > 0 {
+        items.push(format!(
+            "{} times without streams by the server's settings",
+            units::count(all.connections_shut)
+        ));
+    }
     let is_short = !is_sessions && live.min < live.asked;
     let tone = if is_short { Tone::Warning } else { Tone::Plain };
     page.row("connections", &items, tone);

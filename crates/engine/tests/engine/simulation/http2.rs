@@ -248,6 +248,51 @@ fn a_silent_connection_is_replaced() {
 }
 
 #[test]
+fn a_pause_under_overload_costs_no_connection() {
+    // Each request is sent when its time-out has nearly gone by, so that a pause of the server
+    // fails the latest of each connection, on which nothing was heard since it was sent.
+    let settings = server(|server| {
+        server.service = ServiceTime::Constant(MS);
+        server.concurrency = Some(many(2));
+        server.stall = Some(Stall {
+            silence_ns: 60 * MS,
+            period_ns: many_long(500 * MS),
+        });
+    });
+    let mut plan = open_loop(even_rate(6_000.0), 4, 3 * S);
+    plan.timeout_ns = 200 * MS;
+    let plan = over(Wire::Http2, 10, plan);
+    let (run, counts) = run(plan.clone(), &settings);
+    assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
+    assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+    let kinds: Vec<_> = failures(&run).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [FailureKind::TimedOut]);
+    assert_eq!(counts.connections_accepted, 4);
+}
+
+#[test]
+fn a_server_that_allows_no_more_streams_is_left_by_what_it_does_not_answer() {
+    let settings = server(|server| {
+        server.faults.stream_silent = 0.3;
+        server.http2.change = Some(SettingsChange {
+            after: many_long(50),
+            streams_max: 0,
+            window_bytes: 65_535,
+            table_bytes: 4_096,
+        });
+    });
+    let mut plan = http2(2, 10);
+    plan.stop.duration_ns = None;
+    plan.stop.requests = Some(2_000);
+    plan.warmup_ns = 0;
+    plan.timeout_ns = 20 * MS;
+    let (run, counts) = run(plan, &settings);
+    assert_eq!(lifetime(&run).requests_sent, 2_000);
+    assert!(lifetime(&run).connections_shut >= 10, "{counts:?}");
+    assert!(counts.connections_accepted >= 20, "{counts:?}");
+}
+
+#[test]
 fn the_server_s_limit_of_streams_is_kept() {
     for (streams_max, later) in [(10, None), (100, Some(1)), (100, Some(30)), (5, Some(100))] {
         let what = format!("{streams_max}, then {later:?}");
