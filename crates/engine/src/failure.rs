@@ -45,6 +45,7 @@ pub(crate) fn of_socket(errno: i32) -> FailureKind {
 pub(crate) fn of_reply(error: ReplyError) -> FailureKind {
     match error {
         ReplyError::MalformedHead => FailureKind::MalformedHead,
+        ReplyError::TlsAlert => FailureKind::TlsExpected,
         ReplyError::HeadTooLarge => FailureKind::HeadTooLarge,
         ReplyError::TooManyHeaders => FailureKind::TooManyHeaders,
         ReplyError::UnsupportedVersion => FailureKind::UnsupportedVersion,

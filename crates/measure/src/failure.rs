@@ -80,9 +80,11 @@ failure_kinds! {
     /// The reply ended inside its body; in HTTP/1.1 with the connection.
     TruncatedBody, Request, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2).
-    LongBody, Request, "body too long";
+    LongBody, Request, "HTTP/2 body too long";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
+    /// The server answered a request in clear text by an alert of TLS: it wants https.
+    TlsExpected, Request, "server wants https";
     /// The reply's head is over the size limit.
     HeadTooLarge, Request, "head too large";
     /// The reply has more header fields than the limit.
@@ -149,7 +151,8 @@ impl FailureKind {
     pub(crate) fn is_of_http2(self) -> bool {
         matches!(
             self,
-            Self::NotProcessed
+            Self::LongBody
+                | Self::NotProcessed
                 | Self::StreamNoError
                 | Self::StreamProtocolError
                 | Self::StreamInternalError

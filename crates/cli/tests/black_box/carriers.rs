@@ -259,6 +259,18 @@ fn connections_that_the_server_replaces() {
 }
 
 #[test]
+fn clear_text_is_answered_in_tls() {
+    for machinery in MACHINERIES {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let server = Serve::start_secure(&directory.path().join("certificate.pem"), &[]);
+        let url = server.url("/").replace("https://", "http://");
+        let report = machinery.run("-c 2 -n 20", &url);
+        assert_eq!(report.failures(), [("tls_expected".to_owned(), 20)].into());
+        assert_eq!(report.requests().answered, 0);
+    }
+}
+
+#[test]
 fn a_delay_is_seen_whole() {
     let load = |_| "-r 100 -c 8 -d 500ms --warmup 100ms".to_owned();
     compare("/delay/1ms", load, |report, _, _| {

@@ -13,6 +13,9 @@ pub const MAX_HEADER_FIELDS: u16 = 256;
 /// Bytes of `HTTP/1.1 200 `: the part of a head that is checked before its first line is complete.
 const START_BYTES: usize = 13;
 
+/// First byte of an alert in TLS (RFC 8446 section 5.1).
+const TLS_ALERT: u8 = 21;
+
 /// How the end of a body is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
@@ -119,8 +122,10 @@ pub(super) fn is_field_line(line: &[u8]) -> bool {
 
 /// Checks the first line of a head, or the part of it that is there.
 fn check_status_line(line: &[u8]) -> Result<(), ReplyError> {
-    if matches!(line.first(), Some(b'\r' | b'\n')) {
-        return Err(ReplyError::MalformedHead);
+    match line.first() {
+        Some(b'\r' | b'\n') => return Err(ReplyError::MalformedHead),
+        Some(&TLS_ALERT) => return Err(ReplyError::TlsAlert),
+        _ => {}
     }
     match httparse::Response::new(&mut []).parse(line) {
         Ok(_) => Ok(()),

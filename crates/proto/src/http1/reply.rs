@@ -40,6 +40,9 @@ pub enum ReplyError {
     /// The head is not HTTP, or its status is under 100.
     #[error("the head is malformed")]
     MalformedHead,
+    /// The server answers in TLS, by an alert: it does not take requests in clear text.
+    #[error("it is an alert of TLS")]
+    TlsAlert,
     /// A head is over [`Limits::head_bytes`].
     #[error("the head is too large")]
     HeadTooLarge,

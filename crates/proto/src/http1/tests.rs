@@ -331,7 +331,8 @@ reply_cases! {
 refused_cases! {
     garbage: b"garbage" => MalformedHead;
     one_wrong_byte: b"\0" => MalformedHead;
-    tls_alert: b"\x15\x03\x01\x00\x02\x02\x16" => MalformedHead;
+    tls_alert: b"\x15\x03\x01\x00\x02\x02\x16" => TlsAlert;
+    tls_alert_begun: b"\x15" => TlsAlert;
     html: b"<html>\r\n\r\n" => MalformedHead;
     empty_line_first: b"\r\nHTTP/1.1 200 OK\r\n\r\n" => MalformedHead;
     line_feed_first: b"\nHTTP/1.1 200 OK\r\n\r\n" => MalformedHead;
