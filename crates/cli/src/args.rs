@@ -218,7 +218,7 @@ pub(crate) struct LoadArguments {
         help_heading = "Connections"
     )]
     pub(crate) source_addresses: Vec<IpAddr>,
-    /// Limit of one connection attempt, TLS handshake included
+    /// Limit of one connection attempt, with its TLS handshake and HTTP/2 settings
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_measure::Protocol;
-use brunt_proto::tls::{CertificateFault, ClientOptions, ClientSide, ConfigError, Version};
+use brunt_proto::tls::{
+    CertificateFault, ClientOptions, ClientSide, ConfigError, Version, is_encrypted_key,
+};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, KeyLogFile};
@@ -186,6 +188,8 @@ impl PageTls {
         let mut spec = self.spec.clone();
         if page.host != self.target_host {
             spec.server_name = None;
+            // Of the target's own certificate; others are verified against the system's.
+            spec.roots_der.clear();
         }
         client_side(&spec, &page.host, offered(HttpChoice::Http1)).map(Some)
     }
@@ -282,15 +286,8 @@ fn private_key(
     path: &Path,
     option: &'static str,
 ) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
-    const ENCRYPTED: [&[u8]; 2] = [
-        b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
-        b"Proc-Type: 4,ENCRYPTED",
-    ];
     let text = read(path, option)?;
-    let is_encrypted = ENCRYPTED
-        .iter()
-        .any(|mark| text.windows(mark.len()).any(|bytes| bytes == *mark));
-    if is_encrypted {
+    if is_encrypted_key(&text) {
         return Err(TlsConfigError::EncryptedKey {
             path: path.to_owned(),
             option,

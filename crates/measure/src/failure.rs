@@ -45,6 +45,9 @@ failure_kinds! {
     ConnectRefused, Connect, "connection refused";
     /// No answer to the connection attempt within `--connect-timeout`.
     ConnectTimedOut, Connect, "connect timed out";
+    /// The connection was there, and its TLS handshake or the server's HTTP/2 settings not complete
+    /// within `--connect-timeout`.
+    HandshakeTimedOut, Connect, "handshake timed out";
     /// The kernel found no route (EHOSTUNREACH, ENETUNREACH).
     ConnectUnreachable, Connect, "target unreachable";
     /// No free local port (EADDRNOTAVAIL): a limit of this machine, not of the server.

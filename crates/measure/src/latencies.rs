@@ -50,6 +50,13 @@ pub struct Latencies {
 }
 
 impl Latencies {
+    /// How long it takes on average until a connection is open, nanoseconds: of TCP, TLS and
+    /// HTTP/2 settings together.
+    pub(crate) fn opening_mean_ns(&self) -> f64 {
+        let steps = [&self.connect, &self.tls, &self.greeting];
+        steps.into_iter().filter_map(Histogram::mean_ns).sum()
+    }
+
     /// Adds the durations of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.response.merge(&other.response);

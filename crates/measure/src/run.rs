@@ -292,7 +292,7 @@ pub struct LimitsChecked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made the run.
     pub brunt_version: String,

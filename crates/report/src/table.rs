@@ -421,6 +421,21 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("overhead_bytes", |_, figures| {
         figures.all_phases.overhead_bytes.to_string()
     }),
+    ("connections_shut", |_, figures| {
+        figures.all_phases.connections_shut.to_string()
+    }),
+    ("greeting_count", |_, figures| {
+        cell(figures.greeting.as_ref().map(|it| it.count))
+    }),
+    ("greeting_p50_ns", |_, figures| {
+        cell(figures.greeting.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("greeting_p99_ns", |_, figures| {
+        cell(figures.greeting.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("greeting_max_ns", |_, figures| {
+        cell(figures.greeting.as_ref().and_then(|it| it.max_ns))
+    }),
 ];
 
 /// Writes the header and the row of `run`.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use brunt_proto::tls::{ConfigError, ServerOptions, ServerSide, Version};
+use brunt_proto::tls::{ConfigError, ServerOptions, ServerSide, Version, is_encrypted_key};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -85,8 +85,12 @@ impl Identity {
     ///
     /// There is no certificate or no key in them, or they are broken.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
+        let certificates = certificates_from_pem(certificates)?;
+        if is_encrypted_key(key) {
+            return Err(IdentityError::EncryptedKey);
+        }
         Ok(Self::Given {
-            certificates: certificates_from_pem(certificates)?,
+            certificates,
             key: PrivateKeyDer::from_pem_slice(key).map_err(IdentityError::Key)?,
         })
     }
@@ -116,6 +120,9 @@ pub enum IdentityError {
     /// No key could be read.
     #[error("no private key in PEM")]
     Key(#[source] pem::Error),
+    /// The key is encrypted.
+    #[error("the private key is encrypted; decrypt it with `openssl pkey`")]
+    EncryptedKey,
     /// No certificate could be made.
     #[error("no certificate could be made")]
     Made(#[source] rcgen::Error),

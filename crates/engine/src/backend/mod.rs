@@ -206,6 +206,12 @@ pub trait Backend {
         None
     }
 
+    /// Whether the connection in `slot`, of which no event was given yet, is there and in its TLS
+    /// handshake.
+    fn is_handshaking(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Whether the connection in `slot`, of which [`Event::Ended`] was given, may have been cut by
     /// others than the peer: over TLS, because it ended without a closing alert (RFC 8446 section
     /// 6.1).

@@ -606,6 +606,12 @@ impl<B: Backend> Backend for Tls<B> {
         self.slots.get(slot.0 as usize)?.secured
     }
 
+    fn is_handshaking(&self, slot: Slot) -> bool {
+        self.slots
+            .get(slot.0 as usize)
+            .is_some_and(|connection| connection.state == State::Handshaking)
+    }
+
     fn is_cut(&self, slot: Slot) -> bool {
         self.slots
             .get(slot.0 as usize)

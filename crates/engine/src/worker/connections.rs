@@ -239,11 +239,16 @@ impl<B: Backend> Worker<B> {
             State::Down { .. } if self.mode == Mode::Drain && self.waiting() == 0 => {}
             State::Down { .. } => self.open(slot, now_ns),
             State::Connecting { .. } => {
+                let kind = if self.backend.is_handshaking(slot) {
+                    FailureKind::HandshakeTimedOut
+                } else {
+                    FailureKind::ConnectTimedOut
+                };
                 self.backend.close(slot);
-                self.attempt_failed(slot, now_ns, FailureKind::ConnectTimedOut);
+                self.attempt_failed(slot, now_ns, kind);
             }
             State::Greeting { .. } => {
-                self.greeting_failed(slot, now_ns, FailureKind::ConnectTimedOut);
+                self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
             State::Open if self.connections[index].under_way > 0 => self.time_out(slot, now_ns),
             State::Open if self.connections[index].shut_ns < u64::MAX => {

@@ -149,7 +149,9 @@ impl<B: Backend> Worker<B> {
     /// Takes over how many streams there may be. Gives whether there may be more than before.
     fn follow(&mut self, slot: Slot, now_ns: u64) -> bool {
         let connection = &mut self.connections[slot.0 as usize];
-        let Dialogue::Http2(Some(streams)) = &connection.dialogue else {
+        let (State::Open, Dialogue::Http2(Some(streams))) =
+            (connection.state, &connection.dialogue)
+        else {
             return false;
         };
         let before = connection.depth;

@@ -1,13 +1,13 @@
 //! Every failure is counted once, under its kind, and the run goes on.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::backend::sim::{AfterMalformed, Outage, SimFaults, SimServer};
 use brunt_engine::prepare;
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule};
+use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
 use brunt_measure::{FailureKind, Run, Standing};
 use brunt_server::{ListenAddress, Running};
 
@@ -376,33 +376,87 @@ fn restarted(kind: Kind, change: impl FnOnce(&mut Plan)) -> Run {
     run
 }
 
-/// A proxy at its limit: it closes what it accepts.
+/// A server on a free port that does the same with every connection, until it is dropped.
+struct Raw {
+    address: SocketAddr,
+    is_done: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Raw {
+    fn serve(mut each: impl FnMut(TcpStream) + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let is_done = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_done);
+        let thread = std::thread::spawn(move || {
+            for peer in listener.incoming() {
+                if until.load(Ordering::Relaxed) {
+                    return;
+                }
+                each(peer.expect("a connection"));
+            }
+        });
+        Self {
+            address,
+            is_done,
+            thread: Some(thread),
+        }
+    }
+
+    fn run(&self, change: impl FnOnce(&mut Plan)) -> Run {
+        let mut plan = plan(&format!("http://{}/", self.address), choice(Kind::Epoll));
+        change(&mut plan);
+        let prepared = prepare(plan).expect("a plan that fits");
+        let control = prepared.control();
+        prepared.run(&control, true, &mut |_, _| {}).expect("a run")
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        self.is_done.store(true, Ordering::Relaxed);
+        drop(TcpStream::connect(self.address));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// A proxy at its limit.
 #[test]
 fn a_server_that_closes_at_once_is_not_run_over() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let is_done = Arc::new(AtomicBool::new(false));
-    let until = Arc::clone(&is_done);
-    let server = std::thread::spawn(move || {
-        let mut peers = listener.incoming();
-        while !until.load(Ordering::Relaxed) {
-            drop(peers.next());
-        }
+    let run = Raw::serve(drop).run(|plan| {
+        plan.model = LoadModel::Open {
+            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 0.5, 0).expect("a rate"),
+            connections_max: plan.connections,
+            queue_max: many(10),
+        };
     });
-    let mut plan = plan(&format!("http://{address}/"), choice(Kind::Epoll));
-    plan.model = LoadModel::Open {
-        schedule: Schedule::constant_rate(ArrivalProcess::Constant, 0.5, 0).expect("a rate"),
-        connections_max: plan.connections,
-        queue_max: many(10),
-    };
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _| {}).expect("a run");
     let closed = lifetime(&run).connections_closed_idle;
     // The four connections are opened anew at once, then after 20 ms, 40 ms, 80 ms, 160 ms.
     assert!((8..=40).contains(&closed), "{closed}");
+}
 
-    is_done.store(true, Ordering::Relaxed);
-    drop(TcpStream::connect(address));
-    server.join().expect("the server");
+/// Before they are complete no stream is allowed, which is not the server's doing.
+#[test]
+fn settings_that_come_in_pieces_shut_no_connection() {
+    let mut peers = Vec::new();
+    let server = Raw::serve(move |mut peer| {
+        peer.set_nodelay(true).expect("an option");
+        // SETTINGS_MAX_CONCURRENT_STREAMS = 10.
+        for piece in [&[0, 0, 6, 4, 0, 0, 0, 0, 0][..], &[0, 3, 0, 0, 0, 10]] {
+            peer.write_all(piece).expect("a write");
+            brunt_engine::threads::sleep(2 * MS);
+        }
+        peers.push(peer);
+    });
+    let run = server.run(|plan| {
+        plan.http = HttpChoice::Http2;
+        plan.timeout_ns = 50 * MS;
+        plan.connections = many(2);
+    });
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.connections_shut, 0);
+    assert!(lifetime.requests_sent > 0 && lifetime.connections_opened >= 2);
 }

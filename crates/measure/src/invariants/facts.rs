@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The histograms with their names in words.
-    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 12] {
+    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 13] {
         let [success, error] = self.latencies();
         let latencies = &self.run.latencies;
         [
@@ -83,6 +83,7 @@ impl<'a> Facts<'a> {
             ("schedule lag", &latencies.lag),
             ("time to connect", &latencies.connect),
             ("time of the TLS handshake", &latencies.tls),
+            ("time to the HTTP/2 settings", &latencies.greeting),
             ("time to first byte", &latencies.first_byte),
             ("time of transfer", &latencies.transfer),
             ("time to first reply", &latencies.first_reply),

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
-use crate::{FailureKind, Histogram, Latencies, ModelDescription};
+use crate::{FailureKind, ModelDescription};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -81,7 +81,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         };
     }
     let opened = facts.summary.window.connections_opened;
-    let open_ns = open_ns(&run.latencies);
+    let open_ns = run.latencies.opening_mean_ns();
     let excused = opened as f64 * open_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
     let words = format!("{words}; {opened} were opened anew, {excused:.2} excused for it");
     if mean + excused >= needed {
@@ -89,12 +89,6 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     } else {
         Outcome::broken(words)
     }
-}
-
-/// How long it takes on average until a connection is open.
-fn open_ns(latencies: &Latencies) -> f64 {
-    let steps = [&latencies.connect, &latencies.tls, &latencies.greeting];
-    steps.into_iter().filter_map(Histogram::mean_ns).sum()
 }
 
 /// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also

@@ -52,6 +52,14 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     problems.expect(handshakes == u128::from(timed), || {
         format!("{timed} times of TLS handshakes in the histogram, {handshakes} handshakes")
     });
+    let greetings = run.latencies.greeting.count();
+    let greetings_due = match run.load.protocol {
+        Protocol::Http1 => 0,
+        Protocol::Http2 => lifetime.connections_opened,
+    };
+    problems.expect(greetings == greetings_due, || {
+        format!("{greetings} times to HTTP/2 settings in the histogram, {greetings_due} due")
+    });
     let over = match &run.load.tls {
         Some(tls) => format!(
             "over {}, {} full and {} resumed handshakes",

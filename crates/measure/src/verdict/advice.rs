@@ -69,6 +69,12 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             advice.push(
                 if load.workers < usable && load.workers < load.connections {
                     format!("more workers: -t {}", usable.min(load.connections))
+                } else if load.depth > 1 && load.connections < usable {
+                    let option = match load.protocol {
+                        Protocol::Http1 => "--pipeline",
+                        Protocol::Http2 => "--streams",
+                    };
+                    format!("more workers, which need connections: -c {usable}, lower {option}")
                 } else {
                     "load from more CPUs or more machines".to_owned()
                 },
@@ -99,8 +105,18 @@ pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
     }]
 }
 
-pub(super) fn of_refusals() -> Vec<String> {
-    vec!["raise the server's limit, or stay below it: -r RATE".to_owned()]
+pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
+    let window = &case.summary.window;
+    let refused_streams = window.failures.get(FailureKind::StreamRefused);
+    // A server refuses streams when too many are under way, whatever their rate.
+    let option = if refused_streams > window.replies.errors() {
+        "lower --streams or -c"
+    } else {
+        "-r RATE"
+    };
+    vec![format!(
+        "raise the server's limit, or stay below it: {option}"
+    )]
 }
 
 pub(super) fn of_planned_rate(load: &LoadDescription) -> Vec<String> {
@@ -135,6 +151,10 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let connections = format!("{option} {}", more(now));
     let mut advice = vec![match (load.protocol, &load.protocol_note) {
         (Protocol::Http1, _) => connections,
+        // Streams beyond the requests that a connection carries would not be used.
+        (Protocol::Http2, None) if !load.keepalive || load.requests_per_connection.is_some() => {
+            connections
+        }
         (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(load.depth)),
         // The note says why there can be no more streams.
         (Protocol::Http2, Some(note)) => format!("{connections}; {}", tame(note)),

@@ -12,7 +12,7 @@ use crate::invariants::{Finding, Standing, check};
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::{
-    Backend, CpuTimes, Effect, Evidence, KernelSample, MeanParts, ModelDescription,
+    Backend, CpuTimes, Effect, Evidence, FailureKind, KernelSample, MeanParts, ModelDescription,
     NetworkEvidence, Overload, Protocol, Quantile, Route, Run, ServerEvidence, ServerScope,
     ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
 };
@@ -453,23 +453,26 @@ impl<'a> Case<'a> {
 
     /// Requests that there could be at once: places on the connections.
     pub(super) fn places(&self) -> u64 {
-        let depth = self.run.load.depth.max(1);
-        u64::from(self.connections_most()).saturating_mul(depth.into())
+        u64::from(self.connections_most()).saturating_mul(self.depth())
+    }
+
+    /// Requests that may be under way on a connection: never more than it carries in all.
+    fn depth(&self) -> u64 {
+        let load = &self.run.load;
+        let carried = load.requests_per_connection.unwrap_or(u64::MAX);
+        u64::from(load.depth).min(carried).max(1)
     }
 
     /// The same in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
         let load = &self.run.load;
         let connections = counted(self.connections_most().into(), "connection", "connections");
-        match (load.depth, load.protocol) {
+        match (self.depth(), load.protocol) {
             (0 | 1, _) => connections,
             (depth, Protocol::Http1) => {
-                format!(
-                    "{connections} of {} pipelined requests",
-                    count(depth.into())
-                )
+                format!("{connections} of {} pipelined requests", count(depth))
             }
-            (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth.into())),
+            (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth)),
         }
     }
 
@@ -481,11 +484,25 @@ impl<'a> Case<'a> {
         let busy = match self.run.load.model {
             ModelDescription::Closed { .. } if self.run.load.think_time_ns == 0 => 1.0,
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
-                let depth = f64::from(self.run.load.depth.max(1));
+                let depth = self.depth() as f64;
                 ratio(summary.under_way_mean.known()?, live * depth)?
             }
-            ModelDescription::Sessions { .. } => ratio(live, f64::from(summary.live.most))?,
+            ModelDescription::Sessions { .. } => {
+                ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
+            }
         };
         Some(busy.clamp(0.0, 1.0))
+    }
+
+    /// How many connections were being opened on average: each takes its place from the first
+    /// step on.
+    fn opening_mean(&self) -> Option<f64> {
+        let (window, latencies) = (&self.summary.window, &self.run.latencies);
+        let timed_out = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut]
+            .map(|kind| window.failures.get(kind));
+        let in_vain_ns =
+            timed_out.iter().sum::<u64>() as f64 * self.run.load.connect_timeout_ns as f64;
+        let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
+        ratio(opened_ns + in_vain_ns, self.run.window.length_ns() as f64)
     }
 }

@@ -330,7 +330,8 @@ fn network_limited(weighed: &Weighed<'_>) -> Option<Decision> {
 fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     if weighed.fails("refusals") {
         let decisive = ["refusals", "server_cpu", "worker_idle"];
-        return Some(weighed.decision(weighed.detail("refusals"), decisive, advice::of_refusals()));
+        let advice = advice::of_refusals(weighed.case);
+        return Some(weighed.decision(weighed.detail("refusals"), decisive, advice));
     }
     weighed.fails("planned_rate").then(|| {
         let words = "the rate asked for was met; the capacity was not measured";

@@ -16,7 +16,7 @@ mod session;
 mod tests;
 mod verifier;
 
-pub use certificate::{CertificateFault, CertificateObjection};
+pub use certificate::{CertificateFault, CertificateObjection, is_encrypted_key};
 pub use client::{ClientOptions, ClientSide};
 pub use error::{ConfigError, TlsError};
 #[doc(hidden)]

@@ -8,8 +8,8 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ArrivalCounts, FailureScope, Figure, Finding, ModelDescription, Overload, Run, Standing,
-    Summary, Verdict, samples_needed,
+    ArrivalCounts, FailureScope, Figure, Finding, ModelDescription, Overload, Protocol, Run,
+    Standing, Summary, Verdict, samples_needed,
 };
 use serde::Serialize;
 
@@ -105,6 +105,9 @@ pub struct StoredSummary {
     pub connect: Latency,
     /// Time of the TLS handshake that follows, over all phases; null in clear text.
     pub tls: Option<Latency>,
+    /// Time from then on until the server's first HTTP/2 settings, over all phases; null in
+    /// HTTP/1.1.
+    pub greeting: Option<Latency>,
     /// From the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
     pub first_reply: Option<Latency>,
@@ -131,7 +134,8 @@ pub struct StoredSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverloadFigures {
-    /// About how many requests per second it can answer.
+    /// About how many requests per second it can answer; with planned connections, how many
+    /// connections per second it can serve.
     pub capacity_per_s: f64,
     /// How much the response time grows per second of the run, nanoseconds; null if that was not
     /// seen.
@@ -299,6 +303,10 @@ impl StoredSummary {
             Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
             None => absent.note("tls", "clear text"),
         };
+        let greeting = match run.load.protocol {
+            Protocol::Http2 => Some(Latency::new("greeting", &latencies.greeting, &mut absent)),
+            Protocol::Http1 => absent.note("greeting", "HTTP/1.1"),
+        };
         let own = match run.load.stamps_every {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
@@ -369,6 +377,7 @@ impl StoredSummary {
             transfer: Latency::new("transfer", &latencies.transfer, &mut absent),
             connect: Latency::new("connect", &latencies.connect, &mut absent),
             tls,
+            greeting,
             first_reply,
             stamps_clamped: summary.stamps_clamped,
             spun_ns: summary.spun_ns,

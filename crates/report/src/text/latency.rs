@@ -1,6 +1,8 @@
 //! The latency table: quantiles by what they are of, their precision, and the parts of the tail.
 
-use brunt_measure::{Histogram, Latencies, MeanParts, ModelDescription, Quantile, Run, Summary};
+use brunt_measure::{
+    Histogram, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run, Summary,
+};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -74,6 +76,9 @@ pub(super) fn table(
     table.row("connect", &latencies.connect, "", none);
     if run.load.tls.is_some() {
         table.row("TLS", &latencies.tls, handshakes(summary), none);
+    }
+    if verbose && run.load.protocol == Protocol::Http2 {
+        table.row("settings", &latencies.greeting, "of HTTP/2", none);
     }
     if let Some(note) = words.first_reply {
         let none = "no connection due in the window was answered";

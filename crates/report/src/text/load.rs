@@ -49,7 +49,7 @@ fn protocol(load: &LoadDescription) -> Vec<String> {
         items.push(format!("server name {}", tls.server_name));
     }
     items.push(if tls.resumption {
-        "sessions resumed".to_owned()
+        "resumption on".to_owned()
     } else {
         "full handshakes".to_owned()
     });
@@ -235,7 +235,7 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
 }
 
 /// How far the server was from following the schedule.
-pub(super) fn overload(overload: &Overload) -> String {
+pub(super) fn overload(overload: &Overload, unit: &str) -> String {
     let capacity = units::rate(overload.capacity_per_s);
     let growth = match overload.growth_ns_per_s {
         Some(ns) => format!(
@@ -244,7 +244,7 @@ pub(super) fn overload(overload: &Overload) -> String {
         ),
         None => "the quantiles depend on the duration".to_owned(),
     };
-    format!("capacity about {capacity} req/s; {growth}")
+    format!("capacity about {capacity} {unit}; {growth}")
 }
 
 /// A share above 0, which is not to look like 0.
@@ -335,11 +335,11 @@ mod tests {
                 "capacity about 41,200 req/s; the quantiles depend on the duration",
             ),
         ] {
-            let found = overload(&Overload {
+            let overload_found = Overload {
                 capacity_per_s: 41_200.4,
                 growth_ns_per_s,
-            });
-            assert_eq!(found, words);
+            };
+            assert_eq!(overload(&overload_found, "req/s"), words);
         }
     }
 

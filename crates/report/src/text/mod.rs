@@ -137,7 +137,15 @@ fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     let tone = if lost { Tone::Warning } else { Tone::Plain };
     page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
-        page.row("overloaded", &[load::overload(&overload)], Tone::Warning);
+        let unit = match run.load.model {
+            ModelDescription::Sessions { .. } => "connections/s",
+            _ => "req/s",
+        };
+        page.row(
+            "overloaded",
+            &[load::overload(&overload, unit)],
+            Tone::Warning,
+        );
     }
 }
 

@@ -178,7 +178,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 load.protocol = Protocol::Http1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
-             · sessions resumed",
+             · resumption on",
         ),
         (
             |load| {

@@ -66,7 +66,7 @@ pub(crate) struct Session {
     /// Streams that ended with what is not handed over yet: to the client they are under way.
     unsent: u32,
     /// Bytes of DATA that may still come before the client gets a WINDOW_UPDATE.
-    window: u32,
+    window_bytes: u32,
     end: End,
 }
 
@@ -110,7 +110,7 @@ impl Session {
             has_reset: false,
             requests: 0,
             unsent: 0,
-            window: WINDOW_BYTES,
+            window_bytes: WINDOW_BYTES,
             end: End::Open,
         }
     }

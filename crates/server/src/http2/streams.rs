@@ -24,13 +24,13 @@ pub(super) struct Incoming {
     pub(super) method: Method,
     pub(super) route: Route,
     /// Bytes that the body must have, if that was told.
-    pub(super) promised: Option<u64>,
+    pub(super) promised_bytes: Option<u64>,
     /// Bytes that came.
-    pub(super) received: u64,
+    pub(super) received_bytes: u64,
     /// Bytes of the frames that it came in.
     pub(super) frame_bytes: u64,
     /// Bytes that may still come before the client gets a WINDOW_UPDATE.
-    pub(super) window: u32,
+    pub(super) window_bytes: u32,
 }
 
 /// What a body consists of.
@@ -89,7 +89,7 @@ pub(super) enum State {
 struct Stream {
     state: State,
     /// Bytes of DATA that the client takes on this stream.
-    window: i64,
+    window_bytes: i64,
     is_ready: bool,
     /// When it goes on, if it waits for that.
     wake_ns: Option<u64>,
@@ -103,9 +103,9 @@ pub(super) struct Streams {
     ready: VecDeque<u32>,
     wakes: BTreeSet<(u64, u32)>,
     /// Bytes of DATA that the client takes on all streams together.
-    window: i64,
+    window_bytes: i64,
     /// The window of a new stream.
-    initial_window: i64,
+    initial_window_bytes: i64,
 }
 
 impl Default for Streams {
@@ -114,8 +114,8 @@ impl Default for Streams {
             by_id: BTreeMap::new(),
             ready: VecDeque::new(),
             wakes: BTreeSet::new(),
-            window: i64::from(frame::WINDOW_BYTES),
-            initial_window: i64::from(frame::WINDOW_BYTES),
+            window_bytes: i64::from(frame::WINDOW_BYTES),
+            initial_window_bytes: i64::from(frame::WINDOW_BYTES),
         }
     }
 }
@@ -148,9 +148,9 @@ impl Streams {
             _ => None,
         };
         let is_ready = matches!(state, State::Body(_) | State::Endless(_));
-        let window = match self.remove(id) {
-            Some(stream) => stream.window,
-            None => self.initial_window,
+        let window_bytes = match self.remove(id) {
+            Some(stream) => stream.window_bytes,
+            None => self.initial_window_bytes,
         };
         if is_ready {
             self.ready.push_back(id);
@@ -160,7 +160,7 @@ impl Streams {
         }
         let stream = Stream {
             state,
-            window,
+            window_bytes,
             is_ready,
             wake_ns,
         };
@@ -216,13 +216,13 @@ impl Streams {
 
     /// Whether something can be sent now.
     pub(super) fn can_send(&self) -> bool {
-        self.window > 0 && !self.ready.is_empty()
+        self.window_bytes > 0 && !self.ready.is_empty()
     }
 
     /// The client takes more on all streams together.
     pub(super) fn widen(&mut self, bytes: u32) -> Result<(), ErrorCode> {
-        self.window += i64::from(bytes);
-        if self.window > WINDOW_MAX {
+        self.window_bytes += i64::from(bytes);
+        if self.window_bytes > WINDOW_MAX {
             return Err(ErrorCode::FlowControlError);
         }
         Ok(())
@@ -233,11 +233,11 @@ impl Streams {
         let Some(stream) = self.by_id.get_mut(&id) else {
             return Ok(());
         };
-        stream.window += i64::from(bytes);
-        if stream.window > WINDOW_MAX {
+        stream.window_bytes += i64::from(bytes);
+        if stream.window_bytes > WINDOW_MAX {
             return Err(ErrorCode::FlowControlError);
         }
-        let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window > 0;
+        let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window_bytes > 0;
         if resumes && matches!(stream.state, State::Body(_)) {
             stream.is_ready = true;
             self.ready.push_back(id);
@@ -247,14 +247,14 @@ impl Streams {
 
     /// The client sets the window of every stream (RFC 9113 section 6.9.2).
     pub(super) fn set_initial_window(&mut self, bytes: u32) -> Result<(), ErrorCode> {
-        let more = i64::from(bytes) - self.initial_window;
-        self.initial_window = i64::from(bytes);
+        let more = i64::from(bytes) - self.initial_window_bytes;
+        self.initial_window_bytes = i64::from(bytes);
         for (id, stream) in &mut self.by_id {
-            stream.window += more;
-            if stream.window > WINDOW_MAX {
+            stream.window_bytes += more;
+            if stream.window_bytes > WINDOW_MAX {
                 return Err(ErrorCode::FlowControlError);
             }
-            let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window > 0;
+            let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window_bytes > 0;
             if resumes && matches!(stream.state, State::Body(_)) {
                 stream.is_ready = true;
                 self.ready.push_back(*id);
@@ -294,7 +294,7 @@ impl Streams {
             }
         }
         while !batch.is_full()
-            && self.window > 0
+            && self.window_bytes > 0
             && let Some(id) = self.ready.pop_front()
         {
             let Some(stream) = self.by_id.get_mut(&id) else {
@@ -310,11 +310,11 @@ impl Streams {
                     if !body.is_counted {
                         counters.bytes_sent.add(batch.settle());
                     }
-                    let room = stream.window.min(self.window).max(0) as u64;
+                    let room = stream.window_bytes.min(self.window_bytes).max(0) as u64;
                     let out = batch.bytes();
                     let (sent, more) = body.write(id, room, now_ns, out);
-                    stream.window -= sent as i64;
-                    self.window -= sent as i64;
+                    stream.window_bytes -= sent as i64;
+                    self.window_bytes -= sent as i64;
                     if !body.is_counted {
                         batch.settle();
                     }

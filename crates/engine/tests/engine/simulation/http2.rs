@@ -438,7 +438,7 @@ fn handshakes_that_fail_are_failed_attempts() {
         assert_eq!(wrong, Vec::<String>::new(), "{wire:?}");
         let lifetime = lifetime(&run);
         let cut = lifetime.failures.get(FailureKind::HandshakeCut);
-        let silent = lifetime.failures.get(FailureKind::ConnectTimedOut);
+        let silent = lifetime.failures.get(FailureKind::HandshakeTimedOut);
         // One attempt per connection may be under way at the end.
         assert!((cut..=cut + 5).contains(&counts.handshakes_cut), "{wire:?}");
         assert!((silent..=silent + 5).contains(&counts.handshakes_silent));

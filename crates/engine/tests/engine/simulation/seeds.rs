@@ -127,8 +127,12 @@ impl Case {
             && server.close_after.is_none()
             && server.framing != Framing::UntilClose;
         let is_of_time = |kind| {
-            matches!(kind, FailureKind::TimedOut | FailureKind::ConnectTimedOut)
-                || (kind == FailureKind::Unanswered && timed_out > 0)
+            let of_time = [
+                FailureKind::TimedOut,
+                FailureKind::ConnectTimedOut,
+                FailureKind::HandshakeTimedOut,
+            ];
+            of_time.contains(&kind) || (kind == FailureKind::Unanswered && timed_out > 0)
         };
         let mut unexplained = Vec::new();
         if is_well_formed && counts.replies_delivered > replies + timed_out {

@@ -64,6 +64,13 @@ fn connections_and_failures_are_those_of_the_protocol() {
         broken("P1", "a handshake that was not timed", |run| {
             run.latencies.tls = without_one(&run.latencies.tls, 900 * US);
         }),
+        broken("P1", "settings that were not timed", |run| {
+            run.latencies.greeting = without_one(&run.latencies.greeting, 100 * US);
+        }),
+        broken("P1", "HTTP/2 settings over HTTP/1.1", |run| {
+            run.latencies.greeting.record(100 * US);
+        })
+        .on(run),
         broken("P1", "resumed, though that is off", |run| {
             run.load.tls.as_mut().expect("TLS").resumption = false;
         }),

@@ -114,6 +114,12 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
             percent(slow_share)
         ));
     }
+    if timed_out > 0 {
+        found.push(format!(
+            "{} not answered in time",
+            counted(timed_out, "attempt", "attempts")
+        ));
+    }
     if found.is_empty() {
         return if connect.count() == 0 && case.tcp().is_none() {
             Reading::unknown("no connection was opened")

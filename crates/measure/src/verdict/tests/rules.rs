@@ -636,6 +636,9 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     let advice = |run: &Run| run.judge().advice.join("; ");
     assert!(!advice(&run).contains("keepalive_requests"));
     run.load.protocol = crate::Protocol::Http2;
+    for _ in 0..run.summary().lifetime.connections_opened {
+        run.latencies.greeting.record(100_000);
+    }
     let fail = |run: &mut Run, requests: u64| {
         for worker in &mut run.workers {
             for _ in 0..requests {

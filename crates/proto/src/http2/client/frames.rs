@@ -24,7 +24,7 @@ pub(super) enum Stage {
 pub(super) struct Data {
     pub(super) stream: u32,
     /// Bytes to come, padding included.
-    pub(super) left: u32,
+    pub(super) left_bytes: u32,
     pub(super) ends_stream: bool,
 }
 
@@ -275,7 +275,7 @@ impl Client {
                 Err(ConnectionError::FrameSize)
             };
         }
-        let mut initial_window = self.initial_window;
+        let mut initial_window_bytes = self.initial_window_bytes;
         for setting in frame::settings(payload).map_err(|_| ConnectionError::FrameSize)? {
             match setting.check() {
                 Ok(()) => {}
@@ -285,7 +285,7 @@ impl Client {
             match setting {
                 Setting::HeaderTableSize(bytes) => self.table.allow(bytes),
                 Setting::MaxConcurrentStreams(streams) => self.peer_streams_max = Some(streams),
-                Setting::InitialWindowSize(bytes) => initial_window = bytes,
+                Setting::InitialWindowSize(bytes) => initial_window_bytes = bytes,
                 // Only a client can allow it.
                 Setting::EnablePush(1) => return Err(Violation::Setting.into()),
                 // Frames never have more than every endpoint takes.
@@ -296,9 +296,9 @@ impl Client {
             }
         }
         frame::write_settings_ack(call.out);
-        if initial_window != self.initial_window {
-            let difference = i64::from(initial_window) - i64::from(self.initial_window);
-            self.initial_window = initial_window;
+        if initial_window_bytes != self.initial_window_bytes {
+            let difference = i64::from(initial_window_bytes) - i64::from(self.initial_window_bytes);
+            self.initial_window_bytes = initial_window_bytes;
             if !self.streams.widen(difference) {
                 return Err(ConnectionError::FlowControl);
             }
@@ -339,8 +339,8 @@ impl Client {
             if increment == 0 {
                 return Err(Violation::Window.into());
             }
-            self.send_window = self
-                .send_window
+            self.send_window_bytes = self
+                .send_window_bytes
                 .checked_add(increment)
                 .ok_or(ConnectionError::FlowControl)?;
             self.send_bodies(call.template, call.out);
@@ -350,9 +350,9 @@ impl Client {
         let Some((place, stream)) = self.streams.find(header.stream) else {
             return Ok(None);
         };
-        let code = match stream.send_window.checked_add(increment) {
+        let code = match stream.send_window_bytes.checked_add(increment) {
             Some(window) if increment > 0 => {
-                stream.send_window = window;
+                stream.send_window_bytes = window;
                 if stream.is_sending {
                     self.send_body(place, call.template, call.out);
                 }
@@ -371,11 +371,11 @@ impl Client {
         bytes: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), ConnectionError> {
-        let window = self.receive_window.checked_sub(bytes);
-        self.receive_window = window.ok_or(ConnectionError::FlowControl)?;
-        if self.receive_window <= RECEIVE_WINDOW_BYTES / 2 {
-            frame::write_window_update(out, 0, RECEIVE_WINDOW_BYTES - self.receive_window);
-            self.receive_window = RECEIVE_WINDOW_BYTES;
+        let window = self.receive_window_bytes.checked_sub(bytes);
+        self.receive_window_bytes = window.ok_or(ConnectionError::FlowControl)?;
+        if self.receive_window_bytes <= RECEIVE_WINDOW_BYTES / 2 {
+            frame::write_window_update(out, 0, RECEIVE_WINDOW_BYTES - self.receive_window_bytes);
+            self.receive_window_bytes = RECEIVE_WINDOW_BYTES;
         }
         Ok(())
     }

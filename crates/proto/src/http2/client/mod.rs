@@ -58,7 +58,7 @@ pub struct Client {
     gathered: Option<Box<Gathered>>,
     decoder: Decoder<Meaning>,
     /// Bytes of DATA that the server may send.
-    receive_window: u32,
+    receive_window_bytes: u32,
     pending_bytes: u64,
     overhead_bytes: u64,
 
@@ -66,7 +66,7 @@ pub struct Client {
     is_ready: bool,
     peer_streams_max: Option<u32>,
     /// Its SETTINGS_INITIAL_WINDOW_SIZE.
-    initial_window: u32,
+    initial_window_bytes: u32,
     table: PeerTable,
     /// The last stream that GOAWAY names.
     last_stream: Option<u32>,
@@ -75,7 +75,7 @@ pub struct Client {
 
     // Bodies of requests.
     /// Bytes of DATA that the server takes.
-    send_window: i32,
+    send_window_bytes: i32,
     /// Streams whose bodies are not sent as a whole.
     sending: u32,
     /// The place whose body is continued first.
@@ -111,16 +111,16 @@ impl Client {
             block_stream: 0,
             gathered: None,
             decoder: Decoder::new(TABLE_BYTES),
-            receive_window: RECEIVE_WINDOW_BYTES,
+            receive_window_bytes: RECEIVE_WINDOW_BYTES,
             pending_bytes: 0,
             overhead_bytes: 0,
             is_ready: false,
             peer_streams_max: None,
-            initial_window: WINDOW_BYTES,
+            initial_window_bytes: WINDOW_BYTES,
             table: PeerTable::default(),
             last_stream: None,
             refuse_from: None,
-            send_window: WINDOW_BYTES as i32,
+            send_window_bytes: WINDOW_BYTES as i32,
             sending: 0,
             send_from: 0,
             is_held_back: false,

@@ -163,17 +163,17 @@ impl Client {
         padding: Option<u8>,
         call: &mut Call<'_>,
     ) -> Result<Option<Event>, ConnectionError> {
-        let left = header.length - u32::from(padding.is_some());
-        let content_bytes = left
+        let left_bytes = header.length - u32::from(padding.is_some());
+        let content_bytes = left_bytes
             .checked_sub(u32::from(padding.unwrap_or(0)))
             .ok_or(Violation::Padding)?;
         self.use_window(header.length, call.out)?;
         let ends_stream = header.has(flags::END_STREAM);
-        self.stage = match left {
+        self.stage = match left_bytes {
             0 => Stage::Header,
             _ => Stage::Data(Data {
                 stream: header.stream,
-                left,
+                left_bytes,
                 ends_stream,
             }),
         };
@@ -194,14 +194,14 @@ impl Client {
         {
             return Ok(self.malformed(place, MalformedReply::LongBody, ends_stream, call));
         }
-        let window = stream.receive_window.checked_sub(header.length);
-        stream.receive_window = window.ok_or(ConnectionError::FlowControl)?;
-        if stream.receive_window <= RECEIVE_WINDOW_BYTES / 2 && !ends_stream {
-            let increment_bytes = RECEIVE_WINDOW_BYTES - stream.receive_window;
+        let window = stream.receive_window_bytes.checked_sub(header.length);
+        stream.receive_window_bytes = window.ok_or(ConnectionError::FlowControl)?;
+        if stream.receive_window_bytes <= RECEIVE_WINDOW_BYTES / 2 && !ends_stream {
+            let increment_bytes = RECEIVE_WINDOW_BYTES - stream.receive_window_bytes;
             frame::write_window_update(call.out, stream.id, increment_bytes);
-            stream.receive_window = RECEIVE_WINDOW_BYTES;
+            stream.receive_window_bytes = RECEIVE_WINDOW_BYTES;
         }
-        if left == 0 && ends_stream {
+        if left_bytes == 0 && ends_stream {
             return Ok(self.complete(place, call));
         }
         Ok(None)
@@ -215,19 +215,19 @@ impl Client {
         bytes: &[u8],
         call: &mut Call<'_>,
     ) -> Result<(usize, Option<Event>), ConnectionError> {
-        let taken = bytes.len().min(data.left as usize);
-        let left = data.left - taken as u32;
+        let taken = bytes.len().min(data.left_bytes as usize);
+        let left_bytes = data.left_bytes - taken as u32;
         self.pending_bytes += taken as u64;
-        self.stage = match left {
+        self.stage = match left_bytes {
             0 => Stage::Header,
-            _ => Stage::Data(Data { left, ..data }),
+            _ => Stage::Data(Data { left_bytes, ..data }),
         };
         let Some((place, stream)) = self.streams.find(data.stream) else {
             self.add_overhead(taken as u64);
             return Ok((taken, None));
         };
         stream.body_bytes += taken as u64;
-        let event = if left == 0 && data.ends_stream {
+        let event = if left_bytes == 0 && data.ends_stream {
             self.complete(place, call)
         } else {
             None

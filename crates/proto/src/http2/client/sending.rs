@@ -93,7 +93,7 @@ impl Client {
         let id = self.next_stream;
         self.next_stream += 2;
         self.table.write_head(template, id, out);
-        let mut stream = Stream::new(id, self.initial_window as i32, RECEIVE_WINDOW_BYTES);
+        let mut stream = Stream::new(id, self.initial_window_bytes as i32, RECEIVE_WINDOW_BYTES);
         stream.is_head = template.is_head();
         stream.is_sending = !template.body().is_empty();
         let place = self.streams.insert(stream);
@@ -121,13 +121,13 @@ impl Client {
     pub(super) fn send_bodies(&mut self, template: &Template, out: &mut Vec<u8>) {
         self.is_held_back = false;
         for _ in 0..self.streams.places() {
-            if self.sending == 0 || self.send_window <= 0 || self.is_held_back {
+            if self.sending == 0 || self.send_window_bytes <= 0 || self.is_held_back {
                 return;
             }
             let place = self.send_from;
             self.send_body(place, template, out);
             // One that is cut short by the connection's window or by `out` is continued first.
-            if self.send_window > 0 && !self.is_held_back {
+            if self.send_window_bytes > 0 && !self.is_held_back {
                 self.send_from = (place + 1) % self.streams.places();
             }
         }
@@ -139,7 +139,7 @@ impl Client {
             return;
         };
         while stream.is_sending {
-            let window = self.send_window.min(stream.send_window);
+            let window = self.send_window_bytes.min(stream.send_window_bytes);
             let Ok(window @ 1..) = usize::try_from(window) else {
                 return;
             };
@@ -147,14 +147,14 @@ impl Client {
                 self.is_held_back = true;
                 return;
             }
-            let rest = template.body().get(stream.body_sent..).unwrap_or(&[]);
+            let rest = template.body().get(stream.body_sent_bytes..).unwrap_or(&[]);
             let piece = &rest[..rest.len().min(window).min(PAYLOAD_BYTES as usize)];
             let is_last = piece.len() == rest.len();
             frame::write_data_header(out, stream.id, piece.len() as u32, is_last);
             out.extend_from_slice(piece);
-            stream.body_sent += piece.len();
-            stream.send_window -= piece.len() as i32;
-            self.send_window -= piece.len() as i32;
+            stream.body_sent_bytes += piece.len();
+            stream.send_window_bytes -= piece.len() as i32;
+            self.send_window_bytes -= piece.len() as i32;
             if is_last {
                 stream.is_sending = false;
                 self.sending -= 1;

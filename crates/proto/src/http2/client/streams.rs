@@ -10,11 +10,11 @@ pub(super) struct Stream {
     /// While the place is free: the next free one.
     next_free: u32,
     /// Bytes of DATA that the server takes; below 0 after it lowered its setting.
-    pub(super) send_window: i32,
+    pub(super) send_window_bytes: i32,
     /// Bytes of DATA that the server may send.
-    pub(super) receive_window: u32,
+    pub(super) receive_window_bytes: u32,
     /// Bytes of the request's body that were sent.
-    pub(super) body_sent: usize,
+    pub(super) body_sent_bytes: usize,
     /// There is more of the body to send.
     pub(super) is_sending: bool,
     /// The reply has no body, whatever its head says.
@@ -36,9 +36,9 @@ impl Stream {
     const FREE: Self = Self {
         id: 0,
         next_free: NONE,
-        send_window: 0,
-        receive_window: 0,
-        body_sent: 0,
+        send_window_bytes: 0,
+        receive_window_bytes: 0,
+        body_sent_bytes: 0,
         is_sending: false,
         is_head: false,
         retry_after: false,
@@ -52,11 +52,11 @@ impl Stream {
     };
 
     /// A stream of which nothing was sent or received.
-    pub(super) fn new(id: u32, send_window: i32, receive_window: u32) -> Self {
+    pub(super) fn new(id: u32, send_window_bytes: i32, receive_window_bytes: u32) -> Self {
         Self {
             id,
-            send_window,
-            receive_window,
+            send_window_bytes,
+            receive_window_bytes,
             ..Self::FREE
         }
     }
@@ -188,9 +188,11 @@ impl Streams {
     /// Changes the send windows of all streams. False when one would be beyond its maximum.
     pub(super) fn widen(&mut self, difference: i64) -> bool {
         for stream in self.places.iter_mut().filter(|stream| stream.id != 0) {
-            let window = i64::from(stream.send_window) + difference;
+            let window = i64::from(stream.send_window_bytes) + difference;
             match i32::try_from(window) {
-                Ok(window) if window <= WINDOW_BYTES_MAX as i32 => stream.send_window = window,
+                Ok(window) if window <= WINDOW_BYTES_MAX as i32 => {
+                    stream.send_window_bytes = window
+                }
                 _ => return false,
             }
         }
@@ -318,7 +320,10 @@ mod tests {
         assert!(streams.widen(i64::from(WINDOW_BYTES_MAX)));
         assert!(!streams.widen(6));
         assert!(streams.widen(-i64::from(WINDOW_BYTES_MAX)));
-        assert_eq!(streams.get(0).map(|stream| stream.send_window), Some(-5));
+        assert_eq!(
+            streams.get(0).map(|stream| stream.send_window_bytes),
+            Some(-5)
+        );
     }
 
     proptest! {

@@ -22,13 +22,13 @@ impl Session {
         }
         let content = header.content(payload)?;
         // Padding counts, too (RFC 9113 section 6.9.1).
-        self.window = self
-            .window
+        self.window_bytes = self
+            .window_bytes
             .checked_sub(header.length)
             .ok_or(ErrorCode::FlowControlError)?;
-        if self.window < WINDOW_BYTES / 2 {
-            frame::write_window_update(turn.batch.bytes(), 0, WINDOW_BYTES - self.window);
-            self.window = WINDOW_BYTES;
+        if self.window_bytes < WINDOW_BYTES / 2 {
+            frame::write_window_update(turn.batch.bytes(), 0, WINDOW_BYTES - self.window_bytes);
+            self.window_bytes = WINDOW_BYTES;
         }
         let is_end = header.has(flags::END_STREAM);
         let Some(incoming) = self.streams.incoming(stream) else {
@@ -38,21 +38,21 @@ impl Session {
             }
             return Ok(());
         };
-        let Some(left) = incoming.window.checked_sub(header.length) else {
+        let Some(left) = incoming.window_bytes.checked_sub(header.length) else {
             self.reset(stream, ErrorCode::FlowControlError, turn);
             return Ok(());
         };
-        incoming.window = left;
-        incoming.received += content.len() as u64;
+        incoming.window_bytes = left;
+        incoming.received_bytes += content.len() as u64;
         incoming.frame_bytes += frame::HEADER_BYTES as u64 + u64::from(header.length);
         if !is_end && left < STREAM_WINDOW_BYTES / 2 {
             frame::write_window_update(turn.batch.bytes(), stream, STREAM_WINDOW_BYTES - left);
-            incoming.window = STREAM_WINDOW_BYTES;
+            incoming.window_bytes = STREAM_WINDOW_BYTES;
         }
         let request = *incoming;
-        let is_wrong = match request.promised {
-            Some(bytes) if is_end => request.received != bytes,
-            Some(bytes) => request.received > bytes,
+        let is_wrong = match request.promised_bytes {
+            Some(bytes) if is_end => request.received_bytes != bytes,
+            Some(bytes) => request.received_bytes > bytes,
             None => false,
         };
         if is_wrong {
@@ -145,8 +145,8 @@ impl Session {
             incoming.frame_bytes += frame_bytes;
             let request = *incoming;
             let is_short = request
-                .promised
-                .is_some_and(|bytes| bytes != request.received);
+                .promised_bytes
+                .is_some_and(|bytes| bytes != request.received_bytes);
             match outcome {
                 Ok(()) if !is_end => {
                     self.refuse(stream, Malformed::Trailers, is_end, turn);
@@ -181,10 +181,10 @@ impl Session {
                 let request = Incoming {
                     method: head.method,
                     route: head.route,
-                    promised: head.body_bytes,
-                    received: 0,
+                    promised_bytes: head.body_bytes,
+                    received_bytes: 0,
                     frame_bytes,
-                    window: STREAM_WINDOW_BYTES,
+                    window_bytes: STREAM_WINDOW_BYTES,
                 };
                 if is_end {
                     self.answer(stream, &request, turn);
