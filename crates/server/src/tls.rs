@@ -231,5 +231,11 @@ mod tests {
         for (certificates, key) in [("", ""), (&pem[..], ""), (&pem[..200], "")] {
             assert!(Identity::from_pem(certificates.as_bytes(), key.as_bytes()).is_err());
         }
+        let key =
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        assert!(matches!(
+            Identity::from_pem(pem.as_bytes(), key.as_bytes()),
+            Err(IdentityError::EncryptedKey)
+        ));
     }
 }

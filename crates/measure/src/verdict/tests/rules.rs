@@ -578,6 +578,17 @@ fn the_connections_limit() {
             ],
         ),
         situation(
+            "no more streams than a connection has requests",
+            closed(),
+            |run| {
+                streams(run, 1);
+                run.load.requests_per_connection = Some(1);
+                run.load.keepalive = false;
+            },
+            ConcurrencyLimited,
+            ["connections_busy", "would give more", "-c 16; --diagnose"],
+        ),
+        situation(
             "all of the streams that the server allows",
             closed(),
             |run| {

@@ -2,7 +2,7 @@
 
 use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
-use crate::invariants::sample::{MS, US};
+use crate::invariants::sample::{MS, US, sessions_run};
 use crate::verdict::case::Case;
 use crate::verdict::signals::read_all;
 use crate::verdict::{Grade, SIGNALS};
@@ -289,6 +289,15 @@ fn the_server() {
             run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
             run.workers[0].tallies.measure.connections_opened = 1;
         }),
+        // Handshakes that take too long are not the queue's doing; attempts without an answer are.
+        bent("accept_queue", HEALTHY, "at once", |run| {
+            failed(run, FailureKind::HandshakeTimedOut, 20);
+        })
+        .on(remote_closed),
+        bent("accept_queue", FAIL, "20 attempts not answered", |run| {
+            failed(run, FailureKind::ConnectTimedOut, 20);
+        })
+        .on(remote_closed),
         // On a network that loses segments, requests for connections are lost as well.
         bent("accept_queue", WARN, "as other segments were lost", |run| {
             (tcp(run).syn_retransmits, tcp(run).segments_retransmitted) = (20, 800);
@@ -460,6 +469,12 @@ fn the_load() {
             },
         ),
         bent("connections_busy", HEALTHY, "50 % busy", |_| ()).on(open),
+        // With planned connections, those in their handshakes hold their places.
+        bent("connections_busy", HEALTHY, "11 % busy", |_| ()).on(sessions_run),
+        bent("connections_busy", HEALTHY, "100 % busy", |run| {
+            run.latencies.tls = histogram(&[(100, 1_000 * MS)]);
+        })
+        .on(sessions_run),
         bent("connections_busy", WARN, "times its best", |run| {
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         }),
