@@ -74,7 +74,7 @@ pub enum ModelDescription {
         /// Connections that there could be.
         connections_max: u32,
     },
-    /// A schedule of connections, each with its requests one after the other.
+    /// A schedule of connections, each with its requests, in HTTP/1.1 one after the other.
     Sessions {
         /// When they were due.
         schedule: ScheduleDescription,
@@ -124,7 +124,7 @@ pub struct TlsDescription {
     pub cipher_suite: String,
     /// Key exchange group, such as `X25519`; null where none was used.
     pub group: Option<String>,
-    /// Server name that was asked for (SNI) and, unless insecure, verified.
+    /// Server name that was asked for (SNI; an address is not) and, unless insecure, verified.
     pub server_name: String,
     /// Whether the server's certificate was not verified.
     pub insecure: bool,
