@@ -52,8 +52,8 @@ pub struct CertificateObjection {
     pub words: String,
 }
 
-/// Whether a private key in PEM is encrypted (RFC 5958; RFC 1421 section 4.6.1.1): it cannot be used
-/// as it is.
+/// Whether a private key in PEM is encrypted (RFC 5958; RFC 1421 section 4.6.1.1): it cannot be
+/// used as it is.
 pub fn is_encrypted_key(pem: &[u8]) -> bool {
     const MARKS: [&[u8]; 2] = [
         b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
