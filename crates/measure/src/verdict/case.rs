@@ -328,7 +328,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the threads that do the server's work are all at their end. Threads count only as
-    /// long as each has a request to work on: one that spends all of its time on one is held up by
+    /// long as each has something to work on: one that spends all of its time on one is held up by
     /// nobody but itself.
     pub(super) fn server_saturation(&self) -> Saturation {
         let Some((server, threads)) = self.server_threads() else {
@@ -340,7 +340,9 @@ impl<'a> Case<'a> {
         else {
             return Saturation::None;
         };
-        if threads.saturated == 0 || under_way < DEMAND_PER_THREAD * saturated {
+        // Handshakes are work as well.
+        let demand = under_way + self.opening_mean().unwrap_or(0.0);
+        if threads.saturated == 0 || demand < DEMAND_PER_THREAD * saturated {
             return Saturation::None;
         }
         let theirs = threads.saturated_cpu_ns as f64 / server.interval_ns as f64;

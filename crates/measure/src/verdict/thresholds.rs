@@ -128,7 +128,7 @@ pub(super) const SERVER_THROTTLED_FAIL: f64 = 0.1;
 pub(super) const SERVER_WARN: f64 = 0.80;
 /// The same.
 pub(super) const SERVER_FAIL: f64 = 0.95;
-/// Requests under way per saturated thread from which on there is always one for it.
+/// Requests and handshakes under way per saturated thread from which on there is always one for it.
 pub(super) const DEMAND_PER_THREAD: f64 = 2.0;
 /// CPU that threads beside the saturated ones may use, per saturated one, and be mere helpers
 /// (a collector of garbage, a writer of logs) [tuned].

@@ -213,6 +213,15 @@ fn the_server() {
                 .iter_mut()
                 .for_each(|worker| worker.under_way_ns = 1_000 * MS);
         }),
+        // Connections in their handshakes are more to do.
+        bent("server_cpu", FAIL, "1 thread busy all the time", |run| {
+            one_thread(run, 1_960);
+            run.latencies.tls = histogram(&[(100, 40 * MS)]);
+            run.workers[0].tallies.measure.connections_opened = 100;
+            run.workers
+                .iter_mut()
+                .for_each(|worker| worker.under_way_ns = 1_000 * MS);
+        }),
         bent("server_cpu", UNKNOWN, "not watched", |run| {
             run.evidence.server = None
         }),
