@@ -435,7 +435,8 @@ fn a_server_that_closes_at_once_is_not_run_over() {
     });
     let closed = lifetime(&run).connections_closed_idle;
     // The four connections are opened anew at once, then after 20 ms, 40 ms, 80 ms, 160 ms.
-    assert!((8..=40).contains(&closed), "{closed}");
+    // Without pauses they would be thousands.
+    assert!((4..=40).contains(&closed), "{closed}");
 }
 
 /// Before they are complete no stream is allowed, which is not the server's doing.
