@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ReplyError;
 use crate::Limits;
-use crate::number::decimal;
+use crate::field_value::{decimal, list};
 
 /// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places
 /// are on the stack.
@@ -301,11 +301,6 @@ impl Fields {
             _ => Err(ReplyError::BadTransferEncoding),
         }
     }
-}
-
-/// The members of a comma-separated list (RFC 9110 section 5.6.1), empty ones included.
-fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
 
 /// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).

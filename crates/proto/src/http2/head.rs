@@ -4,7 +4,7 @@
 use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep};
 use super::reply::MalformedReply;
 use crate::Limits;
-use crate::number::decimal;
+use crate::field_value::{decimal, list};
 
 /// What a well-formed head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,22 +142,11 @@ fn status(value: &[u8]) -> Option<u64> {
 
 /// RFC 9110 section 8.6: a repeated value is allowed, a different one is not.
 fn content_length(value: &[u8]) -> Option<u64> {
-    let mut items = value.split(|&byte| byte == b',').map(without_spaces);
+    let mut items = list(value);
     let first = decimal(items.next()?)?;
     items
         .all(|item| decimal(item) == Some(first))
         .then_some(first)
-}
-
-/// A value without the spaces around it (RFC 9110 section 5.6.3).
-fn without_spaces(value: &[u8]) -> &[u8] {
-    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
-    let start = value.iter().position(is_text).unwrap_or(value.len());
-    let end = value
-        .iter()
-        .rposition(is_text)
-        .map_or(start, |last| last + 1);
-    &value[start..end]
 }
 
 /// What the fields of one block add up to.

@@ -20,7 +20,7 @@ use crate::Limits;
 
 /// Streams that a client can open on one connection: the odd numbers of 31 bits (RFC 9113 section
 /// 5.1.1).
-pub const STREAMS_MAX: u64 = 1 << 30;
+pub const STREAMS_MAX: u64 = (STREAM_MAX as u64).div_ceil(2);
 
 /// The flow-control windows that the server gets, of the connection and of each stream: so large
 /// that no reply waits for us to open them. Half used, they are opened again.
