@@ -18,22 +18,40 @@
 //!
 //! The tests fail when one of the three is missing.
 
+mod calibration;
+mod cgroup;
+mod control_message;
+mod counter_page;
+mod hdr_v2;
 mod hpack;
 mod http1_reply;
 mod http1_request;
 mod http2_client;
+mod page;
+mod pem;
+mod prometheus;
 mod server_http2;
 mod server_request;
+mod socket_tables;
 mod stored_run;
 mod tls;
 mod typed_text;
 
+pub use calibration::calibration;
+pub use cgroup::cgroup;
+pub use control_message::control_message;
+pub use counter_page::counter_page;
+pub use hdr_v2::hdr_v2;
 pub use hpack::hpack;
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
 pub use http2_client::http2_client;
+pub use page::page;
+pub use pem::pem;
+pub use prometheus::prometheus;
 pub use server_http2::server_http2;
 pub use server_request::server_request;
+pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
 pub use tls::tls;
 pub use typed_text::typed_text;
@@ -43,12 +61,21 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its function, its corpus and its libFuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("calibration", calibration),
+    ("cgroup", cgroup),
+    ("control_message", control_message),
+    ("counter_page", counter_page),
+    ("hdr_v2", hdr_v2),
     ("hpack", hpack),
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
     ("http2_client", http2_client),
+    ("page", page),
+    ("pem", pem),
+    ("prometheus", prometheus),
     ("server_http2", server_http2),
     ("server_request", server_request),
+    ("socket_tables", socket_tables),
     ("stored_run", stored_run),
     ("tls", tls),
     ("typed_text", typed_text),

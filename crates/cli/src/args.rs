@@ -4,12 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_load::{ArrivalProcess, ServerCounter, Target, Watch, units};
+use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::request::{Fields, Source};
 use crate::values::{
-    Fault, Stages, exporter, fault, header, listed_name, method, positive_duration, server_counter,
-    server_name, stages, step, watch, whole_u32, whole_u64,
+    Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
+    positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
+    think_time, watch, whole_u32, whole_u64, workers,
 };
 
 /// A load generator for HTTP servers whose numbers can be trusted.
@@ -24,8 +26,9 @@ use crate::values::{
     after_help = "Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
         programs that decrypt captured packets.\n\
-        Exit codes: 0 done; 2 wrong usage or set-up failed; 3 an invariant is broken, the figures \
-        cannot be trusted; 130 interrupted (what was measured is reported)."
+        Exit codes: 0 done; 1 no request succeeded; 2 wrong usage or set-up failed; 3 an invariant \
+        is broken, the figures cannot be trusted; 130 interrupted (what was measured is \
+        reported)."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -116,6 +119,9 @@ pub(crate) enum FormatName {
 pub(crate) struct LoadArguments {
     /// What to load, as http[s]://HOST[:PORT]/PATH; without it, the built-in reference server
     pub(crate) url: Option<String>,
+    /// Whatever stands behind the URL: refused, with what was meant
+    #[arg(hide = true)]
+    pub(crate) behind_url: Vec<String>,
 
     /// Connections held at once, all workers together; with planned connections, most at once
     /// [default: 64; 10k with planned connections]
@@ -123,14 +129,13 @@ pub(crate) struct LoadArguments {
     pub(crate) connections: Option<NonZeroU32>,
     /// Worker threads [default: one per usable CPU, with planned arrivals one fewer; at most one
     /// per connection]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
+    #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
-    #[arg(short, long, value_name = "TIME", value_parser = positive_duration,
-          help_heading = "Load")]
+    #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
-    #[arg(short = 'n', long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = requests, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,
     /// Load before the measure phase, not counted in any rate [default: 1s, or none with
     /// --requests]
@@ -147,13 +152,15 @@ pub(crate) struct LoadArguments {
     /// Replace each connection after this many requests
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests_per_connection: Option<NonZeroU64>,
-    /// Pause between a reply and the next request on its connection
-    #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load",
+    /// Pause between a reply and the next request on its connection: always TIME, or drawn anew
+    /// each time with that mean: TIME,exp (exponential) or TIME,uniform (0 to twice the mean). The
+    /// first requests of a closed loop are spread over it
+    #[arg(long, value_name = "TIME[,SPREAD]", value_parser = think_time, help_heading = "Load",
           conflicts_with_all = ["rate", "stages"])]
-    pub(crate) think_time: Option<u64>,
+    pub(crate) think_time: Option<ThinkTime>,
 
     /// Open loop: requests per second, planned without regard to replies; response times count
-    /// from the planned instants
+    /// from the planned instants. At most 10m for each worker
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["stages", "connection_rate"])]
     pub(crate) rate: Option<f64>,
@@ -170,7 +177,7 @@ pub(crate) struct LoadArguments {
     /// How arrivals are spread around their rate [default: constant]
     #[arg(long, value_name = "PROCESS", help_heading = "Arrivals")]
     pub(crate) arrivals: Option<ArrivalsName>,
-    /// Seed of random arrivals [default: a fresh one, named in the report]
+    /// Seed of random arrivals and think times [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     pub(crate) seed: Option<u64>,
     /// Connections that there may be when an arrival finds none free [default: --connections]
@@ -184,21 +191,20 @@ pub(crate) struct LoadArguments {
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
     pub(crate) method: Option<String>,
-    /// Header field `Name: value`, added to or in place of brunt's own; repeatable
+    /// Header field `Name: value`, added to or in place of brunt's own. @env:NAME in the value is
+    /// replaced by that variable; @FILE, @- (standard input) or @env:NAME alone hold fields, one
+    /// per line. Repeatable
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
           help_heading = "Request")]
-    pub(crate) headers: Vec<(String, String)>,
-    /// Body of each request, as text
-    #[arg(short, long, value_name = "TEXT", help_heading = "Request")]
-    pub(crate) body: Option<String>,
-    /// Body of each request, from a file
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "body",
-        help_heading = "Request"
-    )]
-    pub(crate) body_file: Option<PathBuf>,
+    pub(crate) headers: Vec<Fields>,
+    /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME
+    #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
+    pub(crate) body: Option<Source>,
+    /// Basic authentication (RFC 7617): USER:PASSWORD, or @FILE, @- or @env:NAME, which keep the
+    /// password out of the list of processes
+    #[arg(short, long, value_name = "USER", value_parser = Unshown(Source::of),
+          help_heading = "Request")]
+    pub(crate) user: Option<Source>,
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArguments,
@@ -222,12 +228,18 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,
+    /// Limit of set-up, beside the time that --connection-rate gives it: the run then begins with
+    /// the connections that are open
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
+          help_heading = "Connections")]
+    pub(crate) setup_timeout: u64,
     /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
     /// planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
-          value_parser = positive_duration, help_heading = "Connections")]
+          value_parser = request_timeout, help_heading = "Connections")]
     pub(crate) timeout: u64,
-    /// Longest wait for the last replies after the measure phase [default: --timeout]
+    /// Longest wait for the last replies after the measure phase; 1 s after an interrupt [default:
+    /// --timeout]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns,
           help_heading = "Connections")]
     pub(crate) drain: Option<u64>,
@@ -266,12 +278,12 @@ pub(crate) struct LoadArguments {
           help_heading = "Evidence")]
     pub(crate) watch: Watch,
     /// Watch the server by a Prometheus node or process exporter
-    #[arg(long, value_name = "URL", value_parser = exporter, conflicts_with = "watch",
+    #[arg(long, value_name = "URL", value_parser = Unshown(exporter), conflicts_with = "watch",
           help_heading = "Evidence")]
     pub(crate) watch_url: Option<Target>,
     /// Compare with the server's own count of requests, read before and after the run; #PATH names
     /// it in JSON (requests.total) or a Prometheus metric [default PATH: found by itself]
-    #[arg(long, value_name = "URL[#PATH]", value_parser = server_counter,
+    #[arg(long, value_name = "URL[#PATH]", value_parser = Unshown(server_counter),
           help_heading = "Evidence")]
     pub(crate) verify_url: Option<ServerCounter>,
     /// Speed of the slowest link on the way to the server in bits per second, as in 2.5gbit
@@ -286,6 +298,9 @@ pub(crate) struct LoadArguments {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+    /// Print the JSON Schema of a stored run and exit
+    #[arg(long, exclusive = true, help_heading = "Output")]
+    pub(crate) schema: bool,
 
     /// Read nothing of machine, network and server: there is no verdict. To measure what reading
     /// costs
@@ -350,19 +365,23 @@ pub(crate) struct ProtocolArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
-    /// Write the report to this file, and text to the terminal
+    /// Write the report to this file, and text to the terminal; - is standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// Form of the report [default: text, or with --output what the file's name ends in, else
-    /// json]
+    /// Form of the report [default: text, or with --output what the file's name ends in: .json,
+    /// .csv, .txt, and json without an ending]
     #[arg(long, value_name = "FORM", help_heading = "Output")]
     pub(crate) format: Option<FormatName>,
-    /// No progress line; with --output, nothing on the terminal
+    /// No progress on standard error; with --output, nothing on the terminal
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
     /// All invariants and status codes in the text report
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
+    /// Leave out what may be secret: queries of URLs are neither printed nor stored. Header values
+    /// and bodies never are
+    #[arg(long, help_heading = "Output")]
+    pub(crate) redact: bool,
     /// The full percentile spectrum in the text report
     #[arg(long, help_heading = "Output")]
     pub(crate) latency: bool,
@@ -407,6 +426,16 @@ pub(crate) struct ServeArguments {
     /// Most connections at a time; further ones wait to be accepted
     #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
     pub(crate) connections_max: NonZeroU32,
+    /// Close a connection on which neither its client nor an answer to it gets on for so long:
+    /// idle, with half a head, or not reading. An answer that is to come later is waited for; 0: no
+    /// limit
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = idle_timeout)]
+    pub(crate) idle_timeout: u64,
+    /// Bytes of input that may wait in memory, all connections together: half of them dealt out
+    /// evenly, half for those that have more, a 16th of what is left and 1 MiB at most each; one
+    /// that wants more is closed [default: an eighth of the memory that is available]
+    #[arg(long, value_name = "N", value_parser = whole_u64)]
+    pub(crate) input_max: Option<NonZeroU64>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -508,7 +537,7 @@ pub(crate) struct CalibrateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// A run stored by --output FILE.json
+    /// A run stored by --output FILE.json; - is standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,

@@ -3,8 +3,6 @@
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU32;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{
@@ -12,17 +10,20 @@ use brunt_engine::{
 };
 use brunt_load::{
     ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse,
-    Schedule, Spin, Stamps, Stop, Target, TlsSpec, Watch,
+    Schedule, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
 };
 use brunt_measure::{
     Accuracy, Backend, Calibration, Ceiling, ClockQuality, MachineLimits, Quantile, Run, Standing,
 };
 use brunt_server::Running;
 
+use brunt_report::printable;
+
 use crate::args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
 use crate::calibration_store::{Machine, Place};
 use crate::diagnose::worker_ns_per_reply;
-use crate::{EXIT_INTERRUPTED, output, serve, signals};
+use crate::signals::{Interrupts, Second, Wanted};
+use crate::{EXIT_INTERRUPTED, message, output, serve};
 
 /// Connections of a worker that is to do as much as it can.
 const CONNECTIONS_PER_WORKER: u32 = 64;
@@ -53,7 +54,7 @@ const ACCEPT_QUEUE_DEFAULT: u64 = 4_096;
 
 /// Calibrates.
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
-    let interrupted = signals::interrupt_flag()?;
+    let interrupts = Interrupts::listen(Second::Ends)?;
     let refusal = uring_refusal();
     let backends = backends(arguments.backend, refusal.as_deref())?;
     let machine = Machine::this();
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
             arguments.quiet,
             backends.len() * steps_per_backend(cpus) + 1,
         ),
-        interrupted,
+        interrupts,
         notes: Vec::new(),
     };
     let calibration = match steps.all(&backends, &machine, limits) {
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
         Err(error) => {
             steps.line.clear();
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                eprintln!("brunt: interrupted: there is no certificate");
+                message::print(&"interrupted: there is no certificate");
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
             }
             return Err(error);
@@ -145,7 +146,7 @@ struct Steps {
     step_ns: u64,
     cpus: u32,
     line: StepLine,
-    interrupted: Arc<AtomicBool>,
+    interrupts: Interrupts,
     /// What was left out.
     notes: Vec<String>,
 }
@@ -158,7 +159,7 @@ impl Steps {
         limits: MachineLimits,
     ) -> Result<Calibration> {
         self.line.show("clock and sleep");
-        let clock = clock_quality(&self.interrupted)?;
+        let clock = clock_quality(&self.interrupts)?;
         let (mut ceilings, mut accuracy) = (Vec::new(), Vec::new());
         for &backend in backends {
             let mut measured = Measured {
@@ -296,12 +297,15 @@ impl Measured<'_> {
             streams: NonZeroU32::MIN,
             reuse: Reuse::Unlimited,
             think_time_ns: 0,
+            think_spread: ThinkSpread::Fixed,
+            think_seed: 0,
             stop: Stop {
                 duration_ns: Some(step_ns * lasting),
                 requests: None,
             },
             warmup_ns: step_ns / WARMUP_PART,
             timeout_ns: TIMEOUT_NS,
+            setup_timeout_ns: TIMEOUT_NS,
             connect_timeout_ns: TIMEOUT_NS,
             drain_limit_ns: TIMEOUT_NS,
             backend: match self.backend {
@@ -327,9 +331,9 @@ impl Measured<'_> {
         self.steps.line.show(what);
         let mut broken = String::new();
         for _ in 0..ATTEMPTS {
-            let prepared = brunt_engine::prepare(plan.clone())?;
-            let interrupted = &self.steps.interrupted;
-            let run = signals::run_until_interrupted(prepared, true, interrupted, &mut |_, _| {})?;
+            let interrupts = &self.steps.interrupts;
+            let prepared = interrupts.prepare(plan.clone())?;
+            let run = interrupts.run(prepared, true, Wanted::Whole, &mut |_, _| {})?;
             if run.interrupted {
                 return Err(RunError::Interrupted.into());
             }
@@ -375,13 +379,13 @@ fn stall_quantile_ns(silence_ns: u64, period_ns: u64, q: f64) -> f64 {
 }
 
 /// How fine the clock is, and how late sleeps end on a thread that sleeps as workers do.
-fn clock_quality(interrupted: &Arc<AtomicBool>) -> Result<ClockQuality> {
+fn clock_quality(interrupts: &Interrupts) -> Result<ClockQuality> {
     let fineness = clock::fineness();
-    let interrupted = Arc::clone(interrupted);
+    let interrupts = interrupts.clone();
     let sleeper = threads::spawn("brunt-sleeper", move || {
         threads::precise_timers();
         let mut late_ns = Vec::with_capacity(SLEEPS);
-        while late_ns.len() < SLEEPS && !interrupted.load(Ordering::Relaxed) {
+        while late_ns.len() < SLEEPS && !interrupts.came() {
             let due_ns = clock::now_ns() + SLEEP_NS;
             threads::sleep(SLEEP_NS);
             late_ns.push(clock::now_ns().saturating_sub(due_ns));
@@ -439,7 +443,7 @@ impl StepLine {
         if self.shown {
             let line = format!("calibrate {} of {} · {what}", self.done, self.total);
             let width = usize::from(output::terminal_width().saturating_sub(1));
-            let line: String = line.chars().take(width).collect();
+            let line: String = printable(&line).chars().take(width).collect();
             // A terminal that went away is no reason to stop.
             let _ = write!(io::stderr(), "\r\x1b[K{line}");
         }

@@ -1,7 +1,6 @@
 //! `--diagnose`: the run once more, with connections and brunt's own work changed on purpose.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use brunt_engine::RunError;
@@ -11,7 +10,7 @@ use brunt_measure::{
 };
 
 use crate::progress::Line;
-use crate::signals::run_until_interrupted;
+use crate::signals::{Interrupts, Wanted};
 
 /// Each level has one part per round. With quick replies four levels take 6.4 s in all.
 const ROUNDS: u32 = 4;
@@ -41,9 +40,9 @@ pub(crate) fn diagnose(
     plan: Plan,
     own_server: bool,
     quiet: bool,
-    interrupted: &AtomicBool,
+    interrupts: &Interrupts,
 ) -> bool {
-    let error = match experiment(run, plan, own_server, quiet, interrupted) {
+    let error = match experiment(run, plan, own_server, quiet, interrupts) {
         Ok(diagnosis) => {
             run.diagnosis = Some(diagnosis);
             return false;
@@ -66,13 +65,19 @@ fn experiment(
     plan: Plan,
     own_server: bool,
     quiet: bool,
-    interrupted: &AtomicBool,
+    interrupts: &Interrupts,
 ) -> Result<Diagnosis> {
     if run.interrupted {
         bail!("the run was interrupted");
     }
     if !brunt_measure::is_valid(&run.findings) {
         bail!("the run is invalid");
+    }
+    if run.no_success().is_some() {
+        bail!("no request of the run succeeded");
+    }
+    if run.server_failure().is_some() {
+        bail!("the server failed while the run lasted");
     }
     let connections = connections_used(&plan, run);
     let settling_ns = settling_ns(&run.latencies);
@@ -81,8 +86,8 @@ fn experiment(
     let plan = plan_of(plan, run.load.protocol, &experiment);
     let workers = plan.workers.get();
     let mut line = Line::new(quiet, &plan);
-    let prepared = brunt_engine::prepare(plan)?;
-    let made = run_until_interrupted(prepared, own_server, interrupted, &mut |_, progress| {
+    let prepared = interrupts.prepare(plan)?;
+    let made = interrupts.run(prepared, own_server, Wanted::Whole, &mut |_, progress| {
         line.draw("diagnose", progress);
     });
     line.clear();

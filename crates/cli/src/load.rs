@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use brunt_engine::{RunError, usable_cpus};
@@ -12,32 +11,37 @@ use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;
 use crate::diagnose::diagnose;
+use crate::habits;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice};
 use crate::progress::Line;
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, calibration_store, serve, signals};
+use crate::signals::{Interrupts, Second, Wanted};
+use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     // All that was typed is looked at before anything is opened or started.
-    let target = match &arguments.url {
-        Some(url) => Some(Target::parse(url, arguments.unix_socket.clone())?),
-        None => None,
-    };
+    let target = habits::only_url(arguments)?
+        .map(|url| Target::parse(url, arguments.unix_socket.clone()))
+        .transpose()?;
     let load = Load::new(arguments, target.as_ref())?;
     let destination = Destination::open(&arguments.output)?;
-    let interrupted = signals::interrupt_flag()?;
-    match measure(arguments, target, load, &interrupted) {
+    let interrupts = Interrupts::listen(Second::Reports)?;
+    match measure(arguments, target, load, &interrupts) {
         Ok((mut run, was_interrupted)) => {
             add_calibration(&mut run);
             run.findings = brunt_measure::check(&run);
             destination.write(&run)?;
-            Ok(exit_code(&run, was_interrupted))
+            Ok(if was_interrupted {
+                ExitCode::from(EXIT_INTERRUPTED)
+            } else {
+                exit_code(&run)
+            })
         }
         Err(error) => {
             destination.abandon();
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                eprintln!("brunt: {error}");
+                message::print(&error);
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
             }
             Err(error)
@@ -50,7 +54,7 @@ fn measure(
     arguments: &LoadArguments,
     target: Option<Target>,
     load: Load,
-    interrupted: &AtomicBool,
+    interrupts: &Interrupts,
 ) -> Result<(Run, bool)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
@@ -80,7 +84,7 @@ fn measure(
     let mut plan = load.plan(arguments, target, workers);
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
-    let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupted);
+    let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupts);
     if let Some(server) = own_server {
         server
             .stop()
@@ -93,16 +97,16 @@ fn run_and_diagnose(
     arguments: &LoadArguments,
     plan: Plan,
     own_server: bool,
-    interrupted: &AtomicBool,
+    interrupts: &Interrupts,
 ) -> Result<(Run, bool)> {
     let quiet = arguments.output.quiet;
     let plan_again = arguments.diagnose.then(|| plan.clone());
     let mut line = Line::new(quiet, &plan);
-    let prepared = brunt_engine::prepare(plan)?;
-    let outcome = signals::run_until_interrupted(
+    let prepared = interrupts.prepare(plan)?;
+    let outcome = interrupts.run(
         prepared,
         own_server,
-        interrupted,
+        Wanted::Part,
         &mut |phase, progress| {
             line.draw(phase, progress);
         },
@@ -111,7 +115,7 @@ fn run_and_diagnose(
     let mut run = outcome?;
     let mut was_interrupted = run.interrupted;
     if let Some(plan) = plan_again {
-        was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupted);
+        was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupts);
     }
     Ok((run, was_interrupted))
 }
@@ -124,16 +128,6 @@ fn add_calibration(run: &mut Run) {
     match calibration_store::load() {
         Ok(calibration) => run.calibration = calibration,
         // The run is as good without it.
-        Err(error) => eprintln!("brunt: the calibration is not used: {error:#}"),
-    }
-}
-
-fn exit_code(run: &Run, was_interrupted: bool) -> ExitCode {
-    if was_interrupted {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else if brunt_measure::is_valid(&run.findings) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(EXIT_INVALID)
+        Err(error) => message::print(&format_args!("the calibration is not used: {error:#}")),
     }
 }

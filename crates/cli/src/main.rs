@@ -4,12 +4,16 @@ mod args;
 mod calibrate;
 mod calibration_store;
 mod diagnose;
+mod habits;
 mod load;
+mod message;
 mod output;
 mod plan;
 mod progress;
 mod protocol;
+mod redact;
 mod report;
+mod request;
 mod serve;
 mod signals;
 mod values;
@@ -20,6 +24,8 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
+/// No request succeeded.
+const EXIT_NO_SUCCESS: u8 = 1;
 /// Wrong usage, or set-up failed before anything was measured.
 const EXIT_SETUP: u8 = 2;
 /// The result is not trustworthy: an invariant is broken.
@@ -27,18 +33,31 @@ const EXIT_INVALID: u8 = 3;
 /// Interrupted by a signal; what was measured is reported all the same.
 const EXIT_INTERRUPTED: u8 = 130;
 
+/// What a run that was reported in full exits with, unless a signal cut it short.
+fn exit_code(run: &brunt_measure::Run) -> ExitCode {
+    if !brunt_measure::is_valid(&run.findings) {
+        ExitCode::from(EXIT_INVALID)
+    } else if run.no_success().is_some() {
+        ExitCode::from(EXIT_NO_SUCCESS)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
 fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
     brunt_engine::clock::now_ns();
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse()
+        .unwrap_or_else(|error| message::exit_with_usage(&habits::explain(error)));
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Report(report)) => report::run(&report),
+        None if arguments.load.schema => output::print_schema(),
         None => load::run(&arguments.load),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("brunt: {error:#}");
+        message::print(&format_args!("{error:#}"));
         ExitCode::from(EXIT_SETUP)
     })
 }

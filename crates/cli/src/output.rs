@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_measure::Run;
@@ -32,11 +33,12 @@ enum Content {
     Hgrm,
 }
 
-/// A file that was opened before the run and is untouched until `write`.
+/// A file that was opened before the run and is untouched until `write`, or standard output.
 #[derive(Debug)]
 struct OutputFile {
     path: PathBuf,
-    file: File,
+    /// Absent for standard output.
+    file: Option<File>,
     content: Content,
     /// It was not there before: removed when there is nothing to write.
     created: bool,
@@ -46,15 +48,19 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
+        let files = [&arguments.output, &arguments.hdr_log, &arguments.hgrm];
+        let is_piped = files.into_iter().flatten().any(|path| is_standard(path));
         let terminal = match (&arguments.output, arguments.quiet) {
+            // One report at a time: text would be mixed with the other.
+            _ if is_piped => None,
             (None, _) => Some(asked.unwrap_or_default()),
             (Some(_), false) => Some(Format::Text),
             (Some(_), true) => None,
         };
-        let report = arguments
-            .output
-            .as_ref()
-            .map(|path| (path, asked.unwrap_or_else(|| format_by_name(path))));
+        let report = match &arguments.output {
+            Some(path) => Some((path, asked.map_or_else(|| format_by_name(path), Ok)?)),
+            None => None,
+        };
         let is_text = |format: Option<Format>| format == Some(Format::Text);
         if arguments.latency && !is_text(terminal) && !is_text(report.map(|(_, format)| format)) {
             bail!(
@@ -142,6 +148,14 @@ impl Content {
 
 impl OutputFile {
     fn open(path: &Path, content: Content) -> Result<Self> {
+        if is_standard(path) {
+            return Ok(Self {
+                path: path.to_owned(),
+                file: None,
+                content,
+                created: false,
+            });
+        }
         let created = !path.exists();
         let file = OpenOptions::new()
             .write(true)
@@ -151,7 +165,7 @@ impl OutputFile {
             .with_context(|| format!("cannot write to {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
-            file,
+            file: Some(file),
             content,
             created,
         })
@@ -159,7 +173,10 @@ impl OutputFile {
 
     /// Whether both would overwrite each other; pipes and devices do not.
     fn is_same_file(&self, other: &Self) -> bool {
-        match (self.file.metadata(), other.file.metadata()) {
+        let (Some(own), Some(others)) = (&self.file, &other.file) else {
+            return self.file.is_none() && other.file.is_none();
+        };
+        match (own.metadata(), others.metadata()) {
             (Ok(own), Ok(others)) => {
                 own.is_file() && (own.dev(), own.ino()) == (others.dev(), others.ino())
             }
@@ -180,7 +197,9 @@ impl OutputFile {
             Content::HdrLog => brunt_report::write_hlog(run, &mut bytes)?,
             Content::Hgrm => brunt_report::write_hgrm(run, &mut bytes)?,
         }
-        let mut file = &self.file;
+        let Some(mut file) = self.file.as_ref() else {
+            return print(&bytes);
+        };
         // Pipes and devices have no length to set.
         let _ = file.set_len(0);
         file.write_all(&bytes)
@@ -196,11 +215,42 @@ impl OutputFile {
     }
 }
 
-fn format_by_name(path: &Path) -> Format {
+/// `--schema`: the JSON Schema of a stored run.
+pub(crate) fn print_schema() -> Result<ExitCode> {
+    print(brunt_report::SCHEMA.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output. A reader that went away is no error.
+fn print(bytes: &[u8]) -> Result<()> {
+    let mut output = io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("cannot write to standard output"),
+    }
+}
+
+/// Whether the name stands for standard output or standard input.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The form that the name of a file stands for.
+fn format_by_name(path: &Path) -> Result<Format> {
+    // Devices, and what a shell puts in place of <(...), have names of their own.
+    if path.starts_with("/dev") {
+        return Ok(Format::Json);
+    }
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("txt" | "text") => Format::Text,
-        Some("csv") => Format::Csv,
-        _ => Format::Json,
+        Some("txt" | "text") => Ok(Format::Text),
+        Some("csv") => Ok(Format::Csv),
+        Some("json") => Ok(Format::Json),
+        None if path.extension().is_none() => Ok(Format::Json),
+        Some(_) | None => bail!(
+            "{} ends in the name of no form of a report; end it in .json, .csv or .txt, or say \
+             which one with --format",
+            path.display()
+        ),
     }
 }
 

@@ -3,14 +3,15 @@
 use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule, Spin,
-    Stamps, Stop, Target, Watch,
+    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule,
+    ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
 use crate::protocol::ProtocolChoice;
+use crate::request::request;
 use crate::values::Fault;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -22,8 +23,6 @@ const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
-/// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
-const BODY_BYTES_MAX: u64 = 256 << 20;
 
 /// The part of a plan that follows from the arguments alone.
 #[derive(Clone, Debug)]
@@ -35,11 +34,12 @@ pub(crate) struct Load {
     stop: Stop,
     warmup_ns: u64,
     request: RequestSpec,
+    think_time: ThinkTime,
 }
 
 impl Load {
-    /// Looks at the arguments for a load on `target`, and reads the file of the body. Without a
-    /// target it is the built-in server.
+    /// Looks at the arguments for a load on `target`, and reads the files of header fields and
+    /// body. Without a target it is the built-in server.
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
         let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
@@ -49,7 +49,9 @@ impl Load {
                 .requests_per_connection
                 .map_or(Reuse::Unlimited, Reuse::Requests)
         };
-        let (model, connections) = model(arguments, reuse)?;
+        // Arrivals and think times share it, so that one number repeats a run.
+        let seed = arguments.seed.unwrap_or_else(fresh_seed);
+        let (model, connections) = model(arguments, reuse, seed)?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
         let stages_ns = model.schedule().and_then(Schedule::duration_ns);
@@ -67,6 +69,10 @@ impl Load {
             },
             warmup_ns: arguments.warmup.or(default(WARMUP_NS_DEFAULT)).unwrap_or(0),
             request: request(arguments)?,
+            think_time: ThinkTime {
+                seed,
+                ..arguments.think_time.unwrap_or_default()
+            },
         })
     }
 
@@ -77,8 +83,13 @@ impl Load {
         target: Target,
         workers_default: NonZeroU32,
     ) -> Plan {
+        // Reports and messages show no more of a target than this.
+        let shown = |target: Target| match arguments.output.redact {
+            true => target.redacted(),
+            false => target,
+        };
         Plan {
-            target,
+            target: shown(target),
             request: self.request,
             model: self.model,
             connections: self.connections,
@@ -90,10 +101,13 @@ impl Load {
             pipeline: arguments.pipeline,
             streams: self.protocol.streams,
             reuse: self.reuse,
-            think_time_ns: arguments.think_time.unwrap_or(0),
+            think_time_ns: self.think_time.mean_ns,
+            think_spread: self.think_time.spread,
+            think_seed: self.think_time.seed,
             stop: self.stop,
             warmup_ns: self.warmup_ns,
             timeout_ns: arguments.timeout,
+            setup_timeout_ns: arguments.setup_timeout,
             connect_timeout_ns: arguments.connect_timeout,
             drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
             backend: backend_choice(arguments.backend),
@@ -111,10 +125,13 @@ impl Load {
             oversubscribe: arguments.oversubscribe,
             observe: !arguments.no_evidence,
             watch: match &arguments.watch_url {
-                Some(target) => Watch::Exporter(target.clone()),
+                Some(target) => Watch::Exporter(shown(target.clone())),
                 None => arguments.watch.clone(),
             },
-            server_counter: arguments.verify_url.clone(),
+            server_counter: arguments.verify_url.clone().map(|counter| ServerCounter {
+                target: shown(counter.target),
+                path: counter.path,
+            }),
             link_bits_per_s: arguments.link_speed,
             experiment: None,
             faults: faults(&arguments.fault),
@@ -123,11 +140,10 @@ impl Load {
 }
 
 /// The load model, and the connections that go with it.
-fn model(arguments: &LoadArguments, reuse: Reuse) -> Result<(LoadModel, NonZeroU32)> {
+fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadModel, NonZeroU32)> {
     let process = arguments
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
-    let seed = || arguments.seed.unwrap_or_else(fresh_seed);
     let queue_max = arguments.queue.unwrap_or(QUEUE_DEFAULT);
     let plans_connections = arguments.connection_rate.is_some() && reuse != Reuse::Unlimited;
     let connections = arguments.connections.unwrap_or(if plans_connections {
@@ -136,8 +152,8 @@ fn model(arguments: &LoadArguments, reuse: Reuse) -> Result<(LoadModel, NonZeroU
         CONNECTIONS_DEFAULT
     });
     let schedule = match (arguments.rate, &arguments.stages) {
-        (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed())?),
-        (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed())?),
+        (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed)?),
+        (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed)?),
         (None, None) => None,
     };
     if let Some(schedule) = schedule {
@@ -165,14 +181,17 @@ fn model(arguments: &LoadArguments, reuse: Reuse) -> Result<(LoadModel, NonZeroU
         && plans_connections
     {
         let model = LoadModel::Sessions {
-            schedule: Schedule::constant_rate(process, per_s, seed())?,
+            schedule: Schedule::constant_rate(process, per_s, seed)?,
             queue_max,
         };
         return Ok((model, connections));
     }
     let needs_schedule = [
         ("--arrivals", arguments.arrivals.is_some()),
-        ("--seed", arguments.seed.is_some()),
+        (
+            "--seed",
+            arguments.seed.is_some() && arguments.think_time.is_none(),
+        ),
         ("--queue", arguments.queue.is_some()),
     ];
     if let Some((option, _)) = needs_schedule.into_iter().find(|&(_, given)| given) {
@@ -215,37 +234,6 @@ fn faults(typed: &[Fault]) -> Faults {
         }
     }
     faults
-}
-
-fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
-    let body = match (&arguments.body, &arguments.body_file) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, Some(path)) => {
-            let length = std::fs::metadata(path)
-                .with_context(|| format!("cannot read the body from {}", path.display()))?
-                .len();
-            if length > BODY_BYTES_MAX {
-                bail!(
-                    "{} has {length} bytes; a body may have 256 MiB",
-                    path.display()
-                );
-            }
-            std::fs::read(path)
-                .with_context(|| format!("cannot read the body from {}", path.display()))?
-        }
-        (None, None) => Vec::new(),
-    };
-    let has_body = arguments.body.is_some() || arguments.body_file.is_some();
-    let default = if has_body { "POST" } else { "GET" };
-    let method = arguments
-        .method
-        .clone()
-        .unwrap_or_else(|| default.to_owned());
-    Ok(RequestSpec {
-        method,
-        headers: arguments.headers.clone(),
-        body,
-    })
 }
 
 #[cfg(test)]

@@ -83,8 +83,13 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
     if scheme == Scheme::Http
         && let Some((option, ..)) = idle
     {
+        let meant = match option {
+            "--insecure" => " (-k of ab keeps connections alive, which is the default here)",
+            _ => "",
+        };
         bail!(
-            "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} out",
+            "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} \
+             out{meant}",
             in_words(target),
             target.map_or("add --tls", |_| "give an https URL")
         );

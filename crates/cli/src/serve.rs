@@ -3,10 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
-use brunt_engine::{raise_descriptor_limit, threads, usable_cpus};
+use brunt_engine::{available_memory_bytes, raise_descriptor_limit, threads, usable_cpus};
 use brunt_load::BackendChoice;
 use brunt_server::{
     Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TlsOptions, TlsVersion,
@@ -14,14 +13,19 @@ use brunt_server::{
 };
 
 use crate::args::{ServeArguments, ServeBackendName, ServeProtocolArguments, TlsVersionName};
-use crate::signals;
+use crate::signals::{Interrupts, Second};
 
 /// How often the signal flag is looked at.
 const WATCH_NS: u64 = 50_000_000;
 
+/// The part of the available memory that input may fill.
+const INPUT_PART: u64 = 8;
+/// Less room than this for input would refuse honest clients.
+const INPUT_BYTES_MIN: u64 = 16 << 20;
+
 /// Serves.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
-    let interrupted = signals::interrupt_flag()?;
+    let interrupts = Interrupts::listen(Second::Ends)?;
     raise_descriptor_limit();
     let address = match &arguments.unix_socket {
         Some(path) => ListenAddress::Unix(path.clone()),
@@ -39,6 +43,13 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     };
     options.connections_max = arguments.connections_max.get();
     options.spin = arguments.spin;
+    options.idle_timeout_ns = Some(arguments.idle_timeout).filter(|&ns| ns > 0);
+    options.input_bytes_max = match arguments.input_max {
+        Some(bytes) => bytes.get(),
+        None => available_memory_bytes().map_or(Options::INPUT_BYTES_MAX, |available| {
+            (available / INPUT_PART).max(INPUT_BYTES_MIN)
+        }),
+    };
     let protocol = &arguments.protocol;
     options.tls = protocol.tls.then(|| tls(protocol)).transpose()?;
     options.http2 = Http2Options {
@@ -59,8 +70,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             if options.spin { " that spin" } else { "" },
             server.backend()
         );
+        println!("{}", limits(&options));
     }
-    while !interrupted.load(Ordering::Relaxed) {
+    while !interrupts.came() {
         threads::sleep(WATCH_NS);
     }
     let counters = server.stop().context("the server did not end well")?;
@@ -68,6 +80,19 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&counters)?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the server allows its clients, in words.
+fn limits(options: &Options) -> String {
+    let idle = match options.idle_timeout_ns {
+        Some(ns) => format!("closed when idle for {} s", ns as f64 / 1_000_000_000.0),
+        None => "never closed when idle".to_owned(),
+    };
+    format!(
+        "connections: {} at most, {idle} · input that waits: {} MB at most",
+        options.connections_max,
+        options.input_bytes_max.div_ceil(1_000_000)
+    )
 }
 
 /// How TLS is to be spoken.
@@ -154,6 +179,17 @@ pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_said() {
+        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+        options.input_bytes_max = 20_000_000;
+        let words = limits(&options);
+        assert!(words.contains("never closed when idle"), "{words}");
+        assert!(words.contains("20 MB at most"), "{words}");
+        options.idle_timeout_ns = Some(1_500_000_000);
+        assert!(limits(&options).contains("idle for 1.5 s"));
+    }
 
     #[test]
     fn a_file_without_a_key_is_named_with_what_to_type() {

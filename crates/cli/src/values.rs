@@ -1,9 +1,15 @@
 //! Single values of options: what was typed, read and checked.
 
+use std::ffi::OsStr;
 use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_load::{ServerCounter, Stage, Target, TargetError, Watch, units};
+use brunt_load::{ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units};
+use brunt_measure::WORKERS_MAX;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+
+use crate::request::{Fields, Source};
 
 /// Shorter steps measure the start of a run, and longer ones nothing new.
 const STEP_NS_MIN: u64 = 100_000_000;
@@ -59,18 +65,121 @@ pub(crate) fn step(typed: &str) -> Result<u64, String> {
     }
 }
 
+/// A think time, without its seed: a duration, and how it is spread.
+pub(crate) fn think_time(typed: &str) -> Result<ThinkTime, String> {
+    let (mean, spread) = match typed.split_once(',') {
+        None => (typed, ThinkSpread::Fixed),
+        Some((mean, "exp")) => (mean, ThinkSpread::Exponential),
+        Some((mean, "uniform")) => (mean, ThinkSpread::Uniform),
+        Some((mean, "fixed")) => (mean, ThinkSpread::Fixed),
+        Some((_, other)) => {
+            return Err(format!(
+                "`{other}` is no spread; write a time, or a time and exp or uniform, as in 1s,exp"
+            ));
+        }
+    };
+    Ok(ThinkTime {
+        mean_ns: units::duration_ns(mean).map_err(|error| error.to_string())?,
+        spread,
+        seed: 0,
+    })
+}
+
 /// The stages of a schedule.
 pub(crate) fn stages(typed: &str) -> Result<Stages, units::UnitError> {
     units::stages(typed).map(Stages)
 }
 
-/// Name and value of a header field.
-pub(crate) fn header(typed: &str) -> Result<(String, String), String> {
-    match typed.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.to_owned(), value.trim().to_owned()))
+/// Name and value of a header field, absent where it is none.
+pub(crate) fn field(typed: &str) -> Option<(String, String)> {
+    let (name, value) = typed.split_once(':')?;
+    (!name.trim().is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
+}
+
+/// A header field, or where to read some.
+pub(crate) fn header(typed: &str) -> Result<Fields, String> {
+    if typed.starts_with('@') {
+        return Source::of(typed).map(Fields::From);
+    }
+    field(typed)
+        .map(|(name, value)| Fields::One(name, value))
+        .ok_or_else(|| "a header field is written as `Name: value`, or @FILE".to_owned())
+}
+
+/// A number of workers: at most as many as the record of a run may hold. `-t 10s` is how ab and
+/// siege are asked for a length.
+pub(crate) fn workers(typed: &str) -> Result<NonZeroU32, String> {
+    let workers = whole_u32(typed).map_err(|error| match units::duration_ns(typed) {
+        Ok(1..) => format!("-t takes a number of workers; the length of a run is -d {typed}"),
+        _ => error,
+    })?;
+    if workers.get() > WORKERS_MAX {
+        return Err(format!("there can be {WORKERS_MAX} at most"));
+    }
+    Ok(workers)
+}
+
+/// A number of requests.
+pub(crate) fn requests(typed: &str) -> Result<NonZeroU64, String> {
+    whole_u64(typed).map_err(|error| match units::duration_ns(typed) {
+        Ok(1..) => format!("-n takes a number of requests; the length of a run is -d {typed}"),
+        _ => error,
+    })
+}
+
+/// How long a connection may be idle, nanoseconds; 0: for good.
+pub(crate) fn idle_timeout(typed: &str) -> Result<u64, String> {
+    units::duration_ns(typed).map_err(|error| error.to_string())
+}
+
+/// The length of a run. `-d TEXT` is how curl and hey are given a body.
+pub(crate) fn length(typed: &str) -> Result<u64, String> {
+    positive_duration(typed).map_err(|error| {
+        if typed.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
+            error
+        } else {
+            format!("{error}; -d is the length of a run, and a body is given with -b")
         }
-        _ => Err("a header field is written as `Name: value`".to_owned()),
+    })
+}
+
+/// The limit of a request. `-T TYPE` is how ab and hey are given the type of a body.
+pub(crate) fn request_timeout(typed: &str) -> Result<u64, String> {
+    positive_duration(typed).map_err(|error| {
+        if typed.contains('/') {
+            format!("-T is a limit of time; give a type with -H 'Content-Type: {typed}'")
+        } else {
+            error
+        }
+    })
+}
+
+/// Reads a value that may hold a secret: what is wrong with it is said without showing it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unshown<F>(pub(crate) F);
+
+impl<F, V, E> TypedValueParser for Unshown<F>
+where
+    F: Fn(&str) -> Result<V, E> + Clone + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+    E: std::fmt::Display,
+{
+    type Value = V;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<V, clap::Error> {
+        let reason = match value.to_str().map(&self.0) {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(reason)) => reason.to_string(),
+            None => "it is no text in UTF-8".to_owned(),
+        };
+        let option = argument.map(ToString::to_string).unwrap_or_default();
+        let message = format!("invalid value for '{option}': {reason}");
+        Err(command.clone().error(ErrorKind::ValueValidation, message))
     }
 }
 
@@ -180,16 +289,60 @@ mod tests {
 
     #[test]
     fn headers_keep_their_name_and_lose_blanks_around_the_value() {
-        assert_eq!(
-            header("X-A: b: c "),
-            Ok(("X-A".to_owned(), "b: c".to_owned()))
-        );
-        assert_eq!(
-            header("X-Empty:"),
-            Ok(("X-Empty".to_owned(), String::new()))
-        );
+        let one = |name: &str, value: &str| Ok(Fields::One(name.to_owned(), value.to_owned()));
+        assert_eq!(header("X-A: b: c "), one("X-A", "b: c"));
+        assert_eq!(header("X-Empty:"), one("X-Empty", ""));
+        assert_eq!(header("X-At:@b"), one("X-At", "@b"));
+        let file = Source::File("fields".into());
+        assert_eq!(header("@fields"), Ok(Fields::From(file)));
         assert!(header("no colon").is_err());
         assert!(header(": value").is_err());
+        assert!(header("@").is_err());
+    }
+
+    #[test]
+    fn what_other_tools_mean_is_understood() {
+        for (message, words) in [
+            (workers("2s").expect_err("a time"), "-d 2s"),
+            (requests("10s").expect_err("a time"), "-d 10s"),
+            (length("{\"a\":1}").expect_err("a body"), "-b"),
+            (length("x").expect_err("a body"), "-b"),
+            (
+                request_timeout("text/plain").expect_err("a type"),
+                "-H 'Content-Type: text/plain'",
+            ),
+        ] {
+            assert!(message.contains(words), "{message}");
+        }
+        for message in [
+            workers("0").expect_err("none"),
+            requests("x").expect_err("none"),
+            length("1x").expect_err("none"),
+            request_timeout("1x").expect_err("none"),
+        ] {
+            assert!(!message.contains(" -"), "{message}");
+        }
+    }
+
+    #[test]
+    fn think_times() {
+        use ThinkSpread::{Exponential, Fixed, Uniform};
+        for (typed, mean_ns, spread) in [
+            ("1s", 1_000_000_000, Fixed),
+            ("1s,fixed", 1_000_000_000, Fixed),
+            ("20ms,exp", 20_000_000, Exponential),
+            ("0,uniform", 0, Uniform),
+        ] {
+            let expected = ThinkTime {
+                mean_ns,
+                spread,
+                seed: 0,
+            };
+            assert_eq!(think_time(typed), Ok(expected), "{typed}");
+        }
+        for typed in ["", ",exp", "1s,", "1s,poisson", "1s,exp,exp", "exp"] {
+            assert!(think_time(typed).is_err(), "{typed}");
+        }
     }
 
     #[test]

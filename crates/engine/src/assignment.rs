@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Reuse, Schedule, Spin, share};
+use brunt_load::{LoadModel, Reuse, Schedule, Spin, ThinkTime, share};
 use brunt_measure::{Backend as BackendName, Protocol};
 use brunt_proto::http2::STREAMS_MAX;
 
@@ -30,16 +30,22 @@ impl Prepared {
             worker,
             peer: self.peer.clone(),
             sources: self.sources.clone(),
+            workers,
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
             depth: self.agreement.depth,
             requests_per_connection: self.requests_per_connection(),
             request: Arc::clone(&self.request),
-            think_time_ns: plan.think_time_ns,
+            think_time: ThinkTime {
+                mean_ns: plan.think_time_ns,
+                spread: plan.think_spread,
+                seed: plan.think_seed,
+            },
             stamps_every: plan.stamps.every(),
             spin: self.spin(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
+            setup_limit_ns: plan.setup_limit_ns(),
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
@@ -110,6 +116,11 @@ impl Prepared {
                 queue_max,
             } => Pace::Open {
                 arrivals: arrivals(schedule),
+                stages_ns: schedule
+                    .stages()
+                    .iter()
+                    .map(|stage| stage.duration_ns)
+                    .collect(),
                 connections_max: share(
                     connections_max.max(&plan.connections).get(),
                     workers,

@@ -67,6 +67,23 @@ impl Backlog {
         })
     }
 
+    /// Passes over those that come before `before_ns`, over `most` at most and no more at once than
+    /// is quickly done; gives how many.
+    pub(crate) fn skip_before(&mut self, before_ns: u64, most: u64) -> u64 {
+        if self.next_ns >= before_ns || most == 0 {
+            return 0;
+        }
+        let before_offset_ns = before_ns.saturating_sub(self.origin_ns);
+        let skipped = self.arrivals.skip_before(before_offset_ns, most - 1);
+        self.advance();
+        1 + skipped
+    }
+
+    /// Whether no further arrival may wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= self.waiting_max
+    }
+
     /// Lets an arrival wait, behind those that do. False: there is no room.
     pub(crate) fn push(&mut self, arrival: Arrival) -> bool {
         let has_room = self.waiting.len() < self.waiting_max;

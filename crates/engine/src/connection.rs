@@ -1,5 +1,8 @@
 //! One client connection: its state, what it speaks, and the requests under way on it.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use brunt_proto::{http1, http2};
 
 use crate::backend::HandOver;
@@ -59,6 +62,9 @@ pub(crate) struct StreamSends {
     pub(crate) in_send: Vec<u32>,
     /// Places whose requests wait for it to be taken.
     pub(crate) waiting: Vec<u32>,
+    /// Since when the places are free that no request is in, in an open loop; in the world of a
+    /// brunt that takes no time.
+    free_ns: BinaryHeap<Reverse<u64>>,
 }
 
 /// How one request was sent.
@@ -81,6 +87,7 @@ impl Streams {
                     of_places: vec![StreamSend::default(); depth as usize].into(),
                     in_send: Vec::new(),
                     waiting: Vec::new(),
+                    free_ns: BinaryHeap::with_capacity(depth as usize),
                 })
             }),
         }
@@ -95,6 +102,24 @@ impl StreamSends {
             hand_over: None,
         };
         self.waiting.push(place);
+    }
+
+    /// The place that has been free longest, of `places` free ones, is taken at `now_ns`; gives
+    /// since when it was.
+    pub(crate) fn take_free(&mut self, places: u32, now_ns: u64) -> u64 {
+        // The server may have taken some back.
+        while self.free_ns.len() > places as usize {
+            self.free_ns.pop();
+        }
+        let oldest = self.free_ns.pop();
+        oldest.map_or(now_ns, |Reverse(free_ns)| free_ns)
+    }
+
+    /// `places` more are free, since `free_ns`.
+    pub(crate) fn freed(&mut self, places: u32, free_ns: u64) {
+        let unknown = self.of_places.len() - self.free_ns.len();
+        let places = unknown.min(places as usize);
+        self.free_ns.extend((0..places).map(|_| Reverse(free_ns)));
     }
 
     /// All that was written is in the send that begins.
@@ -124,6 +149,8 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
+    /// The attempt under way counts among those that are bounded.
+    pub(crate) is_bounded: bool,
     /// It is in the list of what arrivals may take.
     pub(crate) is_offered: bool,
     /// When it was opened last.
@@ -140,8 +167,21 @@ pub(crate) struct Connection {
     pub(crate) reply_from_ns: u64,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
+    /// In an open loop with stamps, the same had brunt taken no time so far, from the send of a
+    /// request until its reply that of this request; in HTTP/2, only that of the one being written.
+    pub(crate) punctual_free_ns: u64,
+    /// From then until its next request, in a closed loop and in a session.
+    pub(crate) think_ns: u64,
+    /// Whether it is a stamp that tells when the last bytes came.
+    pub(crate) is_stamp_known: bool,
+    /// By how much brunt was late with the last request on it, nanoseconds; in an open loop, as far
+    /// as that is known.
+    pub(crate) late_ns: u64,
     /// When it was due, if it was planned and has not had a reply.
     pub(crate) session_due_ns: Option<u64>,
+    /// Since when it waits for its next attempt, after one that failed; `u64::MAX` where it does
+    /// not.
+    pub(crate) waiting_since_ns: u64,
     /// Attempts in a row that failed, or led to a connection of no use.
     pub(crate) attempts: u32,
     /// Requests that it may still carry.
@@ -162,6 +202,7 @@ impl Connection {
             depth: 0,
             sending: false,
             settled: !is_awaited,
+            is_bounded: false,
             is_offered: false,
             opened_ns: 0,
             is_used: false,
@@ -170,7 +211,12 @@ impl Connection {
             heard_ns: 0,
             reply_from_ns: 0,
             free_ns: 0,
+            punctual_free_ns: 0,
+            think_ns: 0,
+            is_stamp_known: false,
+            late_ns: 0,
             session_due_ns: None,
+            waiting_since_ns: u64::MAX,
             attempts: 0,
             requests_left: 0,
             received_bytes: 0,
@@ -181,6 +227,12 @@ impl Connection {
     /// Whether it could take a request now: it is open, and neither full nor spent.
     pub(crate) fn has_room(&self) -> bool {
         self.state == State::Open && self.may_write() && self.room() > 0
+    }
+
+    /// Whether its server answered before it had read what it answers, so that nothing is awaited
+    /// and nothing can be sent. In HTTP/2 what is to be sent may always wait.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.state == State::Open && self.under_way == 0 && !self.may_write()
     }
 
     /// How many more requests may be under way on it.

@@ -11,12 +11,14 @@ use crate::backend::Peer;
 use crate::prepare::Prepared;
 
 impl Prepared {
-    /// The load as reports tell it: `load_ns` is its start.
+    /// The load as reports tell it: `load_ns` is its start, and `sources_used` the local addresses
+    /// that were used of those that brunt chose.
     pub(crate) fn describe(
         &self,
         own_server: bool,
         load_ns: u64,
         window: Window,
+        sources_used: usize,
     ) -> LoadDescription {
         let plan = &self.plan;
         let keepalive = plan.reuse != Reuse::Requests(NonZeroU64::MIN);
@@ -50,6 +52,8 @@ impl Prepared {
                 Reuse::Requests(count) => Some(count.get()),
             },
             think_time_ns: plan.think_time_ns,
+            think_spread: (plan.think_time_ns > 0).then(|| plan.think_spread.name().to_owned()),
+            think_seed: (plan.think_time_ns > 0).then_some(plan.think_seed),
             stamps_every: plan.stamps.every().map(NonZeroU32::get),
             duration_ns: plan.stop.duration_ns,
             requests: plan.stop.requests,
@@ -61,9 +65,11 @@ impl Prepared {
             backend_note: self.backend_note.clone(),
             source_addresses: self
                 .sources
+                .used(sources_used)
                 .iter()
                 .map(|source| source.ip().to_string())
                 .collect(),
+            source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
             oversubscribed: plan.oversubscribe,
             own_server,
         }

@@ -335,6 +335,31 @@ fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// For fuzzing: a reply, cut in several ways, is always the same, and no longer than what came.
+pub(crate) fn fuzz_reply(data: &[u8]) {
+    let whole = fuzz_pieces(data, data.len().max(1));
+    for length in [1, 7, data.len() / 2 + 1] {
+        assert_eq!(fuzz_pieces(data, length), whole, "pieces of {length}");
+    }
+    if let Ok(body) = whole {
+        assert!(body.len() <= data.len());
+    }
+}
+
+/// The body of a reply that comes in pieces of this length, or the kind of failure.
+fn fuzz_pieces(data: &[u8], length: usize) -> Result<Vec<u8>, String> {
+    let mut reader = ReplyReader::default();
+    for piece in data.chunks(length).chain([&[][..]]) {
+        match reader.receive(piece) {
+            Ok(Some(body)) => return Ok(body),
+            Ok(None) => {}
+            Err(Failure::Link(_)) => return Err("lost".to_owned()),
+            Err(failure) => return Err(format!("{failure:?}")),
+        }
+    }
+    Err("the end of the connection is no end".to_owned())
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::io::{Read, Write};

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brunt_measure::Window;
+use brunt_measure::{SetUp, Window};
 
 /// The instants that all workers share, published once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +24,18 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct State {
     ready: u32,
+    set_up: SetUp,
     /// `Some(None)`: there will be no start.
     start: Option<Option<Start>>,
 }
 
 impl Gate {
-    /// Reports one worker ready and waits for the start. None when there will be none.
-    pub(crate) fn ready_and_wait(&self) -> Option<Start> {
+    /// Reports one worker ready, whose set-up came to `set_up`, and waits for the start. None when
+    /// there will be none.
+    pub(crate) fn ready_and_wait(&self, set_up: &SetUp) -> Option<Start> {
         let mut state = self.lock();
         state.ready += 1;
+        state.set_up.merge(set_up);
         self.changed.notify_all();
         loop {
             if let Some(start) = state.start {
@@ -49,6 +52,11 @@ impl Gate {
     pub(crate) fn excuse(&self) {
         self.lock().ready += 1;
         self.changed.notify_all();
+    }
+
+    /// What the set-up of all workers that are ready came to.
+    pub(crate) fn set_up(&self) -> SetUp {
+        self.lock().set_up.clone()
     }
 
     /// Waits a little for all of `workers` to be ready, and says whether they are.

@@ -168,23 +168,18 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
 
 /// Memory that new work can have without swapping, bytes: of the machine, or of the cgroup where
 /// that is less; absent where /proc says nothing.
-pub(crate) fn available_memory_bytes() -> Option<u64> {
+pub fn available_memory_bytes() -> Option<u64> {
     let machine = kilobytes_in("/proc/meminfo", "MemAvailable:")?;
-    let cgroup = cgroup_headroom_bytes().unwrap_or(u64::MAX);
+    let cgroup = cgroup::memory_left_bytes().unwrap_or(u64::MAX);
     Some(machine.min(cgroup))
 }
 
-/// What the cgroup (version 2) of this process may still use.
-fn cgroup_headroom_bytes() -> Option<u64> {
-    let folder = cgroup::own_unified_folder()?;
-    let read = |name: &str| -> Option<u64> {
-        std::fs::read_to_string(folder.join(name))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    Some(read("memory.max")?.saturating_sub(read("memory.current")?))
+/// Descriptors that this process has open; a guess where /proc says nothing.
+pub(crate) fn open_descriptors() -> u64 {
+    /// Standard streams, and what a shell may leave open.
+    const GUESS: u64 = 8;
+    // One of them is that of the folder itself.
+    std::fs::read_dir("/proc/self/fd").map_or(GUESS, |files| files.count().saturating_sub(1) as u64)
 }
 
 fn kilobytes_in(file: &str, field: &str) -> Option<u64> {

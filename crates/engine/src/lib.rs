@@ -14,6 +14,7 @@ mod expectation;
 mod failure;
 mod faults;
 mod fetch;
+mod fuzz;
 mod gate;
 mod host;
 mod limits;
@@ -26,6 +27,7 @@ mod run;
 mod server_count;
 mod simulate;
 pub mod socket;
+mod sources;
 mod spin;
 pub mod tcp_info;
 mod thread_meter;
@@ -39,7 +41,12 @@ mod worker;
 
 pub use control::{Control, Progress};
 pub use evidence::server::WatchError;
-pub use host::{Cpus, usable_cpus};
+#[doc(hidden)]
+pub use fuzz::{
+    fuzz_cgroup, fuzz_control_message, fuzz_counter_page, fuzz_page, fuzz_prometheus,
+    fuzz_socket_tables,
+};
+pub use host::{Cpus, available_memory_bytes, usable_cpus};
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
 pub use prepare::{PrepareError, Prepared, prepare, uring_refusal};

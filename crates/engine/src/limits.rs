@@ -3,25 +3,30 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use brunt_load::{LoadModel, Plan, Reuse, Schedule};
-use brunt_measure::{Backend, LimitsChecked, Protocol};
+use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
+use brunt_measure::{Backend, LimitsChecked, Protocol, STAGES_RECORDED_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::backend::Peer;
+use crate::backend::uring::Uring;
 use crate::backlog::Arrival;
 use crate::host;
 use crate::negotiate::Agreement;
+use crate::sources::{Sources, Spread};
 
-/// Descriptors beside those of connections: files, standard streams, rings.
-const DESCRIPTORS_SPARE: u64 = 64;
-/// Descriptors per worker: ring or epoll instance, the sample that TCP_INFO is read from, and one
-/// for a socket that is being made.
-const DESCRIPTORS_PER_WORKER: u64 = 24;
+/// Descriptors that a run opens beside those of its workers, with room for some more: files that
+/// are read beside the load, and connections to an exporter or for the server's own count.
+const DESCRIPTORS_BESIDE: u64 = 12;
+/// Descriptors of each worker beside its backend's: the kernel's account of its thread, and a
+/// socket that is being made.
+const DESCRIPTORS_PER_WORKER: u64 = 2;
 /// Memory of a worker: buffers, histograms, stack. A generous estimate.
 const WORKER_BYTES: u64 = 8 << 20;
 /// Memory of a connection, the kernel's part of it included. A generous estimate.
 const CONNECTION_BYTES: u64 = 12 << 10;
+/// Memory of the record of a stage in a worker: three histograms of two digits.
+const STAGE_BYTES: u64 = 112 << 10;
 /// What a TLS session adds to a connection: measured 1.6 KB (TLS 1.3) to 3.8 KB (TLS 1.2) with one
 /// certificate, and room for a chain of them.
 const TLS_BYTES: u64 = 8 << 10;
@@ -34,9 +39,9 @@ const REQUEST_BYTES: u64 = 256;
 const BODIES_BYTES: u64 = 144 << 10;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
 const LOOPBACK_SPREAD_MAX: u64 = 4_096;
-/// Addresses used towards loopback where connections are replaced: closed ones hold their ports
-/// for a while.
-const LOOPBACK_SPREAD_REPLACED: u64 = 16;
+/// Addresses that there are towards loopback in any case, should connections be replaced: closed
+/// ones hold their ports for a while.
+const LOOPBACK_SPREAD_MIN: u64 = 16;
 
 /// A limit that is too low for the run.
 #[derive(Debug, Error)]
@@ -45,14 +50,15 @@ pub enum LimitError {
     /// Not enough file descriptors.
     #[error(
         "{needed} file descriptors are needed and {limit} allowed; raise the limit with \
-         `ulimit -n {needed}`, use fewer connections (-c), or --backend uring, whose connections \
-         need none"
+         `ulimit -n {needed}`, or use {remedy}"
     )]
     Descriptors {
         /// Needed at once.
         needed: u64,
         /// The hard limit.
         limit: u64,
+        /// What needs fewer of them.
+        remedy: &'static str,
     },
     /// Not enough local ports.
     #[error(
@@ -113,40 +119,47 @@ pub fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Local addresses to connect from: those asked for; towards loopback, as many of 127.0.0.0/8 as
-/// the connections need; else none, which leaves it to the kernel.
-pub(crate) fn source_addresses(plan: &Plan, peer: &Peer) -> Vec<SocketAddr> {
+/// Local addresses to connect from: those asked for; towards loopback, others of 127.0.0.0/8 for
+/// when the ports of one would run out; else none, which leaves it to the kernel.
+pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     let Peer::Tcp(target) = peer else {
-        return Vec::new();
+        return Sources::default();
     };
     if !plan.source_addresses.is_empty() {
-        return plan
-            .source_addresses
-            .iter()
-            .map(|&address| SocketAddr::new(address, 0))
-            .collect();
+        let addresses = plan.source_addresses.iter();
+        return Sources::in_turn(addresses.map(|&ip| SocketAddr::new(ip, 0)).collect());
     }
     let IpAddr::V4(address) = target.ip() else {
-        return Vec::new();
+        return Sources::default();
     };
     if !address.is_loopback() {
-        return Vec::new();
+        return Sources::default();
     }
     // The kernel slows down when it searches the last free ports: half of them is comfortable.
-    let per_address = (ports_per_address() / 2).max(1);
-    let needed = ports_needed(plan, address.into()).div_ceil(per_address);
-    let replaced = match plan.reuse {
-        Reuse::Unlimited => 1,
-        Reuse::Requests(_) => LOOPBACK_SPREAD_REPLACED,
+    let ports = (ports_per_address() / 2).max(1);
+    let count = ports_needed(plan, address.into())
+        .div_ceil(ports)
+        .clamp(LOOPBACK_SPREAD_MIN, LOOPBACK_SPREAD_MAX) as u32;
+    let first = u32::from(Ipv4Addr::LOCALHOST);
+    let addresses = (0..count).map(|step| Ipv4Addr::from(first + step));
+    Sources::spread(
+        addresses.map(|ip| SocketAddr::new(ip.into(), 0)).collect(),
+        Spread {
+            ports,
+            hold_ns: port_hold_s(address.into()) * 1_000_000_000,
+        },
+    )
+}
+
+/// Descriptors that the run needs at once, those that are open already included.
+fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
+    let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
+    let of_backends = match backend {
+        Backend::Uring => workers * Uring::descriptors(connections.div_ceil(workers), limit),
+        Backend::Epoll => workers + connections,
+        Backend::Sim => 0,
     };
-    let count = needed.max(replaced).min(LOOPBACK_SPREAD_MAX) as u32;
-    if count == 1 {
-        return Vec::new();
-    }
-    let first = u32::from(Ipv4Addr::new(127, 0, 0, 1));
-    (0..count)
-        .map(|step| SocketAddr::new(Ipv4Addr::from(first + step).into(), 0))
-        .collect()
+    host::open_descriptors() + DESCRIPTORS_BESIDE + workers * DESCRIPTORS_PER_WORKER + of_backends
 }
 
 /// Looks at descriptors, ports and memory.
@@ -155,28 +168,30 @@ pub(crate) fn check(
     agreement: &Agreement,
     backend: Backend,
     peer: &Peer,
-    sources: &[SocketAddr],
+    sources: &Sources,
     payload_bytes: u64,
 ) -> Result<LimitsChecked, LimitError> {
     if backend == Backend::Sim {
         return Ok(LimitsChecked::default());
     }
     let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
-    let descriptors_needed = DESCRIPTORS_SPARE
-        + workers * DESCRIPTORS_PER_WORKER
-        + if backend == Backend::Epoll {
-            connections
-        } else {
-            0
-        };
     let descriptors_limit = raise_descriptor_limit();
+    let descriptors_needed = descriptors_needed(plan, backend, descriptors_limit);
     if descriptors_needed > descriptors_limit {
         return Err(LimitError::Descriptors {
             needed: descriptors_needed,
             limit: descriptors_limit,
+            remedy: match (backend, plan.backend) {
+                (Backend::Uring, _) if workers > 1 => "fewer workers (-t) or connections (-c)",
+                (Backend::Epoll, BackendChoice::Epoll) => {
+                    "fewer connections (-c), or --backend uring, whose connections need none"
+                }
+                // io_uring is not to be had.
+                _ => "fewer connections (-c)",
+            },
         });
     }
-    let addresses = sources.len().max(1) as u64;
+    let addresses = sources.len() as u64;
     let ports = match peer {
         Peer::Tcp(target) => Some((
             ports_needed(plan, target.ip()),
@@ -209,8 +224,9 @@ pub(crate) fn check(
         }
     };
     let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement, payload_bytes);
-    let memory_needed_bytes =
-        workers * (WORKER_BYTES + payload_bytes) + connections * connection_bytes + queue_bytes;
+    let memory_needed_bytes = workers * (WORKER_BYTES + payload_bytes + stage_bytes(&plan.model))
+        + connections * connection_bytes
+        + queue_bytes;
     let memory_available_bytes = host::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
@@ -228,6 +244,18 @@ pub(crate) fn check(
         memory_needed_bytes,
         memory_available_bytes,
     })
+}
+
+/// Memory of a worker for the records of stages.
+fn stage_bytes(model: &LoadModel) -> u64 {
+    let stages = match model {
+        LoadModel::Open { schedule, .. } => schedule.stages().len(),
+        LoadModel::Closed { .. } | LoadModel::Sessions { .. } => 0,
+    };
+    if stages > STAGES_RECORDED_MAX {
+        return 0;
+    }
+    stages as u64 * STAGE_BYTES
 }
 
 /// Memory of a connection beyond an HTTP/1.1 one with one request under way. A worker holds the

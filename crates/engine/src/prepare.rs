@@ -6,7 +6,7 @@ use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_load::{BackendChoice, HttpChoice, Plan};
+use brunt_load::{BackendChoice, HttpChoice, Plan, Schedule};
 use brunt_measure::{Backend, LimitsChecked};
 use thiserror::Error;
 
@@ -17,10 +17,15 @@ use crate::host;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, Agreement, NegotiateError};
 use crate::request::{EncodeError, EncodedRequest};
+use crate::sources::Sources;
 use crate::tls_config::{self, TlsConfigError};
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
+
+/// Arrivals per second that a worker plans at most: far above what any server answers, and what a
+/// worker can tell of those that it skips.
+const ARRIVALS_PER_WORKER_MAX: f64 = 10_000_000.0;
 
 /// Why a run cannot start.
 #[derive(Debug, Error)]
@@ -76,6 +81,19 @@ pub enum PrepareError {
         /// Usable.
         cpus: u32,
     },
+    /// The schedule has more arrivals than the workers can plan.
+    #[error(
+        "{rate_per_s} arrivals per second are more than {workers} worker(s) can plan, which is \
+         {most_per_s}; use a rate of at most that, or more workers (-t)"
+    )]
+    RateTooHigh {
+        /// The highest rate of the schedule.
+        rate_per_s: f64,
+        /// Asked for.
+        workers: u32,
+        /// What they can plan.
+        most_per_s: f64,
+    },
     /// Pipelined requests are too large in all.
     #[error(
         "{pipeline} requests of {bytes} bytes are over the limit of 1 GiB under way per \
@@ -113,7 +131,7 @@ pub enum PrepareError {
 pub struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) peer: Peer,
-    pub(crate) sources: Vec<std::net::SocketAddr>,
+    pub(crate) sources: Sources,
     pub(crate) backend: Backend,
     pub(crate) backend_note: Option<String>,
     pub(crate) agreement: Agreement,
@@ -140,6 +158,16 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         return Err(PrepareError::MoreWorkersThanCpus {
             workers,
             cpus: usable_cpus,
+        });
+    }
+    let most_per_s = ARRIVALS_PER_WORKER_MAX * f64::from(workers);
+    if let Some(rate_per_s) = plan.model.schedule().map(Schedule::rate_max)
+        && rate_per_s > most_per_s
+    {
+        return Err(PrepareError::RateTooHigh {
+            rate_per_s,
+            workers,
+            most_per_s,
         });
     }
     let (backend, backend_note) = choose_backend(plan.backend);
@@ -174,7 +202,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
             }
         }
     }
-    let sources = limits::source_addresses(&plan, &peer);
+    let sources = limits::sources(&plan, &peer);
     let limits = limits::check(
         &plan,
         &agreement,

@@ -3,7 +3,7 @@
 //! A stamp is CLOCK_REALTIME at the moment at which the last byte of what is read reached the
 //! kernel, whenever it is read. It comes as a control message (socket(7), cmsg(3)).
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -11,6 +11,9 @@ use rustix::io::Errno;
 // SAFETY: the macro only computes with its argument.
 pub(crate) const CONTROL_BYTES: usize =
     unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
+
+/// How messages are received with their stamps: descriptors, if any came, are not for children.
+pub(crate) const RECEIVE_FLAGS: libc::c_int = libc::MSG_CMSG_CLOEXEC;
 
 /// Room for a stamp, aligned as the kernel's header of it.
 #[repr(C)]
@@ -38,14 +41,57 @@ pub(crate) fn receive(
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = CONTROL_BYTES as _;
     // SAFETY: the message describes `buffer` and `control`, which outlive the call.
-    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
     if count < 0 {
         return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
     }
     // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
     // are still 0.
     let bytes = unsafe { &control.bytes };
+    // SAFETY: the kernel has just written the message.
+    unsafe { close_descriptors(bytes) };
     Ok((count as usize, stamp_in(bytes)))
+}
+
+/// Closes the descriptors that came in the control message at the start of `control`. Only Unix
+/// sockets bring any, which are not read with control messages: this is for a kernel that has more
+/// such sockets.
+///
+/// # Safety
+///
+/// The kernel has written `control`, and this is called once for it.
+pub(crate) unsafe fn close_descriptors(control: &[u8]) {
+    let Some(header) = header_in(control) else {
+        return;
+    };
+    if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_RIGHTS {
+        return;
+    }
+    let length: usize = header.cmsg_len as _;
+    let whole = length.min(control.len());
+    for descriptor in control[data_start().min(whole)..whole].chunks_exact(size_of::<i32>()) {
+        let descriptor =
+            i32::from_ne_bytes([descriptor[0], descriptor[1], descriptor[2], descriptor[3]]);
+        if descriptor >= 0 {
+            // SAFETY: the kernel made it for this message, so nobody else has it.
+            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        }
+    }
+}
+
+/// The header at the start of `control`.
+fn header_in(control: &[u8]) -> Option<libc::cmsghdr> {
+    if control.len() < size_of::<libc::cmsghdr>() {
+        return None;
+    }
+    // SAFETY: a header fits, and any bytes are a valid one.
+    Some(unsafe { std::ptr::read_unaligned(control.as_ptr().cast()) })
+}
+
+/// Where the data of a control message begins.
+fn data_start() -> usize {
+    // SAFETY: the macro only computes with its argument.
+    unsafe { libc::CMSG_LEN(0) as usize }
 }
 
 /// A message without name, bytes and control messages.
@@ -59,29 +105,55 @@ pub(crate) fn stamp_in(control: &[u8]) -> Option<i64> {
     if control.len() < CONTROL_BYTES {
         return None;
     }
-    // SAFETY: a header fits, and any bytes are a valid one.
-    let header: libc::cmsghdr = unsafe { std::ptr::read_unaligned(control.as_ptr().cast()) };
+    let header = header_in(control)?;
     // SAFETY: the macro only computes with its argument.
-    let (data, whole) = unsafe {
-        let bytes = size_of::<libc::timespec>() as u32;
-        (libc::CMSG_LEN(0) as usize, libc::CMSG_LEN(bytes) as usize)
-    };
+    let whole = unsafe { libc::CMSG_LEN(size_of::<libc::timespec>() as u32) } as usize;
+    let length: usize = header.cmsg_len as _;
     let is_stamp = header.cmsg_level == libc::SOL_SOCKET
         && header.cmsg_type == libc::SCM_TIMESTAMPNS
-        && header.cmsg_len as usize >= whole;
+        && length >= whole;
     if !is_stamp {
         return None;
     }
     // SAFETY: CONTROL_BYTES have room for the header and this, and any bytes are a valid one.
     let stamp: libc::timespec =
-        unsafe { std::ptr::read_unaligned(control.as_ptr().add(data).cast()) };
+        unsafe { std::ptr::read_unaligned(control.as_ptr().add(data_start()).cast()) };
     let seconds_ns = (stamp.tv_sec as i64).checked_mul(1_000_000_000)?;
     seconds_ns.checked_add(stamp.tv_nsec as i64)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
+
+    #[test]
+    fn descriptors_that_come_are_closed() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let path = std::env::temp_dir().join(format!("brunt-descriptors-{}", std::process::id()));
+        let file = std::fs::File::create(&path).unwrap();
+        let target = path.canonicalize().unwrap();
+        let open = || {
+            let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+            targets.filter(|known| *known == target).count()
+        };
+        for count in 1..=8 {
+            let descriptors = vec![file.as_fd(); count];
+            let mut room = [std::mem::MaybeUninit::uninit(); 128];
+            let mut control = SendAncillaryBuffer::new(&mut room);
+            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+            let parts = [std::io::IoSlice::new(b"hello")];
+            rustix::net::sendmsg(&theirs, &parts, &mut control, SendFlags::empty()).unwrap();
+            let mut buffer = [0; 8];
+            assert_eq!(receive(ours.as_fd(), &mut buffer), Ok((5, None)));
+            assert_eq!(open(), 1, "of {count}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
 
     fn control(level: i32, kind: i32, length: usize, sec: i64, ns: i64) -> Vec<u8> {
         let mut bytes = Vec::new();

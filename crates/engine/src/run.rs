@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use brunt_load::Plan;
 use brunt_measure::{
-    Backend as BackendName, Evidence, HostUse, Latencies, Once, Run, RunEdges, Wall, Window,
+    Backend as BackendName, Evidence, FailureKind, HostUse, Latencies, Once, Run, RunEdges, SetUp,
+    Wall, Window,
 };
 use thiserror::Error;
 
@@ -29,13 +31,11 @@ use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
 use crate::threads;
 use crate::witness::Witnesses;
-use crate::worker::{Finished, NOTICE_NS, Task, Worker};
+use crate::worker::{Finished, Task, Worker};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
-/// From an interrupt to the end of the window: longer than any worker sleeps.
-pub(crate) const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 /// How often the watching thread looks around.
 pub(crate) const WATCH_NS: u64 = 10_000_000;
 /// The same while the next edge is known.
@@ -48,6 +48,20 @@ pub enum RunError {
     /// A signal came before anything was measured, or before a simulation was complete.
     #[error("interrupted before there was a measurement: there is nothing to report")]
     Interrupted,
+    /// Set-up ended without a connection.
+    #[error(
+        "none of the {connections} connections could be opened in set-up: {}; {}",
+        what_failed(set_up, *limit_ns),
+        remedy(set_up)
+    )]
+    NoConnection {
+        /// Asked for.
+        connections: u32,
+        /// What failed.
+        set_up: Box<SetUp>,
+        /// How long set-up lasted at most, nanoseconds.
+        limit_ns: u64,
+    },
     /// A worker could not be started.
     #[error("cannot start worker {worker}: {reason}")]
     Start {
@@ -146,7 +160,7 @@ impl Prepared {
         let mut edges = RunEdges::default();
         edges.setup_start.set(clock::now_ns());
         let workers = self.plan.workers.get();
-        let witnesses = Witnesses::call(&self, own_server, control)?;
+        let witnesses = Witnesses::call(&self, own_server, control, show)?;
         let budget = self.budget();
         let gate = Arc::new(Gate::default());
         let finished = Arc::new(AtomicU32::new(0));
@@ -186,6 +200,10 @@ impl Prepared {
                 gate.open(None);
             }
         }
+        let unopened = unopened(&gate.set_up(), &self.plan);
+        if unopened.is_some() {
+            control.abort();
+        }
         let load_ns = clock::now_ns() + START_MARGIN_NS;
         let window = self.window_from(load_ns);
         edges.warmup_start.set(load_ns);
@@ -199,7 +217,7 @@ impl Prepared {
         );
         let ended = join(crew)?;
         if control.is_aborted() {
-            return Err(RunError::Interrupted);
+            return Err(unopened.unwrap_or(RunError::Interrupted));
         }
         let unsent = budget.map_or(0, |budget| budget.left());
         Ok(self.conclude(Conclusion {
@@ -211,7 +229,7 @@ impl Prepared {
             ended,
             unsent,
             watched,
-            evidence: witnesses.testify(),
+            evidence: witnesses.testify(control, show),
         }))
     }
 
@@ -255,17 +273,24 @@ impl Prepared {
         edges.measure_end.set(window.end_ns);
         if self.plan.stop.duration_ns.is_some()
             && early_end_ns.is_none()
-            && !control.is_interrupted()
+            && control.end_ns() >= planned_end_ns
         {
             edges.measure_end_planned.set(planned_end_ns);
         }
         let mut latencies = Latencies::default();
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
+        let mut sources_used = 0;
         for Ended { finished, cpu } in ended {
+            sources_used = sources_used.max(finished.sources_used);
             let mut recording = finished.recorder.finish(window.end_ns);
             recording.record.cpu_user_ns = cpu.user_ns;
             recording.record.cpu_system_ns = cpu.system_ns;
+            if conclusion.wall_start.is_some() {
+                // Polling takes CPU time, and none is polled away that was not used.
+                let used_ns = cpu.user_ns.saturating_add(cpu.system_ns);
+                recording.record.spun_ns = recording.record.spun_ns.min(used_ns);
+            }
             if workers.is_empty() {
                 // What nobody drew belongs to no worker: it is stated once.
                 recording.record.unsent += conclusion.unsent;
@@ -298,7 +323,7 @@ impl Prepared {
         let mut run = Run {
             format: Run::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-            load: self.describe(conclusion.own_server, load_ns, window),
+            load: self.describe(conclusion.own_server, load_ns, window, sources_used),
             interrupted: control.is_interrupted(),
             window,
             edges,
@@ -320,6 +345,58 @@ impl Prepared {
         };
         run.findings = brunt_measure::check(&run);
         run
+    }
+}
+
+/// The error of a set-up that opened no connection of those that were to be held.
+pub(crate) fn unopened(set_up: &SetUp, plan: &Plan) -> Option<RunError> {
+    (set_up.asked > 0 && set_up.opened == 0).then(|| RunError::NoConnection {
+        connections: set_up.asked,
+        set_up: Box::new(set_up.clone()),
+        limit_ns: plan.setup_limit_ns(),
+    })
+}
+
+fn what_failed(set_up: &SetUp, limit_ns: u64) -> String {
+    let attempts: u64 = set_up.failures.iter().map(|(_, count)| count).sum();
+    match set_up.main_failure() {
+        None => format!(
+            "no attempt was answered within {} s (--setup-timeout)",
+            limit_ns as f64 / 1e9
+        ),
+        Some((kind, count)) if count == attempts => {
+            format!("{attempts} attempts failed, all with `{}`", kind.label())
+        }
+        Some((kind, count)) => format!(
+            "{attempts} attempts failed, {count} of them with `{}`",
+            kind.label()
+        ),
+    }
+}
+
+/// What to do about it.
+fn remedy(set_up: &SetUp) -> &'static str {
+    match set_up.main_failure().map(|(kind, _)| kind) {
+        Some(FailureKind::ConnectRefused | FailureKind::ConnectUnreachable) => {
+            "is the server still running, and its port open to this machine?"
+        }
+        Some(FailureKind::ConnectTimedOut) | None => {
+            "the server does not take connections as fast as they come, or at all: use fewer (-c), \
+             open them more slowly (--connection-rate), or wait longer (--connect-timeout, \
+             --setup-timeout)"
+        }
+        Some(FailureKind::HandshakeTimedOut) => {
+            "the server takes connections and does not complete handshakes: use fewer (-c), open \
+             them more slowly (--connection-rate), or wait longer (--connect-timeout, \
+             --setup-timeout)"
+        }
+        Some(FailureKind::ConnectNoPort) => {
+            "use fewer connections (-c), or offer more local addresses (--source-address)"
+        }
+        Some(FailureKind::ConnectNoDescriptor) => {
+            "use fewer connections (-c), or raise the limit of open files (ulimit -n)"
+        }
+        Some(_) => "see the server's log for why it ends connections before they are of use",
     }
 }
 
@@ -409,10 +486,10 @@ fn work<B: Backend>(
     let mut worker = make(task.connections).map(|backend| Worker::new(backend, task, spinner));
     let outcome = match &mut worker {
         Ok(worker) => worker.set_up(),
-        Err(_) => Ok(()),
+        Err(_) => Ok(SetUp::default()),
     };
     // Whatever happened, the others must not wait for this one.
-    let start = gate.ready_and_wait();
+    let start = gate.ready_and_wait(outcome.as_ref().unwrap_or(&SetUp::default()));
     outcome?;
     let mut worker = worker?;
     let Some(mut start) = start else {
@@ -442,11 +519,11 @@ fn watch(
     while !all_finished() {
         let now_ns = clock::now_ns();
         let end_ns = window.end_ns.min(control.end_ns());
-        if control.is_interrupted() && control.end_ns() == u64::MAX {
+        if control.is_interrupted() && !control.is_interrupted_by(now_ns) {
             if now_ns < window.start_ns {
                 control.abort();
             }
-            control.end_at(now_ns + INTERRUPT_MARGIN_NS);
+            control.interrupted_at(now_ns);
         }
         if before.is_none() && now_ns >= window.start_ns {
             before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));

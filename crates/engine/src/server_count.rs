@@ -16,6 +16,8 @@ const LIMIT_NS: u64 = 5_000_000_000;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// Values of a page that a message names.
 const NAMED_MAX: usize = 10;
+/// Characters of a value's path that a message names.
+const PATH_MAX: usize = 100;
 /// Values of a page that are looked at for that.
 const LOOKED_AT_MAX: usize = 1_000;
 /// Depth to which values of a page are looked for, to be named.
@@ -137,6 +139,19 @@ fn find(text: &str, path: Option<&str>, url: &str) -> Result<Reading, ServerCoun
     }
 }
 
+/// For fuzzing: whatever a page says, what is wrong is said in words of a bounded number.
+pub(crate) fn fuzz_page(page: &str, path: Option<&str>) {
+    match find(page, path, "http://h/") {
+        Ok(reading) => assert!(reading.own_reads <= 1),
+        Err(error) => {
+            let asked = path.map_or(0, str::len);
+            let words = error.to_string();
+            let named = NAMED_MAX * 4 * (PATH_MAX + 5);
+            assert!(words.len() <= 400 + asked + named, "{words}");
+        }
+    }
+}
+
 /// A page whose looks are known.
 fn recognise(text: &str) -> Option<Reading> {
     let reading = |count, own_reads| Reading {
@@ -205,9 +220,14 @@ fn shortened(value: &Value) -> String {
         Value::Array(_) => "a list".to_owned(),
         other => other.to_string(),
     };
-    match text.char_indices().nth(40) {
+    cut(&text, 40)
+}
+
+/// A text of at most so many characters, and dots where there were more.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+        None => text.to_owned(),
     }
 }
 
@@ -235,6 +255,7 @@ fn candidates(text: &str) -> String {
     // The likely ones first.
     paths.sort_by_key(|path| !path.contains("request"));
     paths.truncate(NAMED_MAX);
+    let paths: Vec<_> = paths.iter().map(|path| cut(path, PATH_MAX)).collect();
     format!("it has {}{more}", paths.join(", "))
 }
 

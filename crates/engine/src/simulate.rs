@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, share};
-use brunt_measure::{Backend as BackendName, Protocol, Run, RunEdges, Window};
+use brunt_measure::{Backend as BackendName, Protocol, Run, RunEdges, SetUp, Window};
 
 use crate::assignment::fault_of;
 use crate::backend::Backend;
@@ -18,7 +18,7 @@ use crate::gate::Start;
 use crate::host::{CpuUse, Cpus};
 use crate::prepare::Prepared;
 use crate::run::{
-    Conclusion, Ended, INTERRUPT_MARGIN_NS, RunError, START_MARGIN_NS, WATCH_NS, Watched, shifted,
+    Conclusion, Ended, RunError, START_MARGIN_NS, WATCH_NS, Watched, shifted, unopened,
 };
 use crate::spin::Spinner;
 use crate::threads;
@@ -109,7 +109,10 @@ fn simulate_over<B: Backend>(
 ) -> Result<(Run, SimCounts), RunError> {
     let mut edges = RunEdges::default();
     edges.setup_start.set(0);
-    let crew = set_up(&prepared, settings, control, spoken, make)?;
+    let (crew, set_up) = set_up(&prepared, settings, control, spoken, make)?;
+    if let Some(error) = unopened(&set_up, &prepared.plan) {
+        return Err(error);
+    }
     let ready_ns = crew.iter().map(|ready| ready.handle.now_ns()).max();
     let load_ns = ready_ns.unwrap_or(0) + START_MARGIN_NS;
     let window = prepared.window_from(load_ns);
@@ -118,10 +121,7 @@ fn simulate_over<B: Backend>(
         if interrupt_ns < window.start_ns {
             return Err(RunError::Interrupted);
         }
-        if interrupt_ns < window.end_ns {
-            control.interrupt();
-            control.end_at(interrupt_ns + INTERRUPT_MARGIN_NS);
-        }
+        control.interrupted_at(interrupt_ns);
     }
     let mut ended = Vec::new();
     let mut unsent = 0;
@@ -156,6 +156,13 @@ fn simulate_over<B: Backend>(
     if control.is_aborted() {
         return Err(RunError::Interrupted);
     }
+    let drained_ns = ended
+        .iter_mut()
+        .filter_map(|end| end.finished.recorder.record().edges.drained.get())
+        .max();
+    if drained_ns.is_some_and(|at_ns| control.is_interrupted_by(at_ns)) {
+        control.interrupt();
+    }
     let run = prepared.conclude(Conclusion {
         control,
         own_server: false,
@@ -177,10 +184,10 @@ fn set_up<B: Backend>(
     control: &Arc<Control>,
     spoken: &Spoken,
     make: impl Fn(Sim) -> B,
-) -> Result<Vec<Ready<B>>, RunError> {
+) -> Result<(Vec<Ready<B>>, SetUp), RunError> {
     let plan = &prepared.plan;
     let workers = plan.workers.get();
-    let mut crew = Vec::new();
+    let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
     let mut connections_before = 0;
     for worker in 0..workers {
         let connections = share(plan.connections.get(), workers, worker);
@@ -205,9 +212,10 @@ fn set_up<B: Backend>(
         let task = prepared.task(worker, budget.clone(), control);
         let spinner = Spinner::new(task.spin, workers, Cpus::of_process());
         let mut ready = Worker::new(make(sim), task, spinner);
-        ready
+        let of_worker = ready
             .set_up()
             .map_err(|reason| RunError::Worker { worker, reason })?;
+        set_up.merge(&of_worker);
         crew.push(Ready {
             worker: ready,
             handle,
@@ -215,7 +223,7 @@ fn set_up<B: Backend>(
             window_shift_ns: fault_of(plan.faults.window_shift, worker),
         });
     }
-    Ok(crew)
+    Ok((crew, set_up))
 }
 
 /// How many of `requests` the first `connections` of `all` have among them. Workers in simulation

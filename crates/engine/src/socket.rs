@@ -96,6 +96,12 @@ pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     SocketAddr::try_from(address).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
+/// Whether a socket to `peer` can have receive stamps. Those of a Unix socket come without, and
+/// room for control messages would be room for descriptors that the peer sends.
+pub(crate) fn has_receive_stamps(peer: &Peer) -> bool {
+    matches!(peer, Peer::Tcp(_))
+}
+
 /// Has the kernel give the time at which received bytes reached it (SO_TIMESTAMPNS), where the
 /// kind of socket knows it; see `receive_stamps`.
 pub(crate) fn enable_receive_stamps(socket: &Socket) -> io::Result<()> {

@@ -18,6 +18,10 @@ const PAUSE_NS_MAX: u64 = 10_000_000_000;
 /// After polling undisturbed for this long, the next pause is the shortest again.
 const CALM_NS: u64 = 1_000_000_000;
 
+/// The longest that one look for something to do takes. What is above was not polling: the thread
+/// had lost its CPU, or was stopped.
+const POLL_NS_MAX: u64 = 50_000;
+
 /// Decides for one thread, turn by turn, whether to poll, and accounts for the time that it polled
 /// in vain.
 ///
@@ -83,7 +87,7 @@ impl Spinner {
     /// was spent polling in vain.
     pub fn worked(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.polling_since_ns.take() {
-            self.spun_ns += now_ns.saturating_sub(since_ns);
+            self.spun_ns += now_ns.saturating_sub(since_ns).min(POLL_NS_MAX);
         }
     }
 
@@ -354,6 +358,11 @@ mod tests {
         assert!(!spinner.spins(310, false));
         spinner.worked(900);
         assert_eq!(spinner.spun_ns(), 42, "from 310 on it slept");
+
+        // Stopped for 3 s in the middle of a look.
+        assert!(spinner.spins(1_000, true));
+        assert!(spinner.spins(3_000_001_000, true));
+        assert_eq!(spinner.spun_ns(), 42 + POLL_NS_MAX);
 
         let mut spinner = Spinner::new(Spin::Off, 1, cpus(2, false));
         for now_ns in [100, 200] {

@@ -43,12 +43,13 @@ impl ThreadMeter {
     pub(crate) fn end(&self, now_ns: u64, spun_ns: u64) -> Option<ThreadUse> {
         let (start, end) = (self.start?, self.read(now_ns, spun_ns)?);
         let cpu = end.cpu.since(start.cpu);
+        let cpu_ns = cpu.user_ns.saturating_add(cpu.system_ns);
         let contention = end.contention.since(start.contention);
         Some(ThreadUse {
             interval_ns: end.at_ns.saturating_sub(start.at_ns),
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
-            spun_ns: end.spun_ns.saturating_sub(start.spun_ns),
+            spun_ns: (end.spun_ns.saturating_sub(start.spun_ns)).min(cpu_ns),
             run_queue_wait_ns: contention.run_queue_wait_ns,
             involuntary_switches: contention.involuntary_switches,
         })
@@ -76,6 +77,8 @@ mod tests {
         meter.begin(1_000, 50);
         assert!(meter.has_begun());
         let used = meter.end(5_000, 80).expect("a Linux kernel tells");
-        assert_eq!((used.interval_ns, used.spun_ns), (4_000, 30));
+        assert_eq!(used.interval_ns, 4_000);
+        let cpu_ns = used.cpu_user_ns + used.cpu_system_ns;
+        assert_eq!(used.spun_ns, cpu_ns.min(30), "polling is CPU time");
     }
 }

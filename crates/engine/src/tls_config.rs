@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(crate) const ALPN_HTTP1: &[u8] = b"http/1.1";
 
 /// Names a file for the secrets of TLS sessions, for tools that decrypt captured traffic.
 const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
+/// Most rights that a file with session secrets may have: its owner's to read and write.
+const KEY_LOG_MODE: u32 = 0o600;
 
 /// Why TLS cannot be spoken as the plan wants it.
 #[derive(Debug, Error)]
@@ -98,6 +100,17 @@ pub enum TlsConfigError {
         path: PathBuf,
         /// The system's reason.
         reason: io::Error,
+    },
+    /// Others may read the file for session secrets.
+    #[error(
+        "{path} ({KEY_LOG_VARIABLE}) may be read or written by others (mode {mode:o}), and session \
+         keys are secret; `chmod 600 {path}`, or name another file"
+    )]
+    KeyLogOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
     },
     /// The settings do not go together.
     #[error(transparent)]
@@ -321,15 +334,24 @@ fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfi
     };
     // The library would pass over a file that it cannot write. The mode is the one that it makes
     // the file with.
-    OpenOptions::new()
+    let file = OpenOptions::new()
         .append(true)
         .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|reason| TlsConfigError::KeyLog {
+        .mode(KEY_LOG_MODE)
+        .open(path);
+    let metadata = file.and_then(|file| file.metadata());
+    let metadata = metadata.map_err(|reason| TlsConfigError::KeyLog {
+        path: path.to_owned(),
+        reason,
+    })?;
+    let mode = metadata.permissions().mode() & 0o777;
+    // Pipes and devices keep nothing.
+    if metadata.is_file() && mode & !KEY_LOG_MODE != 0 {
+        return Err(TlsConfigError::KeyLogOpen {
             path: path.to_owned(),
-            reason,
-        })?;
+            mode,
+        });
+    }
     Ok(Some(Arc::new(KeyLogFile::new())))
 }
 
@@ -443,6 +465,17 @@ mod tests {
         assert!(key_log(None).unwrap().is_none());
         assert!(key_log(Some(OsStr::new(""))).unwrap().is_none());
         let path = files.0.path().join("keys");
+        assert!(key_log(Some(path.as_os_str())).unwrap().is_some());
+        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, KEY_LOG_MODE);
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            set_mode(mode);
+            let message = key_log(Some(path.as_os_str())).unwrap_err().to_string();
+            let typed = format!("`chmod 600 {}`", path.display());
+            assert!(message.contains(&typed), "{message}");
+        }
+        set_mode(0o600);
         assert!(key_log(Some(path.as_os_str())).unwrap().is_some());
         let message = key_log(Some(files.0.path().as_os_str()))
             .unwrap_err()

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use brunt_load::Plan;
 use brunt_measure::{Evidence, Window};
 
+use crate::backend::Peer;
 use crate::clock;
-use crate::control::Control;
+use crate::control::{Control, Progress};
 use crate::evidence::server::ServerWatch;
 use crate::evidence::{Observer, Sources};
 use crate::prepare::Prepared;
@@ -20,6 +22,8 @@ use crate::tls_config::PageTls;
 const COUNT_PAUSE_NS: u64 = 100_000_000;
 /// For so long a count that still rises is read again.
 const COUNT_LIMIT_NS: u64 = 1_000_000_000;
+/// How long an interrupted run waits for what is read last, from the end of its drain.
+const INTERRUPTED_NS: u64 = 200_000_000;
 
 /// Everything that testifies about one run.
 pub(crate) struct Witnesses {
@@ -33,24 +37,41 @@ impl Witnesses {
     ///
     /// # Errors
     ///
-    /// What was asked for cannot be watched or read.
+    /// What was asked for cannot be watched or read, or the run was interrupted.
     pub(crate) fn call(
         prepared: &Prepared,
         own_server: bool,
         control: &Arc<Control>,
+        show: &mut dyn FnMut(&str, Progress),
     ) -> Result<Self, RunError> {
-        let plan = &prepared.plan;
+        let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
+        let own_control = Arc::clone(control);
+        let body = move || Self::find(&plan, &peer, own_server, own_control);
+        threads::run_unless("brunt-find", body, || {
+            show("set-up", control.progress());
+            control.is_interrupted()
+        })
+        .map_err(RunError::Observer)?
+        .unwrap_or(Err(RunError::Interrupted))
+    }
+
+    fn find(
+        plan: &Plan,
+        peer: &Peer,
+        own_server: bool,
+        control: Arc<Control>,
+    ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.tls, &plan.target.host);
         let observer = if plan.observe {
-            let found = ServerWatch::find(&plan.watch, &prepared.peer, own_server, &tls)?;
+            let found = ServerWatch::find(&plan.watch, peer, own_server, &tls)?;
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
-                peer: prepared.peer.clone(),
+                peer: peer.clone(),
                 link_bits_per_s: plan.link_bits_per_s,
                 server: found.watch,
                 missing: missing.into_iter().collect(),
             };
-            Some(Observer::start(sources, Arc::clone(control)).map_err(RunError::Observer)?)
+            Some(Observer::start(sources, control).map_err(RunError::Observer)?)
         } else {
             None
         };
@@ -72,17 +93,36 @@ impl Witnesses {
         }
     }
 
-    /// What they saw. All workers are done.
-    pub(crate) fn testify(self) -> Evidence {
+    /// What they saw. All workers are done. An interrupted run does not wait for it for long.
+    pub(crate) fn testify(
+        self,
+        control: &Control,
+        show: &mut dyn FnMut(&str, Progress),
+    ) -> Evidence {
+        let evidence = threads::run_unless(
+            "brunt-read",
+            || self.read(),
+            || {
+                show("drain", control.progress());
+                let now_ns = clock::now_ns();
+                if control.is_interrupted() {
+                    control.interrupted_at(now_ns);
+                }
+                let end_ns = control.drain_end_ns().saturating_add(INTERRUPTED_NS);
+                control.is_hurried() || now_ns >= end_ns
+            },
+        );
+        match evidence {
+            Ok(Some(evidence)) => evidence,
+            Ok(None) => unread("the run was interrupted while it was read"),
+            Err(error) => unread(&error.to_string()),
+        }
+    }
+
+    fn read(self) -> Evidence {
         let mut evidence = match self.observer {
             Some(observer) => observer.finish(),
-            None => Evidence {
-                missing: BTreeMap::from([(
-                    "evidence".to_owned(),
-                    "nothing was to be read".to_owned(),
-                )]),
-                ..Evidence::default()
-            },
+            None => unread("nothing was to be read"),
         };
         if let Some((reader, before)) = self.counter {
             match read_settled(&reader) {
@@ -94,6 +134,14 @@ impl Witnesses {
             }
         }
         evidence
+    }
+}
+
+/// No evidence, for this reason.
+fn unread(reason: &str) -> Evidence {
+    Evidence {
+        missing: BTreeMap::from([("evidence".to_owned(), reason.to_owned())]),
+        ..Evidence::default()
     }
 }
 

@@ -6,6 +6,7 @@ mod experiment;
 mod plan;
 mod share;
 mod target;
+mod think_time;
 mod tls;
 pub mod units;
 
@@ -16,5 +17,6 @@ pub use plan::{
     Watch,
 };
 pub use share::share;
-pub use target::{Scheme, Target, TargetError};
+pub use target::{Scheme, Target, TargetError, redact_queries};
+pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{Experiment, HttpChoice, Schedule, Target, TlsSpec};
+use crate::{Experiment, HttpChoice, Schedule, Target, ThinkSpread, TlsSpec};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,9 +193,13 @@ pub struct Plan {
     pub streams: NonZeroU32,
     /// When connections are replaced.
     pub reuse: Reuse,
-    /// From a reply to the request that follows it on its connection, nanoseconds; not with a
-    /// schedule of requests.
+    /// From a reply to the request that follows it on its connection, on average, nanoseconds; not
+    /// with a schedule of requests. In a closed loop the first requests are spread over it.
     pub think_time_ns: u64,
+    /// How think times are spread around their mean.
+    pub think_spread: ThinkSpread,
+    /// Seed of think times.
+    pub think_seed: u64,
     /// When the run ends.
     pub stop: Stop,
     /// Length of the warm-up, nanoseconds.
@@ -203,6 +207,8 @@ pub struct Plan {
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
+    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan.
+    pub setup_timeout_ns: u64,
     /// Limit of one connection attempt, nanoseconds: to the end of the TLS handshake where there is
     /// one, and in HTTP/2 to the server's first SETTINGS.
     pub connect_timeout_ns: u64,
@@ -231,4 +237,18 @@ pub struct Plan {
     pub experiment: Option<Experiment>,
     /// Disturbances of brunt itself.
     pub faults: Faults,
+}
+
+impl Plan {
+    /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
+    /// first attempts is due.
+    pub fn setup_limit_ns(&self) -> u64 {
+        let ramp_ns = match self.model {
+            LoadModel::Closed {
+                connect_per_s: Some(per_s),
+            } => (f64::from(self.connections.get()) * 1e9 / per_s) as u64,
+            _ => 0,
+        };
+        self.setup_timeout_ns.saturating_add(ramp_ns)
+    }
 }

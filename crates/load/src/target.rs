@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use thiserror::Error;
 use url::Url;
 
-/// Why a URL is no target.
+/// What stands in place of a query that is not to be shown.
+const REDACTED: &str = "redacted";
+
+/// Why a URL is no target. What is typed may hold secrets: URLs are named without user name,
+/// password and query.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
     /// The text is not a URL.
     #[error("`{url}` is not a URL ({reason}); write it as http[s]://HOST[:PORT]/PATH")]
     NotUrl {
-        /// As typed.
+        /// As typed, but for what may be secret.
         url: String,
         /// The parser's reason.
         reason: String,
@@ -20,7 +24,7 @@ pub enum TargetError {
     /// The scheme is not spoken.
     #[error("`{url}` has the scheme `{scheme}`; http and https are spoken")]
     Scheme {
-        /// As typed.
+        /// As typed, but for what may be secret.
         url: String,
         /// Its scheme.
         scheme: String,
@@ -28,13 +32,16 @@ pub enum TargetError {
     /// There is no host.
     #[error("`{url}` names no host; write it as http[s]://HOST[:PORT]/PATH")]
     NoHost {
-        /// As typed.
+        /// As typed, but for what may be secret.
         url: String,
     },
     /// User and password are not turned into a header behind the user's back.
-    #[error("`{url}` holds a user name; give it as a header: -H 'Authorization: Basic ...'")]
+    #[error(
+        "`{url}` has a user name or password before its host; leave them out there, and give them \
+         as -u USER:PASSWORD"
+    )]
     UserInfo {
-        /// As typed.
+        /// As typed, without them.
         url: String,
     },
 }
@@ -61,7 +68,7 @@ impl Scheme {
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The URL, normalised.
+    /// The URL, normalised: what reports and messages show.
     pub url: String,
     /// Clear text or TLS.
     pub scheme: Scheme,
@@ -90,7 +97,7 @@ impl Target {
             format!("http://{typed}")
         };
         let url = Url::parse(&with_scheme).map_err(|reason| TargetError::NotUrl {
-            url: typed.to_owned(),
+            url: without_secrets(typed),
             reason: reason.to_string(),
         })?;
         let scheme = match url.scheme() {
@@ -98,21 +105,21 @@ impl Target {
             "https" => Scheme::Https,
             other => {
                 return Err(TargetError::Scheme {
-                    url: typed.to_owned(),
+                    url: without_secrets(typed),
                     scheme: other.to_owned(),
                 });
             }
         };
         if !url.username().is_empty() || url.password().is_some() {
             return Err(TargetError::UserInfo {
-                url: typed.to_owned(),
+                url: without_secrets(typed),
             });
         }
         let bracketed = match url.host_str() {
             Some(host) if !host.is_empty() => host,
             _ => {
                 return Err(TargetError::NoHost {
-                    url: typed.to_owned(),
+                    url: without_secrets(typed),
                 });
             }
         };
@@ -141,6 +148,52 @@ impl Target {
             unix_socket,
         })
     }
+
+    /// The same target, whose query is not shown anywhere.
+    pub fn redacted(mut self) -> Self {
+        self.url = redact_queries(&self.url);
+        self
+    }
+}
+
+/// `text` with the queries of all URLs in it made unreadable.
+pub fn redact_queries(text: &str) -> String {
+    let ends_url = |character: char| character.is_whitespace() || "`\"'<>".contains(character);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(scheme_end) = rest.find("://") {
+        let url_end = rest[scheme_end..]
+            .find(ends_url)
+            .map_or(rest.len(), |length| scheme_end + length);
+        let url = &rest[..url_end];
+        match url.split_once('?') {
+            // A question mark that ends a sentence begins no query.
+            Some((before, query)) if !query.is_empty() => {
+                shown.push_str(before);
+                shown.push('?');
+                shown.push_str(REDACTED);
+            }
+            _ => shown.push_str(url),
+        }
+        rest = &rest[url_end..];
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// What may be shown of a URL that was typed wrong: not its query, nor what stands before its host.
+/// A password may hold anything, so all before the last `@` is left out.
+fn without_secrets(typed: &str) -> String {
+    let (scheme, rest) = match typed.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), typed),
+    };
+    let (before, rest) = match rest.rsplit_once('@') {
+        Some((_, rest)) => ("***@", rest),
+        None => ("", rest),
+    };
+    let (shown, _) = rest.split_once('?').unwrap_or((rest, ""));
+    format!("{scheme}{before}{shown}")
 }
 
 #[cfg(test)]
@@ -240,11 +293,63 @@ mod tests {
             ("http://", "not a URL"),
             ("http://exa mple/", "not a URL"),
             ("http://host:99999/", "not a URL"),
-            ("http://user:pass@host/", "user name"),
+            (
+                "http://user:pass@host/",
+                "`http://***@host/` has a user name",
+            ),
+            ("http://user@host/", "-u USER:PASSWORD"),
             ("", "not a URL"),
         ] {
             let message = Target::parse(typed, None).unwrap_err().to_string();
             assert!(message.contains(words), "{typed}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_secret_is_not_in_a_refusal() {
+        for typed in [
+            "http://user:hidden@host/a",
+            "http://hidden@host:80",
+            "http://user:hid/den@host/",
+            "user:hidden@host/",
+            "ftp://user:hidden@host/?hidden",
+            "http://user:hid@den@host/",
+            "http://user:hid?den@host/",
+            "http://user:hid#den@host/",
+            "http://ho st/?token=hidden",
+            "http://user:hidden@host:99999/#hidden@x",
+        ] {
+            let message = Target::parse(typed, None).unwrap_err().to_string();
+            assert!(!message.contains("user:hid"), "{typed}: {message}");
+            assert!(!message.contains("token"), "{typed}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_redacted_target_is_the_same_but_for_what_is_shown() {
+        let target = Target::parse("https://host:1/a?token=x&b=c", None).unwrap();
+        let redacted = target.clone().redacted();
+        assert_eq!(redacted.url, "https://host:1/a?redacted");
+        assert_eq!(redacted.path, "/a?token=x&b=c");
+        let url = redacted.url.clone();
+        assert_eq!(Target { url, ..target }, redacted);
+        assert_eq!(redacted.clone().redacted(), redacted);
+    }
+
+    #[test]
+    fn queries_are_found_in_text() {
+        for (text, shown) in [
+            ("", ""),
+            ("is it there? no", "is it there? no"),
+            ("http://host/", "http://host/"),
+            ("http://host/?", "http://host/?"),
+            ("http://host?a", "http://host?redacted"),
+            (
+                "cannot get `http://a/b?c=d`: refused; https://e/?f?g is",
+                "cannot get `http://a/b?redacted`: refused; https://e/?redacted is",
+            ),
+        ] {
+            assert_eq!(redact_queries(text), shown, "{text}");
         }
     }
 }

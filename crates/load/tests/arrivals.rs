@@ -537,3 +537,60 @@ fn a_split_keeps_the_whole_of_a_long_schedule() {
         }
     }
 }
+
+#[test]
+fn arrivals_that_are_passed_over_are_those_that_would_have_come() {
+    let stages = vec![
+        stage(2_000_000, 1e6, 3e6),
+        stage(1_000_000, 0.0, 0.0),
+        stage(2_000_000, 5e5, 0.0),
+    ];
+    for &process in ArrivalProcess::ALL {
+        let schedules = [
+            Schedule::constant_rate(process, 1.7e6, 7).expect("a rate"),
+            Schedule::staged(process, stages.clone(), 7).expect("stages"),
+        ];
+        for schedule in schedules {
+            for workers in [1, 3] {
+                let mut skipping = schedule.arrivals(workers - 1, workers);
+                let mut one_by_one = schedule.arrivals(workers - 1, workers).peekable();
+                let ends_ns = [0, 1, 2_000, 2_001, 700_000, 700_000, 2_500_000, 4_000_000];
+                for (end_ns, most) in ends_ns
+                    .into_iter()
+                    .zip([9, 0, 2, 9, 900, u64::MAX, 7, 9_999])
+                {
+                    let mut passed = 0;
+                    while passed < most && one_by_one.next_if(|&at_ns| at_ns < end_ns).is_some() {
+                        passed += 1;
+                    }
+                    let mut skipped = 0;
+                    loop {
+                        match skipping.skip_before(end_ns, most - skipped) {
+                            0 => break,
+                            more => skipped += more,
+                        }
+                    }
+                    assert_eq!(skipped, passed, "{process} {end_ns}");
+                }
+                let rest_ns = 6_000_000;
+                assert_eq!(
+                    skipping
+                        .take_while(|&at_ns| at_ns < rest_ns)
+                        .collect::<Vec<_>>(),
+                    one_by_one
+                        .take_while(|&at_ns| at_ns < rest_ns)
+                        .collect::<Vec<_>>(),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn numbered_arrivals_are_passed_over_by_arithmetic() {
+    let schedule = Schedule::constant_rate(Constant, 1e9, 0).expect("a rate");
+    let mut arrivals = schedule.arrivals(0, 1);
+    let year_ns = 31_536_000_000_000_000;
+    assert_eq!(arrivals.skip_before(year_ns, u64::MAX), year_ns);
+    assert_eq!(arrivals.next(), Some(year_ns));
+}

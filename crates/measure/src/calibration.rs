@@ -3,7 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Backend;
+use crate::bounded::{self, REMARKS_MAX};
+use crate::{Backend, WORKERS_MAX};
+
+/// Most ceilings of a machine: one per backend and number of workers.
+const CEILINGS_MAX: usize = 2 * WORKERS_MAX as usize;
+/// Most rows on accuracy: a few per backend.
+const ACCURACIES_MAX: usize = 100;
 
 /// What was measured on one machine with one version of brunt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,15 +26,17 @@ pub struct Calibration {
     /// When it was made, milliseconds since 1970-01-01 UTC.
     pub made_unix_ms: u64,
     /// What was reached against the null server on loopback, per backend and number of workers.
+    #[serde(deserialize_with = "bounded::list::<_, _, CEILINGS_MAX>")]
     pub ceilings: Vec<Ceiling>,
     /// How exact latencies are, per backend.
+    #[serde(deserialize_with = "bounded::list::<_, _, ACCURACIES_MAX>")]
     pub accuracy: Vec<Accuracy>,
     /// How exact sleeping and the clock are.
     pub clock: ClockQuality,
     /// What the machine allows.
     pub limits: MachineLimits,
     /// What was left out, and why: one sentence each.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::list::<_, _, REMARKS_MAX>")]
     pub notes: Vec<String>,
 }
 

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
 use crate::student_t::Mean;
+
+/// Most parts of an experiment: far more than it has.
+const PARTS_MAX: usize = 1_000;
 
 /// An added delay that could lower the rate by less than this, were brunt the only bottleneck,
 /// says nothing: so much is chance.
@@ -20,6 +24,7 @@ pub struct Diagnosis {
     /// Connections of the run that is diagnosed.
     pub connections: u32,
     /// The parts, each at one setting.
+    #[serde(deserialize_with = "bounded::list::<_, _, PARTS_MAX>")]
     pub parts: Vec<DiagnosisPart>,
 }
 

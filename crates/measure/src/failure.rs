@@ -150,6 +150,31 @@ failure_kinds! {
 }
 
 impl FailureKind {
+    /// Whether it is an attempt to connect that failed on the server's side or on the way to it,
+    /// and not for want of something on this machine.
+    pub fn is_refusal(self) -> bool {
+        self.scope() == FailureScope::Connect
+            && !matches!(self, Self::ConnectNoPort | Self::ConnectNoDescriptor)
+    }
+
+    /// Whether the reply was not what the protocol allows.
+    pub(crate) fn is_malformed(self) -> bool {
+        matches!(
+            self,
+            Self::MalformedHead
+                | Self::HeadTooLarge
+                | Self::TooManyHeaders
+                | Self::UnsupportedVersion
+                | Self::BadContentLength
+                | Self::BadTransferEncoding
+                | Self::BadChunk
+                | Self::TrailersTooLarge
+                | Self::BadInterim
+                | Self::LongBody
+                | Self::Http2Error
+        )
+    }
+
     /// Whether it can happen over HTTP/2 alone.
     pub(crate) fn is_of_http2(self) -> bool {
         matches!(

@@ -1,14 +1,13 @@
 //! A latency histogram: HdrHistogram with exact extremes and an exact sum.
 
-use base64::Engine as _;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// One hour: longer values are counted in the last bucket, with their exact maximum kept.
-pub(crate) const HIGHEST_NS: u64 = 3_600_000_000_000;
-/// Three significant digits: a value is known to 0.1 %.
-const DIGITS: u8 = 3;
+use crate::hdr_v2::{self, HIGHEST_NS, HdrV2Error, Layout};
+
+/// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
+/// bucket, with their exact maximum kept.
+const LAYOUT: Layout = Layout::THREE_DIGITS;
 /// No run comes near this many values; a file that says so would overflow sums over the buckets.
 const COUNT_MAX: u64 = 1 << 62;
 
@@ -16,15 +15,9 @@ const COUNT_MAX: u64 = 1 << 62;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HistogramError {
-    /// The text is not base64.
-    #[error("the histogram is not base64: {0}")]
-    Base64(#[from] base64::DecodeError),
-    /// The bytes are not a compressed HdrHistogram V2.
-    #[error("the histogram is not a compressed HdrHistogram V2: {0}")]
-    Format(String),
-    /// The histogram was made with other bounds.
-    #[error("the histogram holds values that this version cannot hold: {0}")]
-    Bounds(String),
+    /// Its buckets cannot be read.
+    #[error(transparent)]
+    Buckets(#[from] HdrV2Error),
     /// Count and buckets disagree.
     #[error("the histogram says {stated} values and holds {held}")]
     Count {
@@ -41,8 +34,8 @@ pub enum HistogramError {
     },
 }
 
-/// Durations in nanoseconds, 1 ns to 1 h, three significant digits; minimum, maximum and sum are
-/// exact.
+/// Durations in nanoseconds, 1 ns to 1 h, three significant digits, or two where there are many
+/// histograms; minimum, maximum and sum are exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     buckets: hdrhistogram::Histogram<u64>,
@@ -53,8 +46,18 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-            .expect("the bounds are constants that satisfy the library's rules");
+        Self::with_buckets(LAYOUT.empty())
+    }
+}
+
+impl Histogram {
+    /// An empty one of two significant digits: an eighth of the memory.
+    pub(crate) fn of_two_digits() -> Self {
+        Self::with_buckets(Layout::TWO_DIGITS.empty())
+    }
+
+    /// These buckets, without extremes.
+    fn with_buckets(buckets: hdrhistogram::Histogram<u64>) -> Self {
         Self {
             buckets,
             min_ns: u64::MAX,
@@ -62,9 +65,12 @@ impl Default for Histogram {
             sum_ns: 0,
         }
     }
-}
 
-impl Histogram {
+    /// An empty one of the same resolution.
+    fn emptied(&self) -> Self {
+        Self::with_buckets(hdrhistogram::Histogram::new_from(&self.buckets))
+    }
+
     /// Records one duration.
     pub fn record(&mut self, ns: u64) {
         // The buckets reach somewhat beyond the hour; what lies beyond must not be counted below.
@@ -72,6 +78,23 @@ impl Histogram {
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns);
+    }
+
+    /// Records `count` durations that are at least `ns` and that [`Self::least_alike_ns`] says are
+    /// counted with it.
+    pub(crate) fn record_many(&mut self, ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.buckets.saturating_record_n(ns.min(HIGHEST_NS), count);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(count));
+    }
+
+    /// The shortest duration that is counted in the same bucket as `ns`.
+    pub(crate) fn least_alike_ns(&self, ns: u64) -> u64 {
+        self.buckets.lowest_equivalent(ns.min(HIGHEST_NS))
     }
 
     /// How many durations were recorded.
@@ -99,8 +122,8 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// The `q`-quantile (0 to 1) to 0.1 %, never outside the exact extremes. Absent when nothing
-    /// was recorded. Whether there are samples enough to print it is `Quantile`'s question.
+    /// The `q`-quantile (0 to 1) to the resolution, never outside the exact extremes. Absent when
+    /// nothing was recorded. Whether there are samples enough to print it is `Quantile`'s question.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
             self.buckets
@@ -136,7 +159,7 @@ impl Histogram {
     /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
     /// bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
-        let mut lowered = Self::default();
+        let mut lowered = self.emptied();
         for bucket in self.buckets.iter_recorded() {
             let least = self.buckets.lowest_equivalent(bucket.value_iterated_to());
             let lowered_ns = least.max(self.min_ns).saturating_sub(ns);
@@ -164,7 +187,7 @@ impl Histogram {
         if self.count() == 0 {
             return self.sum_ns == 0;
         }
-        let mut extremes = Self::default();
+        let mut extremes = self.emptied();
         extremes.record(self.min_ns);
         extremes.record(self.max_ns);
         let count = u128::from(self.count());
@@ -203,35 +226,25 @@ struct Stored {
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.buckets, &mut bytes)
-            .map_err(|error| serde::ser::Error::custom(error.to_string()))?;
+        let hdr_v2 = hdr_v2::write(&self.buckets).map_err(serde::ser::Error::custom)?;
         Stored {
             count: self.count(),
             min_ns: self.min_ns(),
             max_ns: self.max_ns(),
             sum_ns: self.sum_ns,
-            hdr_v2: base64::prelude::BASE64_STANDARD.encode(bytes),
+            hdr_v2,
         }
         .serialize(serializer)
     }
 }
 
-impl TryFrom<Stored> for Histogram {
-    type Error = HistogramError;
-
-    fn try_from(stored: Stored) -> Result<Self, HistogramError> {
-        let bytes = base64::prelude::BASE64_STANDARD.decode(stored.hdr_v2)?;
-        let read: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|error| HistogramError::Format(format!("{error:?}")))?;
-        let mut histogram = Self::default();
-        histogram
-            .buckets
-            .add(&read)
-            .map_err(|error| HistogramError::Bounds(error.to_string()))?;
-        if histogram.count() != stored.count || stored.count > COUNT_MAX {
+impl Stored {
+    /// The histogram, if it is sound and of this resolution.
+    fn histogram(self, layout: Layout) -> Result<Histogram, HistogramError> {
+        let stored = self;
+        let filled = layout.read(&stored.hdr_v2, COUNT_MAX)?;
+        let mut histogram = Histogram::with_buckets(layout.expand(filled.into_iter()));
+        if histogram.count() != stored.count {
             return Err(HistogramError::Count {
                 stated: stored.count,
                 held: histogram.count(),
@@ -256,10 +269,28 @@ impl TryFrom<Stored> for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Stored::deserialize(deserializer)?
-            .try_into()
-            .map_err(|error: HistogramError| serde::de::Error::custom(error.to_string()))
+        read(deserializer, LAYOUT)
     }
+}
+
+/// Reads a histogram of two significant digits, for `deserialize_with`.
+///
+/// # Errors
+///
+/// See [`HistogramError`].
+pub(crate) fn with_two_digits<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Histogram, D::Error> {
+    read(deserializer, Layout::TWO_DIGITS)
+}
+
+fn read<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+    layout: Layout,
+) -> Result<Histogram, D::Error> {
+    Stored::deserialize(deserializer)?
+        .histogram(layout)
+        .map_err(|error| serde::de::Error::custom(error.to_string()))
 }
 
 #[cfg(feature = "schema")]

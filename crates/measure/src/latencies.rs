@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Intervals, Split};
+use crate::stages::{self, STAGES_RECORDED_MAX};
+use crate::{Histogram, Intervals, Split, StageRecord, bounded};
 
 /// Durations of one worker, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,7 +19,8 @@ pub struct Latencies {
     pub service: Histogram,
     /// Lower bounds of the response time of what never had one because it took too long: requests
     /// that timed out or were censored and, with a schedule of requests, arrivals that were never
-    /// sent. Of the window.
+    /// sent. Of the window. Without a schedule of requests also of those that were in flight
+    /// throughout the window.
     pub unfinished: Histogram,
     /// Schedule lag: from the first instant at which brunt could have sent until it did. That
     /// instant is the planned one or, if no connection was free then, the one at which the reply
@@ -47,6 +49,13 @@ pub struct Latencies {
     pub split: Split,
     /// The response times in `response`, by the time of their completion.
     pub intervals: Intervals,
+    /// With a schedule of requests in stages, what became of the requests due in each. Empty
+    /// without stages, with over 64 of them, and in runs of versions that did not record them.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, STAGES_RECORDED_MAX>"
+    )]
+    pub stages: Vec<StageRecord>,
 }
 
 impl Latencies {
@@ -54,7 +63,20 @@ impl Latencies {
     /// HTTP/2 settings together.
     pub(crate) fn opening_mean_ns(&self) -> f64 {
         let steps = [&self.connect, &self.tls, &self.greeting];
-        steps.into_iter().filter_map(Histogram::mean_ns).sum()
+        let known = steps.into_iter().filter_map(Histogram::mean_ns);
+        // The sum of nothing is -0.0.
+        known.fold(0.0, |sum, ns| sum + ns)
+    }
+
+    /// The least that the mean response time can be, nanoseconds, with what was never answered at
+    /// its bounds. Absent where everything was answered: the mean is known.
+    pub fn response_mean_at_least_ns(&self) -> Option<u64> {
+        mean_at_least_ns(&self.response, &self.unfinished)
+    }
+
+    /// The same of the longest response time.
+    pub fn response_max_at_least_ns(&self) -> Option<u64> {
+        max_at_least_ns(&self.response, &self.unfinished)
     }
 
     /// Adds the durations of `other`.
@@ -72,5 +94,55 @@ impl Latencies {
         self.first_reply.merge(&other.first_reply);
         self.split.merge(&other.split);
         self.intervals.merge(&other.intervals);
+        stages::merge(&mut self.stages, &other.stages);
+    }
+}
+
+/// The least that the mean of all can be, with the `unfinished` at their bounds; absent without
+/// any.
+pub(crate) fn mean_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
+    if unfinished.count() == 0 {
+        return None;
+    }
+    let sum_ns = finished.sum_ns() as f64 + unfinished.sum_ns() as f64;
+    let count = finished.count() as f64 + unfinished.count() as f64;
+    Some((sum_ns / count) as u64)
+}
+
+/// The same of the longest.
+pub(crate) fn max_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
+    let bound_ns = unfinished.max_ns()?;
+    Some(finished.max_ns().map_or(bound_ns, |ns| ns.max(bound_ns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_answered_makes_mean_and_maximum_lower_bounds() {
+        // (answered, bounds of what was not, mean, maximum)
+        type Case<'a> = (&'a [u64], &'a [u64], Option<u64>, Option<u64>);
+        let cases: [Case<'_>; 5] = [
+            (&[], &[], None, None),
+            (&[10, 20], &[], None, None),
+            (&[], &[7, 9], Some(8), Some(9)),
+            (&[10, 20], &[60], Some(30), Some(60)),
+            (&[10, 80], &[0], Some(30), Some(80)),
+        ];
+        for (answered, bounds, mean_ns, max_ns) in cases {
+            let mut latencies = Latencies::default();
+            answered
+                .iter()
+                .for_each(|&ns| latencies.response.record(ns));
+            bounds
+                .iter()
+                .for_each(|&ns| latencies.unfinished.record(ns));
+            let found = (
+                latencies.response_mean_at_least_ns(),
+                latencies.response_max_at_least_ns(),
+            );
+            assert_eq!(found, (mean_ns, max_ns), "{answered:?} {bounds:?}");
+        }
     }
 }

@@ -5,57 +5,76 @@
 //! the run (its origin is the start of the process), so a field such as `start_ns` is an instant
 //! and `duration_ns` a length.
 
+mod bounded;
 mod calibration;
+mod carried_in;
 mod diagnosis;
 mod evidence;
 mod failure;
+mod grid;
+mod hdr_v2;
 mod histogram;
 mod intervals;
 mod invariants;
 mod latencies;
 mod loglinear;
+#[cfg(test)]
+mod noise;
 mod once;
+mod outage;
+mod overlap;
 mod overload;
+mod precision;
 mod quantile;
 mod record;
 mod recorder;
 mod run;
 mod series;
 mod split;
+mod stages;
 mod status;
 mod steadiness;
 mod student_t;
+mod success;
 mod summary;
 mod tally;
 mod trend;
+mod variation;
 mod verdict;
 
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
+pub use carried_in::CarriedIn;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
     ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};
 pub use invariants::{Finding, INVARIANTS, Invariant, Standing, check, is_valid};
 pub use latencies::Latencies;
 pub use once::Once;
+pub use outage::{Outage, ServerFailure, Stretch};
 pub use overload::Overload;
-pub use quantile::{Interval, Quantile, samples_needed};
+pub use precision::{Interval, NoInterval, RateInterval};
+pub use quantile::{Quantile, samples_needed};
 pub use record::{
-    ArrivalCounts, KernelSample, LiveConnections, Population, ThreadUse, WorkerEdges, WorkerRecord,
+    ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
+    SetUp, ThreadUse, WorkerEdges, WorkerRecord,
 };
 pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
 pub use run::{
     Backend, HostUse, LimitsChecked, LoadDescription, ModelDescription, Protocol, Run, RunEdges,
-    ScheduleDescription, StageDescription, TlsDescription, Wall, Window,
+    ScheduleDescription, StageDescription, TlsDescription, WORKERS_MAX, Wall, Window,
 };
 pub use series::{Series, SeriesPoint};
 pub use split::{Instants, MeanParts, Parts, Split};
+pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::StatusCounts;
-pub use steadiness::{RateInterval, Steadiness};
+pub use steadiness::Steadiness;
+pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
 pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{

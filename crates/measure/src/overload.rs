@@ -1,7 +1,7 @@
 //! Whether an open loop asked for more than the server could do (invariant L6).
 
 use crate::trend::{mann_kendall_z, theil_sen_slope};
-use crate::{ModelDescription, Run, ScheduleDescription, SeriesPoint, Summary};
+use crate::{ModelDescription, Run, ScheduleDescription, Series, SeriesPoint, Summary};
 
 /// A backlog that grows by this share of the planned rate is more than chance.
 const GROWTH_LEAST: f64 = 0.01;
@@ -46,13 +46,15 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     if window_ns == 0 || arrivals.planned == 0 {
         return None;
     }
-    let growth_per_s = Backlog::of(run, summary, schedule).growth_per_s();
+    // Of short runs too: what waits for a moment is no trend.
+    let series = summary.series.coarsened();
+    let growth_per_s = Backlog::of(run, summary, schedule, &series).growth_per_s();
     let is_full = arrivals.skipped_full > 0;
     let dropped = arrivals.skipped_late.saturating_add(arrivals.unsent) as f64;
     if growth_per_s.is_none() && !is_full && dropped <= arrivals.planned as f64 * DROPPED_MOST {
         return None;
     }
-    let capacity_per_s = capacity_per_s(run, summary);
+    let capacity_per_s = capacity_per_s(run, summary, &series);
     let growth = match growth_per_s {
         _ if is_full || arrivals.skipped_late > 0 || capacity_per_s <= 0.0 => None,
         // By Little's law, what waits longer is what has more before it.
@@ -79,8 +81,13 @@ struct Backlog<'a> {
 }
 
 impl<'a> Backlog<'a> {
-    fn of(run: &Run, summary: &'a Summary, schedule: &ScheduleDescription) -> Self {
-        let (points, point_ns) = (summary.series.points.as_slice(), summary.series.interval_ns);
+    fn of(
+        run: &Run,
+        summary: &Summary,
+        schedule: &ScheduleDescription,
+        series: &'a Series,
+    ) -> Self {
+        let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
         let window_ns = run.window.length_ns();
         let whole = summary.arrivals.planned as f64 / window_ns as f64;
         let mut parts = vec![(0, points.len(), whole)];
@@ -139,11 +146,11 @@ impl<'a> Backlog<'a> {
 
 /// Arrivals completed per second over the intervals in which something waited; over the window
 /// when nothing did in any.
-fn capacity_per_s(run: &Run, summary: &Summary) -> f64 {
+fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
     let window_ns = run.window.length_ns();
-    let point_ns = summary.series.interval_ns;
+    let point_ns = series.interval_ns;
     let (mut replies, mut over_ns) = (0.0, 0.0);
-    for (index, point) in summary.series.points.iter().enumerate() {
+    for (index, point) in series.points.iter().enumerate() {
         let from_ns = (index as u64).saturating_mul(point_ns);
         if point.waiting_max > 0 && from_ns < window_ns {
             replies += point.successes as f64 + point.errors as f64;
@@ -175,6 +182,7 @@ mod tests {
         run.window.end_ns = run.window.start_ns + points as u64 * POINT_NS;
         run.workers.truncate(1);
         let worker = &mut run.workers[0];
+        worker.series = Series::default();
         worker.series.points = (0..points)
             .map(|index| {
                 let (waiting_max, successes) = point(index);

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Once, PhaseTallies, Series};
+use crate::bounded;
+use crate::{CarriedIn, FailureCounts, FailureKind, Once, PhaseTallies, Series};
 
 /// The instants of one worker, each written once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,10 @@ pub struct ArrivalCounts {
     pub sent: u64,
     /// Of those sent, the ones that first waited, because no connection was free.
     pub waited: u64,
+    /// Of those sent, the ones that were sent by the end of the window; the others were in drain.
+    /// Absent where nothing was sent, and in runs of versions that did not count them.
+    #[serde(default)]
+    pub sent_by_end: Option<u64>,
     /// Dropped because the queue was full.
     pub skipped_full: u64,
     /// Dropped because they had waited too long for a reply within their time-out.
@@ -70,6 +75,12 @@ impl ArrivalCounts {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.planned = self.planned.saturating_add(other.planned);
+        self.sent_by_end = match (self.sent_by_end, other.sent_by_end) {
+            (Some(own), Some(others)) => Some(own.saturating_add(others)),
+            (own, None) if other.sent == 0 => own,
+            (None, others) if self.sent == 0 => others,
+            _ => None,
+        };
         self.sent = self.sent.saturating_add(other.sent);
         self.waited = self.waited.saturating_add(other.waited);
         self.skipped_full = self.skipped_full.saturating_add(other.skipped_full);
@@ -93,6 +104,79 @@ pub struct LiveConnections {
     pub max: u32,
     /// Connections times nanoseconds: divided by the window's length it is the mean.
     pub connection_ns: u64,
+    /// Of what was missing, the part in which brunt did what it could; null in runs of versions
+    /// that did not count it.
+    #[serde(default)]
+    pub missing: Option<MissingConnections>,
+}
+
+/// Connections that were not open over the window though brunt did what it could to have them,
+/// times nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MissingConnections {
+    /// Being opened.
+    pub opening_ns: u64,
+    /// Between an attempt that failed and the instant at which the next one was due.
+    pub retrying_ns: u64,
+}
+
+impl MissingConnections {
+    /// Adds the times of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.opening_ns = self.opening_ns.saturating_add(other.opening_ns);
+        self.retrying_ns = self.retrying_ns.saturating_add(other.retrying_ns);
+    }
+}
+
+/// A time in which a worker had no open connection, and attempts to open one failed on the
+/// server's side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Downtime {
+    /// When the last connection was lost; with a schedule of connections, when the first attempt
+    /// failed.
+    pub from_ns: u64,
+    /// When a connection was open again; null when none was, to the end of the run.
+    pub until_ns: Option<u64>,
+}
+
+impl Downtime {
+    /// So many of one worker are kept, the first ones.
+    pub const KEPT_MAX: usize = 256;
+}
+
+/// What set-up came to: connections as they stood when it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetUp {
+    /// How many were to be held.
+    pub asked: u32,
+    /// How many were open at its end.
+    pub open: u32,
+    /// How many had been opened by then; more than were open where some were lost again.
+    pub opened: u64,
+    /// What had failed by then.
+    pub failures: FailureCounts,
+    /// Whether its limit ended it, with connections that were still being opened or had never been
+    /// tried.
+    pub timed_out: bool,
+}
+
+impl SetUp {
+    /// Adds that of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.asked = self.asked.saturating_add(other.asked);
+        self.open = self.open.saturating_add(other.open);
+        self.opened = self.opened.saturating_add(other.opened);
+        self.failures.merge(&other.failures);
+        self.timed_out |= other.timed_out;
+    }
+
+    /// The most frequent failure, and how often it occurred. Absent where nothing failed.
+    pub fn main_failure(&self) -> Option<(FailureKind, u64)> {
+        self.failures.iter().max_by_key(|&(_, count)| count)
+    }
 }
 
 /// The kernel's own account of a sample of connections, to set beside ours.
@@ -187,6 +271,21 @@ impl KernelSample {
     }
 }
 
+/// A time in which a worker did not run, though it was to: it was stopped, or had no CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pause {
+    /// When it ran last, or was to run next.
+    pub from_ns: u64,
+    /// When it ran again.
+    pub until_ns: u64,
+}
+
+impl Pause {
+    /// So many of one worker are kept, the first ones.
+    pub const KEPT_MAX: usize = 256;
+}
+
 /// Everything that one worker reports, but for its histograms, which are merged at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -201,6 +300,10 @@ pub struct WorkerRecord {
     pub tallies: PhaseTallies,
     /// What became of the requests issued in the window.
     pub population: Population,
+    /// What became of the requests that were in flight when the window began. Absent in runs of
+    /// versions that did not count them.
+    #[serde(default)]
+    pub carried_in: Option<CarriedIn>,
     /// What became of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The same, of all phases.
@@ -213,8 +316,25 @@ pub struct WorkerRecord {
     pub under_way_at_end: u64,
     /// Requests of `--requests` that were never sent, because no connection could be had.
     pub unsent: u64,
+    /// What its set-up came to; absent in runs of versions that did not say.
+    #[serde(default)]
+    pub set_up: Option<SetUp>,
     /// Open connections.
     pub live: LiveConnections,
+    /// When it had no connection because attempts failed, oldest first, of all phases: the first
+    /// 256.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { Downtime::KEPT_MAX }>"
+    )]
+    pub downtimes: Vec<Downtime>,
+    /// When it did not run for 0.2 s and more under load, though it was to, oldest first: the first
+    /// 256.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { Pause::KEPT_MAX }>"
+    )]
+    pub pauses: Vec<Pause>,
     /// Requests under way times nanoseconds, over the window: divided by the window's length it
     /// is the mean number of requests under way.
     pub under_way_ns: u64,

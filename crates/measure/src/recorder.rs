@@ -1,10 +1,12 @@
 //! The recorder of one worker: events with their time stamps in, counters and histograms out.
 
 use crate::intervals::IntervalRecorder;
-use crate::record::LiveConnections;
+use crate::record::{Downtime, LiveConnections, Pause};
+use crate::stages::StageRecorder;
 use crate::status::is_success;
 use crate::{
-    ArrivalCounts, FailureKind, Histogram, Latencies, Parts, Phase, Tally, Window, WorkerRecord,
+    ArrivalCounts, CarriedIn, FailureKind, FailureScope, Histogram, Latencies, Parts, Phase,
+    Population, Series, StageRecord, Tally, Window, WorkerRecord,
 };
 
 /// What a worker hands over at its end.
@@ -65,13 +67,20 @@ pub struct Recorder {
     intervals: IntervalRecorder,
     live: u32,
     live_since_ns: u64,
+    /// Attempts to connect that are under way.
+    opening: u32,
+    opening_since_ns: u64,
     /// Requests are due at planned instants, so that service and response time differ.
     is_planned: bool,
     /// The latest instant at which something counted was due.
     last_due_ns: u64,
+    /// Requests that were in flight when the window began; how many is known at the end.
+    carried_in: CarriedIn,
     /// Lower bounds of what will not have ended by the end of the window: they reach to it, and
     /// move with it.
     until_end: Histogram,
+    /// The requests by the stage in which they were due.
+    stages: StageRecorder,
 }
 
 impl Recorder {
@@ -95,9 +104,13 @@ impl Recorder {
             intervals: IntervalRecorder::default(),
             live: 0,
             live_since_ns: 0,
+            opening: 0,
+            opening_since_ns: 0,
             is_planned: false,
             last_due_ns: 0,
+            carried_in: CarriedIn::default(),
             until_end: Histogram::default(),
+            stages: StageRecorder::default(),
         }
     }
 
@@ -107,10 +120,23 @@ impl Recorder {
         self.is_planned = true;
     }
 
+    /// Says that the planned instants come in stages of these lengths, the first of which begins
+    /// with the window: what becomes of the requests of each is recorded, up to
+    /// [`crate::STAGES_RECORDED_MAX`] stages.
+    pub fn plan_stages(&mut self, lengths_ns: &[u64]) {
+        self.stages = StageRecorder::new(lengths_ns);
+    }
+
     /// Fixes the window, before its start. The end of a run by count is not known beforehand and
     /// is `u64::MAX`.
     pub fn set_window(&mut self, window: Window) {
         self.window = window;
+        let length_ns = match window.end_ns {
+            u64::MAX => 0,
+            _ => window.length_ns(),
+        };
+        self.intervals.set_window(length_ns);
+        self.recording.record.series = Series::over(length_ns);
         self.recording.record.live.min = self.live;
         self.recording.record.live.max = self.live;
     }
@@ -136,6 +162,9 @@ impl Recorder {
         if earlier_ns > 0 && self.until_end.count() > 0 {
             self.until_end = self.until_end.lowered_by(earlier_ns);
         }
+        if earlier_ns > 0 {
+            self.stages.end_earlier(earlier_ns);
+        }
     }
 
     /// The window as set.
@@ -160,10 +189,13 @@ impl Recorder {
         self.count_arrival(due_ns, |arrivals| arrivals.planned += 1);
     }
 
-    /// It was sent (or its connection attempted), after waiting for a free connection or not.
-    pub fn arrival_sent(&mut self, due_ns: u64, waited: bool) {
+    /// It was sent (or its connection attempted) at `at_ns`, after waiting for a free connection or
+    /// not.
+    pub fn arrival_sent(&mut self, due_ns: u64, at_ns: u64, waited: bool) {
+        let is_by_end = at_ns < self.window.end_ns;
         self.count_arrival(due_ns, |arrivals| {
             arrivals.sent += 1;
+            *arrivals.sent_by_end.get_or_insert(0) += u64::from(is_by_end);
             arrivals.waited += u64::from(waited);
         });
     }
@@ -178,6 +210,45 @@ impl Recorder {
         });
         if self.is_planned {
             self.unfinished(due_ns, at_ns);
+        }
+    }
+
+    /// Until when arrivals from `due_ns` on count alike if they are skipped because the queue is
+    /// full and have no reply by `at_ns`: those before it can be told to
+    /// [`Recorder::arrivals_skipped`] at once.
+    pub fn alike_until_ns(&self, due_ns: u64, at_ns: u64) -> u64 {
+        if due_ns < self.window.start_ns {
+            return self.window.start_ns;
+        }
+        let offset_ns = self.window.offset(due_ns).filter(|_| self.is_planned);
+        let Some(offset_ns) = offset_ns else {
+            return u64::MAX;
+        };
+        let stage_end_ns = self
+            .window
+            .start_ns
+            .saturating_add(self.stages.end_ns(offset_ns));
+        let bound_ns = at_ns.saturating_sub(due_ns);
+        let least_ns = self.until_end.least_alike_ns(bound_ns);
+        at_ns
+            .saturating_sub(least_ns)
+            .saturating_add(1)
+            .min(stage_end_ns)
+            .max(due_ns + 1)
+    }
+
+    /// `count` arrivals were planned, the first for `due_ns` and the last before `until_ns`, which
+    /// is [`Recorder::alike_until_ns`] of the first or earlier, and were skipped because the queue
+    /// was full: they have no reply by `at_ns`.
+    pub fn arrivals_skipped(&mut self, due_ns: u64, until_ns: u64, at_ns: u64, count: u64) {
+        let last_due_ns = until_ns.saturating_sub(1).max(due_ns);
+        self.last_due_ns = self.last_due_ns.max(last_due_ns);
+        self.count_arrival(due_ns, |arrivals| {
+            arrivals.planned += count;
+            arrivals.skipped_full += count;
+        });
+        if self.is_planned {
+            self.unfinished_many(due_ns, at_ns, at_ns.saturating_sub(last_due_ns), count);
         }
     }
 
@@ -204,9 +275,9 @@ impl Recorder {
         if record.first_send.get().is_none() {
             record.first_send.set(issue.sent_ns);
         }
-        if self.window.contains(issue.due_ns) {
-            record.population.issued += u64::from(requests);
-        }
+        self.count_request(issue.due_ns, |population| {
+            population.issued += u64::from(requests);
+        });
         let tally = self.tally(issue.sent_ns);
         tally.requests_sent += u64::from(requests);
         tally.bytes_sent += bytes;
@@ -238,7 +309,7 @@ impl Recorder {
         tally.reply_head_bytes += answer.head_bytes;
         tally.reply_body_bytes += answer.body_bytes;
         let success = is_success(answer.status);
-        let Recording { record, latencies } = &mut self.recording;
+        let record = &mut self.recording.record;
         let size = answer.head_bytes + answer.body_bytes;
         record.reply_bytes_min = Some(record.reply_bytes_min.map_or(size, |min| min.min(size)));
         if let Some(offset) = self.window.offset(done_ns) {
@@ -250,9 +321,19 @@ impl Recorder {
             }
         }
         record.under_way_ns += self.window.overlap_ns(issue.sent_ns, done_ns);
-        if self.window.contains(issue.due_ns) {
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_ended(issue, done_ns, |carried_in| carried_in.answered += 1);
+        }
+        let Recording { record, latencies } = &mut self.recording;
+        if let Some(due_offset_ns) = self.window.offset(issue.due_ns) {
             record.population.recorded += 1;
             let response_ns = done_ns.saturating_sub(issue.due_ns);
+            if let Some(stage) = self.stages.at(due_offset_ns) {
+                stage.population.recorded += 1;
+                if success {
+                    stage.response.record(response_ns);
+                }
+            }
             if success {
                 latencies.response.record(response_ns);
                 let offset_ns = self.window.nearest_offset(done_ns);
@@ -298,9 +379,10 @@ impl Recorder {
     ) {
         self.failed(at_ns, kind, discarded_bytes);
         self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
-        if self.window.contains(issue.due_ns) {
-            self.recording.record.population.failed += 1;
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_ended(issue, at_ns, |carried_in| carried_in.failed += 1);
         }
+        self.count_request(issue.due_ns, |population| population.failed += 1);
         if kind == FailureKind::TimedOut {
             self.unfinished(issue.due_ns, at_ns);
         }
@@ -314,6 +396,59 @@ impl Recorder {
         if let Some(offset) = self.window.offset(at_ns) {
             self.recording.record.series.at(offset, self.live).failures += 1;
         }
+        if self.live == 0 && kind.is_refusal() {
+            self.is_down(at_ns);
+        }
+    }
+
+    /// From now on `opening` attempts to connect are under way.
+    pub fn opening(&mut self, at_ns: u64, opening: u32) {
+        let at_ns = at_ns.max(self.opening_since_ns);
+        let open_ns = self.window.overlap_ns(self.opening_since_ns, at_ns);
+        let missing = &mut self.recording.record.live.missing;
+        let missing = missing.get_or_insert_default();
+        missing.opening_ns = missing
+            .opening_ns
+            .saturating_add(u64::from(self.opening).saturating_mul(open_ns));
+        (self.opening, self.opening_since_ns) = (opening, at_ns);
+    }
+
+    /// After an attempt that failed a connection was not tried again until its pause, from
+    /// `from_ns` to `to_ns`, was over.
+    pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
+        let waited_ns = self.window.overlap_ns(from_ns, to_ns);
+        let missing = &mut self.recording.record.live.missing;
+        let missing = missing.get_or_insert_default();
+        missing.retrying_ns = missing.retrying_ns.saturating_add(waited_ns);
+    }
+
+    /// The worker did not run from `from_ns` to `until_ns`, though it was to.
+    pub fn paused(&mut self, from_ns: u64, until_ns: u64) {
+        let pauses = &mut self.recording.record.pauses;
+        if pauses.len() < Pause::KEPT_MAX {
+            pauses.push(Pause { from_ns, until_ns });
+        }
+    }
+
+    /// An attempt failed while no connection was open.
+    fn is_down(&mut self, at_ns: u64) {
+        let record = &mut self.recording.record;
+        let is_known = record
+            .downtimes
+            .last()
+            .is_some_and(|it| it.until_ns.is_none());
+        if is_known || record.downtimes.len() == Downtime::KEPT_MAX {
+            return;
+        }
+        // Connections that come by plan go by plan as well.
+        let from_ns = match record.live.asked {
+            0 => at_ns,
+            _ => self.live_since_ns,
+        };
+        record.downtimes.push(Downtime {
+            from_ns,
+            until_ns: None,
+        });
     }
 
     /// A request was still under way when drain ended.
@@ -321,9 +456,10 @@ impl Recorder {
         self.recording.record.under_way_at_end += 1;
         self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
         self.tally(at_ns).discarded_bytes += discarded_bytes;
-        if self.window.contains(issue.due_ns) {
-            self.recording.record.population.censored += 1;
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_outlasted(issue, at_ns);
         }
+        self.count_request(issue.due_ns, |population| population.censored += 1);
         self.unfinished(issue.due_ns, at_ns);
     }
 
@@ -365,6 +501,9 @@ impl Recorder {
     pub fn connected(&mut self, at_ns: u64, connect_ns: u64) {
         self.tally(at_ns).connections_opened += 1;
         self.recording.latencies.connect.record(connect_ns);
+        if let Some(downtime) = self.recording.record.downtimes.last_mut() {
+            downtime.until_ns.get_or_insert(at_ns);
+        }
         self.live_changed(at_ns, self.live + 1);
     }
 
@@ -383,8 +522,16 @@ impl Recorder {
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
+        if self.recording.record.live.missing.is_some() {
+            self.opening(self.window.end_ns, self.opening);
+        }
         self.recording.latencies.unfinished.merge(&self.until_end);
+        let before = &self.recording.record.tallies.before;
+        let ended = before.replies.total() + before.failures.total(FailureScope::Request);
+        self.carried_in.in_flight = before.requests_sent.saturating_sub(ended);
+        self.recording.record.carried_in = Some(self.carried_in);
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
+        self.recording.latencies.stages = self.stages.finish();
         self.recording
     }
 
@@ -416,23 +563,71 @@ impl Recorder {
         self.live_since_ns = at_ns;
     }
 
-    fn unfinished(&mut self, due_ns: u64, at_ns: u64) {
-        if !self.window.contains(due_ns) {
-            return;
+    /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that
+    /// is in the window.
+    fn carried_in_ended(&mut self, issue: Issue, at_ns: u64, count: impl Fn(&mut CarriedIn)) {
+        match self.window.phase(at_ns) {
+            Phase::Before => {}
+            Phase::Measure => {
+                self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+                count(&mut self.carried_in);
+            }
+            Phase::After => self.carried_in_outlasted(issue, at_ns),
         }
-        let bounds = if at_ns == self.window.end_ns {
-            &mut self.until_end
-        } else {
-            &mut self.recording.latencies.unfinished
+    }
+
+    /// A request that was sent before the window was in flight until after it, as of `at_ns`. With
+    /// a schedule of requests it is one of warm-up's, whatever it took; else its place in the loop
+    /// was taken throughout, and no request of the window speaks for it.
+    fn carried_in_outlasted(&mut self, issue: Issue, at_ns: u64) {
+        self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+        self.carried_in.unanswered += 1;
+        let Window { start_ns, end_ns } = self.window;
+        if !self.is_planned && start_ns < end_ns && start_ns <= at_ns {
+            let outlasted_ns = at_ns.saturating_sub(issue.sent_ns);
+            self.recording.latencies.unfinished.record(outlasted_ns);
+        }
+    }
+
+    fn unfinished(&mut self, due_ns: u64, at_ns: u64) {
+        self.unfinished_many(due_ns, at_ns, at_ns.saturating_sub(due_ns), 1);
+    }
+
+    /// `count` requests, the first of which was due at `due_ns`, had no reply by `at_ns`: their
+    /// response times are `bound_ns` at least.
+    fn unfinished_many(&mut self, due_ns: u64, at_ns: u64, bound_ns: u64, count: u64) {
+        let Some(offset_ns) = self.window.offset(due_ns) else {
+            return;
         };
-        bounds.record(at_ns.saturating_sub(due_ns));
+        if at_ns == self.window.end_ns {
+            self.until_end.record_many(bound_ns, count);
+            self.stages.unfinished_at_end(offset_ns, bound_ns, count);
+        } else {
+            let unfinished = &mut self.recording.latencies.unfinished;
+            unfinished.record_many(bound_ns, count);
+            if let Some(stage) = self.stages.at(offset_ns) {
+                stage.unfinished.record_many(bound_ns, count);
+            }
+        }
     }
 
     fn count_arrival(&mut self, due_ns: u64, count: impl Fn(&mut ArrivalCounts)) {
         let record = &mut self.recording.record;
         count(&mut record.arrivals_all);
-        if self.window.contains(due_ns) {
+        if let Some(offset_ns) = self.window.offset(due_ns) {
             count(&mut record.arrivals);
+            if let Some(StageRecord { arrivals, .. }) = self.stages.at(offset_ns) {
+                count(arrivals);
+            }
+        }
+    }
+
+    fn count_request(&mut self, due_ns: u64, count: impl Fn(&mut Population)) {
+        if let Some(offset_ns) = self.window.offset(due_ns) {
+            count(&mut self.recording.record.population);
+            if let Some(StageRecord { population, .. }) = self.stages.at(offset_ns) {
+                count(population);
+            }
         }
     }
 
@@ -481,7 +676,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FailureScope, Instants, Population, Series};
+    use crate::{FailureScope, Instants};
 
     const START_NS: u64 = 500;
     const END_NS: u64 = 1_500;
@@ -569,6 +764,7 @@ mod tests {
                 min,
                 max,
                 connection_ns,
+                missing: None,
             };
             assert_eq!(live, expected, "{changes:?}");
             assert_eq!(series.points.len(), 1, "{changes:?}");
@@ -612,7 +808,8 @@ mod tests {
                 most: 8,
                 min: 1,
                 max: 1,
-                connection_ns: 0
+                connection_ns: 0,
+                missing: None,
             }
         );
         assert_eq!(series, Series::default());
@@ -626,7 +823,7 @@ mod tests {
         };
         let (live, series) = live_of(Some(window), &[(50, 1)], 450_000_000);
         assert_eq!(live.connection_ns, 350_000_000);
-        assert_eq!(series.points.len(), 4);
+        assert_eq!(series.coarsened().points.len(), 4);
         assert!(
             series
                 .points
@@ -727,7 +924,7 @@ mod tests {
         for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
             let issue = Issue { due_ns, sent_ns };
             recorder.arrival_planned(due_ns);
-            recorder.arrival_sent(due_ns, true);
+            recorder.arrival_sent(due_ns, sent_ns, true);
             recorder.lag(due_ns, 7);
             recorder.sent(issue, 1, 80);
             recorder.received(done_ns, 100);
@@ -751,6 +948,11 @@ mod tests {
             ..Population::default()
         };
         assert_eq!(record.population, population);
+        // Planned in the window, sent in drain.
+        let by_end = (record.arrivals.sent, record.arrivals.sent_by_end);
+        assert_eq!(by_end, (1, Some(0)));
+        let by_end = (record.arrivals_all.sent, record.arrivals_all.sent_by_end);
+        assert_eq!(by_end, (2, Some(1)));
         assert_eq!((record.arrivals.sent, record.arrivals_all.sent), (1, 2));
         assert_eq!(record.arrivals.waited, 1);
         assert_eq!(record.tallies.measure.requests_sent, 1);
@@ -886,6 +1088,47 @@ mod tests {
     }
 
     #[test]
+    fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
+        let window = Window {
+            start_ns: 1_000,
+            end_ns: 2_000,
+        };
+        for is_planned in [true, false] {
+            let mut recorder = with_window(window);
+            if is_planned {
+                recorder.plan_requests();
+            }
+            recorder.sent(at(900), 6, 480);
+            recorder.reply(at(900), 950, &answer(200, 0, 20, 0));
+            recorder.reply(at(900), 1_300, &answer(503, 0, 20, 0));
+            recorder.request_failed(at(900), 1_400, FailureKind::TimedOut, 0);
+            recorder.reply(at(900), 2_100, &answer(200, 0, 20, 0));
+            recorder.request_failed(at(900), 2_200, FailureKind::Reset, 0);
+            recorder.censored(at(900), 2_500, 0);
+            let Recording { record, latencies } = recorder.finish(2_000);
+            let carried_in = CarriedIn {
+                in_flight: 5,
+                answered: 1,
+                failed: 1,
+                unanswered: 3,
+                in_flight_ns: 300 + 400 + 3 * 1_000,
+            };
+            assert_eq!(record.carried_in, Some(carried_in));
+            assert_eq!(record.under_way_ns, carried_in.in_flight_ns);
+            assert_eq!(record.population, Population::default());
+            // What outlasted the window took at least as long as it was seen to; in a plan, it has
+            // no place.
+            let unfinished = &latencies.unfinished;
+            let bounds = (unfinished.min_ns(), unfinished.max_ns(), unfinished.count());
+            let expected = match is_planned {
+                true => (None, None, 0),
+                false => (Some(1_200), Some(1_600), 3),
+            };
+            assert_eq!(bounds, expected);
+        }
+    }
+
+    #[test]
     fn what_is_skipped_until_the_end_moves_with_it() {
         let window = Window {
             start_ns: 1_000,
@@ -914,6 +1157,55 @@ mod tests {
     }
 
     #[test]
+    fn arrivals_skipped_at_once_count_as_one_by_one() {
+        let window = Window {
+            start_ns: 1_000_000,
+            end_ns: 31_000_000,
+        };
+        let gap_ns = 100;
+        for is_planned in [false, true] {
+            let make = || {
+                let mut recorder = with_window(window);
+                if is_planned {
+                    recorder.plan_requests();
+                    recorder.plan_stages(&[1_234_567, 10_000_000, 20_000_000]);
+                }
+                recorder
+            };
+            let (mut single, mut at_once) = (make(), make());
+            let (mut due_ns, mut ranges) = (500_000, 0);
+            while due_ns < window.end_ns {
+                let until_ns = at_once
+                    .alike_until_ns(due_ns, window.end_ns)
+                    .min(window.end_ns);
+                let first_due_ns = due_ns;
+                let mut count = 0;
+                while due_ns < until_ns {
+                    single.arrival_planned(due_ns);
+                    single.arrival_skipped(due_ns, window.end_ns, Skip::Full);
+                    due_ns += gap_ns;
+                    count += 1;
+                }
+                at_once.arrivals_skipped(first_due_ns, until_ns, window.end_ns, count);
+                ranges += 1;
+            }
+            let ended = [single, at_once].map(|recorder| recorder.finish(window.end_ns));
+            assert_eq!(ended[0].record.arrivals, ended[1].record.arrivals);
+            assert_eq!(ended[0].record.arrivals_all, ended[1].record.arrivals_all);
+            let [one, other] = [&ended[0], &ended[1]].map(|recording| &recording.latencies);
+            for (one, other) in one.stages.iter().zip(&other.stages) {
+                assert_eq!(one.arrivals, other.arrivals);
+                assert_eq!(one.unfinished.buckets(), other.unfinished.buckets());
+            }
+            let [one, other] = ended.map(|recording| recording.latencies.unfinished);
+            assert_eq!(one.buckets(), other.buckets());
+            let (max_ns, bound_ns) = (one.max_ns().unwrap_or(0), other.max_ns().unwrap_or(0));
+            assert!(bound_ns <= max_ns && max_ns - bound_ns <= max_ns / 1_000);
+            assert!(ranges < 20_000, "{ranges}");
+        }
+    }
+
+    #[test]
     fn arrivals_that_wait_are_kept_over_time() {
         let mut recorder = with_window(Window {
             start_ns: 0,
@@ -929,7 +1221,8 @@ mod tests {
             recorder.waiting(at_ns, waiting);
         }
         let record = recorder.finish(300_000_000).record;
-        let most: Vec<_> = record.series.points.iter().map(|p| p.waiting_max).collect();
+        let series = record.series.coarsened();
+        let most: Vec<_> = series.points.iter().map(|p| p.waiting_max).collect();
         assert_eq!(most, [7, 0, 1]);
     }
 
@@ -1021,6 +1314,7 @@ mod tests {
             let mut recorder = Recorder::new(0, 8, 8);
             if is_planned {
                 recorder.plan_requests();
+                recorder.plan_stages(&[300, 1, 500]);
             }
             let (mut now_ns, mut window_set, mut end_ns) = (1_u64, false, planned);
             let (mut open, mut head_total) = (0_u64, 0_u64);
@@ -1060,7 +1354,7 @@ mod tests {
                         let due_ns = now_ns.saturating_sub(late_ns);
                         let issue = Issue { due_ns, sent_ns: now_ns };
                         recorder.arrival_planned(due_ns);
-                        recorder.arrival_sent(due_ns, waited);
+                        recorder.arrival_sent(due_ns, now_ns, waited);
                         recorder.lag(due_ns, late_ns);
                         recorder.sent(issue, 1, 80);
                         model.under_way.push(issue);
@@ -1152,6 +1446,24 @@ mod tests {
                 latencies.response.count() + latencies.response_error.count(),
                 population.recorded
             );
+            if is_planned {
+                let mut stages = StageRecord::default();
+                latencies.stages.iter().for_each(|stage| stages.merge(stage));
+                prop_assert_eq!(latencies.stages.len(), 3);
+                prop_assert_eq!((stages.arrivals, stages.population), (arrivals, population));
+                for (stages, window) in [
+                    (&stages.response, &latencies.response),
+                    (&stages.unfinished, &latencies.unfinished),
+                ] {
+                    prop_assert_eq!(stages.count(), window.count());
+                    // Bounds that moved with the end are known to a bucket's width.
+                    let [max_ns, finer_ns] = [stages, window].map(|it| it.max_ns().unwrap_or(0));
+                    prop_assert!(max_ns <= finer_ns && finer_ns - max_ns <= finer_ns >> 7);
+                }
+                prop_assert_eq!(stages.errors(), latencies.response_error.count());
+            } else {
+                prop_assert!(latencies.stages.is_empty());
+            }
             prop_assert_eq!(latencies.intervals.count(), latencies.response.count());
             prop_assert_eq!(latencies.connect.count(), lifetime.connections_opened);
             prop_assert_eq!(latencies.tls.count(), lifetime.connections_opened);
@@ -1190,8 +1502,36 @@ mod tests {
                     .filter(|(issue, _, answered)| *answered && window.contains(issue.due_ns))
                     .count() as u64;
                 prop_assert_eq!(population.recorded, expected);
+                let carried = |is_so: &dyn Fn(u64, bool) -> bool| {
+                    let of_warmup = model.ended.iter().filter(|(issue, done_ns, answered)| {
+                        let left = issue.sent_ns < START_NS && *done_ns >= START_NS.min(drained_ns);
+                        left && is_so(*done_ns, *answered)
+                    });
+                    of_warmup.count() as u64
+                };
+                let in_it = |done_ns| window.contains(done_ns) && done_ns < drained_ns;
+                let expected = CarriedIn {
+                    in_flight: carried(&|_, _| true),
+                    answered: carried(&|done_ns, answered| in_it(done_ns) && answered),
+                    failed: carried(&|done_ns, answered| in_it(done_ns) && !answered),
+                    unanswered: carried(&|done_ns, _| !in_it(done_ns)),
+                    in_flight_ns: Model::integral(window, |at_ns| {
+                        let lasts = |(issue, done_ns, _): &&(Issue, u64, bool)| {
+                            issue.sent_ns < START_NS && at_ns < *done_ns
+                        };
+                        model.ended.iter().filter(lasts).count() as u64
+                    }),
+                };
+                prop_assert_eq!(record.carried_in, Some(expected));
                 let unfinished = model.unfinished.iter().filter(|&&due| window.contains(due));
-                prop_assert_eq!(latencies.unfinished.count(), unfinished.count() as u64);
+                // Without a window, nothing is known of it.
+                let outlasted = if is_planned || drained_ns < START_NS || end_ns <= START_NS {
+                    0
+                } else {
+                    expected.unanswered
+                };
+                let unfinished = unfinished.count() as u64 + outlasted;
+                prop_assert_eq!(latencies.unfinished.count(), unfinished);
                 let open_ns = Model::integral(window, |at_ns| model.live_at(at_ns));
                 prop_assert_eq!(record.live.connection_ns, open_ns);
                 let under_way_ns = Model::integral(window, |at_ns| {

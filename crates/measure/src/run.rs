@@ -2,7 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Calibration, Diagnosis, Evidence, Finding, Latencies, Once, WorkerRecord};
+use crate::bounded::{self, REMARKS_MAX};
+use crate::{Calibration, Diagnosis, Evidence, Finding, Latencies, Once, SetUp, WorkerRecord};
+
+/// Most workers of a run.
+pub const WORKERS_MAX: u32 = 4_096;
+/// Most stages of a schedule.
+const STAGES_MAX: usize = 1_000;
+/// Most local addresses of a run.
+const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 
 /// The kernel interface under a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +57,7 @@ pub struct ScheduleDescription {
     /// Seed of its random numbers.
     pub seed: u64,
     /// The stages asked for; empty for one rate throughout.
+    #[serde(deserialize_with = "bounded::list::<_, _, STAGES_MAX>")]
     pub stages: Vec<StageDescription>,
     /// Arrivals that the schedule has in the window on average over all seeds: the integral of
     /// its rate.
@@ -57,8 +66,20 @@ pub struct ScheduleDescription {
     pub queue_max: u32,
 }
 
+impl ScheduleDescription {
+    /// Whether the rate is planned to change over the window.
+    pub fn varies(&self) -> bool {
+        let rates = self
+            .stages
+            .iter()
+            .flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
+        let first = self.stages.first().map(|stage| stage.from_per_s);
+        rates.into_iter().any(|rate| Some(rate) != first)
+    }
+}
+
 /// What made a request due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ModelDescription {
@@ -88,6 +109,45 @@ impl ModelDescription {
             Self::Closed { .. } => None,
             Self::Open { schedule, .. } | Self::Sessions { schedule } => Some(schedule),
         }
+    }
+}
+
+/// What a stored model says, before it is believed. Read field by field: serde's own way of reading
+/// tagged enumerations keeps a copy of all that is there, whatever it is.
+#[derive(Deserialize)]
+struct StoredModel {
+    kind: ModelKind,
+    connect_per_s: Option<f64>,
+    schedule: Option<ScheduleDescription>,
+    connections_max: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ModelKind {
+    Closed,
+    Open,
+    Sessions,
+}
+
+impl<'de> Deserialize<'de> for ModelDescription {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let StoredModel {
+            kind,
+            connect_per_s,
+            schedule,
+            connections_max,
+        } = StoredModel::deserialize(deserializer)?;
+        Ok(match kind {
+            ModelKind::Closed => Self::Closed { connect_per_s },
+            ModelKind::Open => Self::Open {
+                schedule: bounded::present("schedule", schedule)?,
+                connections_max: bounded::present("connections_max", connections_max)?,
+            },
+            ModelKind::Sessions => Self::Sessions {
+                schedule: bounded::present("schedule", schedule)?,
+            },
+        })
     }
 }
 
@@ -167,8 +227,15 @@ pub struct LoadDescription {
     pub keepalive: bool,
     /// Requests after which a connection is replaced; null for no limit.
     pub requests_per_connection: Option<u64>,
-    /// From a reply to the next request on its connection, nanoseconds.
+    /// From a reply to the next request on its connection, on average, nanoseconds.
     pub think_time_ns: u64,
+    /// How think times were spread around it: `fixed`, `exp` or `uniform`; null without any.
+    #[serde(default)]
+    pub think_spread: Option<String>,
+    /// Seed of think times, and of when the first requests of a closed loop with them were sent;
+    /// null without any.
+    #[serde(default)]
+    pub think_seed: Option<u64>,
     /// One connection in this many had kernel receive stamps; null for none.
     pub stamps_every: Option<u32>,
     /// Length of the measure phase asked for, nanoseconds; null when only a count was given.
@@ -189,7 +256,11 @@ pub struct LoadDescription {
     /// Why it is not the one that was asked for or preferred.
     pub backend_note: Option<String>,
     /// Local addresses that connections were made from; empty when the kernel chose.
+    #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
     pub source_addresses: Vec<String>,
+    /// Whether brunt took these addresses by itself, because the ports of one would have run out.
+    #[serde(default)]
+    pub source_addresses_chosen: bool,
     /// Whether more workers than usable CPUs were asked for on purpose.
     pub oversubscribed: bool,
     /// Whether the target was the reference server inside this process.
@@ -313,6 +384,7 @@ pub struct Run {
     /// What the workers' histograms make together.
     pub latencies: Latencies,
     /// What each worker reported.
+    #[serde(deserialize_with = "bounded::list::<_, _, { WORKERS_MAX as usize }>")]
     pub workers: Vec<WorkerRecord>,
     /// What was read of machine, network and server over the window.
     pub evidence: Evidence,
@@ -322,12 +394,22 @@ pub struct Run {
     /// version.
     pub calibration: Option<Calibration>,
     /// The invariants, as found by [`crate::check`].
+    #[serde(deserialize_with = "bounded::list::<_, _, REMARKS_MAX>")]
     pub findings: Vec<Finding>,
 }
 
 impl Run {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
+
+    /// What set-up came to, all workers together. Absent where a worker did not say.
+    pub fn set_up(&self) -> Option<SetUp> {
+        let mut sum = SetUp::default();
+        for worker in &self.workers {
+            sum.merge(worker.set_up.as_ref()?);
+        }
+        Some(sum)
+    }
 }
 
 #[cfg(all(test, feature = "schema"))]

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Length of an interval at the start of a run: 100 ms.
-const INTERVAL_NS: u64 = 100_000_000;
-/// Beyond this many intervals neighbours are joined and the interval doubles.
+use crate::{bounded, grid};
+
+/// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
+/// shorter than the usual 100 ms sooner.
 const POINTS_MAX: usize = 1_200;
 /// The interval with which 1,200 points reach over every `u64`.
-const INTERVAL_MAX_NS: u64 = INTERVAL_NS << 28;
+const INTERVAL_MAX_NS: u64 = grid::USUAL_NS << 28;
 
 /// What happened in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +34,8 @@ pub struct SeriesPoint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// Length of an interval, nanoseconds: 100 ms, doubled as often as the run's length asks.
+    /// Length of an interval, nanoseconds: 100 ms, doubled as often as the run's length asks, and
+    /// less in runs of less than 16 s.
     pub interval_ns: u64,
     /// The intervals, oldest first; at most 1,200.
     pub points: Vec<SeriesPoint>,
@@ -42,19 +44,37 @@ pub struct Series {
 impl Default for Series {
     fn default() -> Self {
         Self {
-            interval_ns: INTERVAL_NS,
+            interval_ns: grid::USUAL_NS,
             points: Vec::new(),
         }
     }
 }
 
 impl Series {
+    /// A series as it suits a window of this length, nanoseconds; 0 for a length that is not known:
+    /// its intervals begin short then.
+    pub(crate) fn over(window_ns: u64) -> Self {
+        Self {
+            interval_ns: grid::over(window_ns, POINTS_MAX),
+            points: Vec::new(),
+        }
+    }
+
+    /// The same with intervals of at least 100 ms, which is how fine they are in long runs.
+    pub(crate) fn coarsened(&self) -> Self {
+        let mut coarse = self.clone();
+        while coarse.interval_ns < grid::USUAL_NS {
+            coarse.double();
+        }
+        coarse
+    }
+
     /// The interval that holds `offset_ns` from the window's start. New intervals begin with
     /// `live` open connections.
     pub fn at(&mut self, offset_ns: u64, live: u32) -> &mut SeriesPoint {
         // The only division of an event's way through the recorder.
         let mut index = offset_ns / self.interval_ns;
-        while index >= POINTS_MAX as u64 {
+        while index >= grid::most(self.interval_ns, POINTS_MAX) as u64 {
             self.double();
             index /= 2;
         }
@@ -72,6 +92,13 @@ impl Series {
 
     /// Adds the figures of `other`; connections add up, as the two held them side by side.
     pub fn merge(&mut self, other: &Self) {
+        if other.points.is_empty() {
+            return;
+        }
+        if self.points.is_empty() {
+            self.clone_from(other);
+            return;
+        }
         let mut other = other.clone();
         while self.interval_ns < other.interval_ns {
             self.double();
@@ -121,6 +148,7 @@ impl Series {
 #[derive(Deserialize)]
 struct Stored {
     interval_ns: u64,
+    #[serde(deserialize_with = "bounded::list::<_, _, POINTS_MAX>")]
     points: Vec<SeriesPoint>,
 }
 
@@ -130,19 +158,9 @@ impl<'de> Deserialize<'de> for Series {
             interval_ns,
             points,
         } = Stored::deserialize(deserializer)?;
-        let doublings = interval_ns / INTERVAL_NS;
-        if interval_ns % INTERVAL_NS != 0
-            || !doublings.is_power_of_two()
-            || interval_ns > INTERVAL_MAX_NS
-        {
+        if !grid::is_length(interval_ns, INTERVAL_MAX_NS) {
             return Err(serde::de::Error::custom(format!(
                 "no such interval of a series: {interval_ns} ns"
-            )));
-        }
-        if points.len() > POINTS_MAX {
-            return Err(serde::de::Error::custom(format!(
-                "a series of {} points, over the limit of {POINTS_MAX}",
-                points.len()
             )));
         }
         Ok(Self {
@@ -157,6 +175,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const INTERVAL_NS: u64 = grid::USUAL_NS;
 
     fn totals(series: &Series) -> [u64; 4] {
         series.points.iter().fold([0; 4], |[a, b, c, d], point| {
@@ -220,6 +240,31 @@ mod tests {
     }
 
     #[test]
+    fn a_short_window_has_short_intervals() {
+        // (length told beforehand, last event, interval in shares of 100 ms)
+        for (window_ns, last_ns, share) in [
+            (1_000_000_000, 999_999_999, 16),
+            (10_000_000_000, 9_999_999_999, 1),
+            (120_000_000_000, 119_999_999_999, 1),
+            (0, 999_999_999, 16),
+            (0, 119_999_999_999, 1),
+        ] {
+            let mut series = Series::over(window_ns);
+            for index in 0..1_000 {
+                series.at(index * last_ns / 999, 1).successes += 1;
+            }
+            assert_eq!(series.interval_ns, INTERVAL_NS / share, "{window_ns}");
+            assert_eq!(series.points.len() as u64, last_ns / series.interval_ns + 1);
+            assert_eq!(totals(&series)[0], 1_000);
+            let coarse = series.coarsened();
+            assert_eq!(
+                (coarse.interval_ns, totals(&coarse)[0]),
+                (INTERVAL_NS, 1_000)
+            );
+        }
+    }
+
+    #[test]
     fn joined_intervals_keep_their_extremes() {
         let mut series = Series::default();
         for (index, live) in [(0, 5), (1, 2), (2, 7)] {
@@ -241,6 +286,8 @@ mod tests {
             (INTERVAL_NS, 3, true),
             (8 * INTERVAL_NS, POINTS_MAX, true),
             (INTERVAL_MAX_NS, 1, true),
+            (INTERVAL_NS / 8, 80, true),
+            (INTERVAL_NS / 512, 1, false),
             (0, 0, false),
             (1, 1, false),
             (3 * INTERVAL_NS, 1, false),

@@ -2,17 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, loglinear};
+use crate::{Histogram, bounded, loglinear};
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;
+/// How many buckets there can be.
+const BUCKETS_MAX: usize = 976;
 
 /// The instants of one answered request on a connection with kernel stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instants {
     /// When the request was due; in a closed loop, when it was sent.
     pub due_ns: u64,
-    /// When the connection that it took became free, by the kernel's stamp.
+    /// When the connection that it took would have been free, had brunt taken no time for the
+    /// requests before it.
     pub free_ns: u64,
     /// Just before the system call that took the request.
     pub send_from_ns: u64,
@@ -31,9 +34,11 @@ pub struct Instants {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
-    /// Every connection was busy; in HTTP/2, every stream of every connection.
+    /// Every connection was busy, and would have been without brunt's lateness; in HTTP/2, every
+    /// stream of every connection.
     pub wait_ns: u64,
-    /// A connection was free, and brunt had not sent yet. Framing and encrypting is part of it.
+    /// A connection was free, or would have been had brunt been on time with the requests before,
+    /// and brunt had not sent yet. Framing and encrypting is part of it.
     pub lag_send_ns: u64,
     /// The system call of the send.
     pub send_ns: u64,
@@ -102,6 +107,13 @@ impl Parts {
         self.lag_send_ns
             .saturating_add(self.lag_receive_ns)
             .saturating_add(self.parse_ns)
+    }
+
+    /// The rest of it: what it would have been with a brunt that takes no time.
+    pub fn rest_ns(&self) -> u64 {
+        self.wait_ns
+            .saturating_add(self.send_ns)
+            .saturating_add(self.server_ns)
     }
 
     fn each(&self) -> [u64; 6] {
@@ -192,8 +204,7 @@ impl Split {
     /// Adds the parts of one response.
     pub fn record(&mut self, parts: &Parts) {
         self.own.record(parts.own_ns());
-        self.rest
-            .record(parts.response_ns().saturating_sub(parts.own_ns()));
+        self.rest.record(parts.rest_ns());
         let bucket = self.bucket(loglinear::index(parts.response_ns(), BITS) as u32);
         bucket.count += 1;
         bucket.sums.add(parts);
@@ -279,6 +290,7 @@ impl Split {
 struct Stored {
     own: Histogram,
     rest: Histogram,
+    #[serde(deserialize_with = "bounded::list::<_, _, BUCKETS_MAX>")]
     buckets: Vec<Bucket>,
 }
 
@@ -289,8 +301,8 @@ impl<'de> Deserialize<'de> for Split {
         if !buckets.is_sorted_by(|a, b| a.index < b.index) {
             return refuse("the buckets of a split are out of order or given twice".to_owned());
         }
-        let most = loglinear::count(u64::MAX, BITS);
-        if let Some(last) = buckets.last().filter(|last| last.index as usize >= most) {
+        let is_none = |last: &&Bucket| last.index as usize >= BUCKETS_MAX;
+        if let Some(last) = buckets.last().filter(is_none) {
             return refuse(format!("a split has no bucket {}", last.index));
         }
         if let Some(empty) = buckets.iter().find(|bucket| bucket.count == 0) {

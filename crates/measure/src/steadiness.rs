@@ -1,10 +1,8 @@
-//! Whether the rate held still over the window, and how well it is known (statistics of the
-//! headline).
+//! Whether the rate held still over the window.
 
-use crate::quantile::parts_of;
 use crate::student_t::Mean;
 use crate::trend::{mann_kendall_z, theil_sen_slope};
-use crate::{ModelDescription, Run, Summary};
+use crate::{ModelDescription, Run, ScheduleDescription, Series, Summary};
 
 /// A difference or a trend under this share of the rate does not matter.
 const CHANGE_LEAST: f64 = 0.03;
@@ -14,6 +12,9 @@ const ERRORS_LEAST: f64 = 4.0;
 const Z_99: f64 = 2.58;
 /// Fewer sub-windows than this show neither.
 const PARTS_LEAST: usize = 8;
+/// So many suffice.
+const PARTS_ENOUGH: usize = 20;
+const PARTS_MOST: usize = 30;
 /// As many points as a series can have.
 const POINTS_MAX: u64 = 1_200;
 /// Arrivals completed, as a share of those planned, from which on the rate is that of the plan.
@@ -33,35 +34,11 @@ pub struct Steadiness {
     pub drifts: bool,
 }
 
-/// A two-sided 95 % confidence interval of a rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateInterval {
-    /// Its lower end, per second.
-    pub low_per_s: f64,
-    /// Its upper end, per second.
-    pub high_per_s: f64,
-}
-
 impl Run {
     /// Whether the rate held still. Says nothing (no drift, nothing known) of a run whose planned
     /// rate changes.
     pub fn steadiness(&self) -> Steadiness {
         steadiness_of(self, &self.summary())
-    }
-
-    /// The interval of the rate of successful replies, from the rates of 20 to 30 sub-windows.
-    /// Absent when the window is too short for 20.
-    pub fn successes_interval(&self) -> Option<RateInterval> {
-        let summary = self.summary();
-        let rate = summary.successes_per_s.known()?;
-        let counts = whole_points(self, &summary);
-        let parts = parts_of(counts.len())?;
-        let point_s = summary.series.interval_ns as f64 / 1e9;
-        let half = Mean::of(&rates_of(&counts, parts))?.half_width / point_s;
-        half.is_finite().then(|| RateInterval {
-            low_per_s: (rate - half).max(0.0),
-            high_per_s: rate + half,
-        })
     }
 }
 
@@ -73,10 +50,11 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
         drifts: false,
     };
     let schedule = run.load.model.schedule();
-    if schedule.is_some_and(|schedule| !schedule.stages.is_empty()) {
+    if schedule.is_some_and(ScheduleDescription::varies) {
         return unknown;
     }
-    let counts = whole_points(run, summary);
+    // Of short runs too: what is slow for a moment is no drift.
+    let counts = whole_points(run, &summary.series.coarsened());
     let parts = parts_of(counts.len()).unwrap_or(counts.len());
     let rates = rates_of(&counts, parts);
     if rates.len() < PARTS_LEAST {
@@ -106,14 +84,19 @@ fn follows_plan(run: &Run, summary: &Summary) -> bool {
 
 /// Successful replies in each point of the series that lies wholly inside the window. Where
 /// nothing came to the end, there are no points: those are 0.
-fn whole_points(run: &Run, summary: &Summary) -> Vec<f64> {
-    let series = &summary.series;
+pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
     let whole = run.window.length_ns() / series.interval_ns.max(1);
     let points = series.points.iter().map(|point| point.successes as f64);
     points
         .chain(std::iter::repeat(0.0))
         .take(whole.min(POINTS_MAX) as usize)
         .collect()
+}
+
+/// Into how many sub-windows so many points are best dealt out: such that the fewest are over.
+fn parts_of(points: usize) -> Option<usize> {
+    (PARTS_ENOUGH..=PARTS_MOST.min(points))
+        .min_by_key(|&parts| (points % parts, PARTS_MOST - parts))
 }
 
 /// Mean counts per point of so many sub-windows of equal length; a remainder of points is left
@@ -172,6 +155,7 @@ mod tests {
         let mut replies = StatusCounts::default();
         (0..counts.iter().sum()).for_each(|_| replies.add(200));
         run.workers[0].tallies.measure.replies = replies;
+        run.workers[0].series = Series::default();
         run.workers[0].series.points = counts
             .iter()
             .map(|&successes| SeriesPoint {
@@ -280,31 +264,25 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_has_its_interval() {
-        assert_eq!(closed(&[1_000; 19]).successes_interval(), None);
-        let even = closed(&[1_000; 20])
-            .successes_interval()
-            .expect("20 points");
-        assert!(
-            (even.low_per_s - 10_000.0).abs() < 1e-6 && (even.high_per_s - 10_000.0).abs() < 1e-6
-        );
-        // 30 values of 900 and 1,100 by turns: s = 101.7, t = 2.045, half = 38.0 per 100 ms.
-        let turns = closed(&counts(30, |i| if i % 2 == 0 { 900 } else { 1_100 }));
-        let interval = turns.successes_interval().expect("30 points");
-        assert!((interval.high_per_s - 10_380.0).abs() < 2.0, "{interval:?}");
-        assert!((interval.low_per_s - 9_620.0).abs() < 2.0, "{interval:?}");
+    fn points_are_dealt_out_to_sub_windows() {
+        let cases = [
+            (0, None),
+            (19, None),
+            (20, Some(20)),
+            (31, Some(30)),
+            (100, Some(25)),
+            (101, Some(25)),
+            (600, Some(30)),
+        ];
+        for (points, parts) in cases {
+            assert_eq!(parts_of(points), parts, "{points}");
+        }
     }
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_rate(counts in prop::collection::vec(0_u64..2_000, 1..80)) {
-            let run = closed(&counts);
-            let rate = run.summary().successes_per_s.known();
-            if let (Some(interval), Some(rate)) = (run.successes_interval(), rate) {
-                prop_assert!(interval.low_per_s >= 0.0);
-                prop_assert!(interval.low_per_s <= rate && rate <= interval.high_per_s);
-            }
-            let found = run.steadiness();
+        fn what_is_found_is_finite(counts in prop::collection::vec(0_u64..2_000, 1..80)) {
+            let found = closed(&counts).steadiness();
             for value in [found.halves_differ, found.trend].into_iter().flatten() {
                 prop_assert!(value.is_finite());
             }

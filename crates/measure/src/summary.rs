@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{ArrivalCounts, Backend, LiveConnections, Population, Run, Series, Tally};
+use crate::{ArrivalCounts, Backend, CarriedIn, LiveConnections, Population, Run, Series, Tally};
 
 /// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +48,9 @@ pub struct Summary {
     pub waited_share: Figure,
     /// Bytes read from sockets per second.
     pub bytes_received_per_s: Figure,
+    /// Bytes of requests, and in HTTP/2 of all frames, handed to the kernel per second of the
+    /// window; without what TLS adds.
+    pub bytes_sent_per_s: Figure,
     /// Mean of the open connections.
     pub live_mean: Figure,
     /// Mean of the requests under way.
@@ -61,6 +64,9 @@ pub struct Summary {
     pub lifetime: Tally,
     /// What became of the requests issued in the window, all workers.
     pub population: Population,
+    /// What became of the requests that were in flight when the window began, all workers. Absent
+    /// where a worker did not count them.
+    pub carried_in: Option<CarriedIn>,
     /// What became of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The same, of all phases.
@@ -97,6 +103,7 @@ impl Run {
         let window_s = self.window.length_ns() as f64 / 1e9;
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
+        let mut carried_in = Some(CarriedIn::default());
         let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
         let mut live = LiveConnections::default();
         let mut series = Series::default();
@@ -106,6 +113,12 @@ impl Run {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
+            carried_in = carried_in
+                .zip(worker.carried_in)
+                .map(|(mut sum, of_worker)| {
+                    sum.merge(&of_worker);
+                    sum
+                });
             arrivals.merge(&worker.arrivals);
             arrivals_all.merge(&worker.arrivals_all);
             spun_ns = spun_ns.saturating_add(worker.spun_ns);
@@ -115,6 +128,9 @@ impl Run {
             live.min = live.min.saturating_add(worker.live.min);
             live.max = live.max.saturating_add(worker.live.max);
             live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
+            if let Some(missing) = &worker.live.missing {
+                live.missing.get_or_insert_default().merge(missing);
+            }
             series.merge(&worker.series);
             under_way_ns = under_way_ns.saturating_add(worker.under_way_ns);
             under_way_at_end = under_way_at_end.saturating_add(worker.under_way_at_end);
@@ -159,6 +175,7 @@ impl Run {
             successes_per_s: Figure::ratio(window.replies.successes() as f64, window_s, NO_WINDOW),
             attempts_per_s: Figure::ratio(window.requests_sent as f64, window_s, NO_WINDOW),
             bytes_received_per_s: Figure::ratio(window.bytes_received as f64, window_s, NO_WINDOW),
+            bytes_sent_per_s: Figure::ratio(window.bytes_sent as f64, window_s, NO_WINDOW),
             live_mean: Figure::ratio(
                 live.connection_ns as f64,
                 self.window.length_ns() as f64,
@@ -173,6 +190,7 @@ impl Run {
             window,
             lifetime,
             population,
+            carried_in,
             under_way_at_end,
             unsent,
             live,

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use thiserror::Error;
 
+use crate::foreign;
+
 /// The largest certificate that is read: 1 MiB.
 pub const CERTIFICATE_BYTES_MAX: u64 = 1 << 20;
 
@@ -48,7 +50,11 @@ pub enum CertificateError {
 ///
 /// When a value has no JSON form.
 pub fn calibration_to_json(calibration: &Calibration) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(calibration)? + "\n")
+    let mut bytes = Vec::new();
+    foreign::write_json(&mut bytes, calibration)?;
+    bytes.push(b'\n');
+    // What is no UTF-8 is no JSON either.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads what [`calibration_to_json`] gave. Fields that this version does not know are ignored.

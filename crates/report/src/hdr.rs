@@ -9,8 +9,8 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{V2DeflateSerializeError, V2DeflateSerializer};
 
-use crate::ReportError;
 use crate::spectrum::{Spectrum, Step};
+use crate::{ReportError, printable};
 
 /// Nanoseconds of a millisecond: the unit in which the tools print.
 const MS: f64 = 1e6;
@@ -34,13 +34,13 @@ pub fn write_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
         .add_comment("[Histogram log format version 1.3]")
         .add_comment(&format!(
             "[brunt {}: response times in nanoseconds; times count from the start of the window]",
-            one_line(&run.brunt_version)
+            printable(&run.brunt_version)
         ))
         .with_start_time(start)
         .with_base_time(start)
         .with_max_value_divisor(MS)
         .begin_log_with(&mut buffered, &mut serializer)?;
-    for interval in run.latencies.intervals.iter() {
+    for interval in run.latencies.intervals.coarsened().iter() {
         // Of the last interval, only what lies in the window was measured.
         let within_ns = length_ns.saturating_sub(interval.start_ns);
         log.write_histogram(
@@ -138,9 +138,4 @@ fn line(step: &Step, out: &mut dyn Write) -> io::Result<()> {
     } else {
         writeln!(out, "{value:>12.6} {quantile:2.12} {count:>10}")
     }
-}
-
-/// `text` without line ends: it may come from a file.
-fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }

@@ -7,6 +7,7 @@
 
 mod certificate;
 mod figures;
+mod foreign;
 mod hdr;
 mod progress;
 mod read;
@@ -31,11 +32,12 @@ pub use certificate::{
 };
 pub use figures::{
     AllPhases, ClientFigures, Latency, LiveRange, OverloadFigures, QuantileInterval,
-    RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, SteadinessFigures,
-    StoredSummary, VerdictFigures,
+    RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, StageFigures,
+    SteadinessFigures, StoredSummary, VerdictFigures,
 };
+pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
-pub use progress::{PlannedRate, Progress, progress_line};
+pub use progress::{PhaseLength, PlannedRate, Progress, progress_line};
 pub use read::{ReadError, STORED_BYTES_MAX, read};
 #[cfg(feature = "schema")]
 pub use schema::{schema, schema_text};
@@ -53,6 +55,9 @@ pub enum Format {
     /// A header and one row.
     Csv,
 }
+
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes.
+pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 
 impl Format {
     /// Every format.

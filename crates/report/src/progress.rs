@@ -1,6 +1,6 @@
 //! The line that a terminal shows while a run is under way.
 
-use crate::units;
+use crate::{printable, units};
 
 /// What is known while a run is under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,20 +9,32 @@ pub struct Progress<'a> {
     pub phase: &'a str,
     /// Time since the phase began, nanoseconds.
     pub elapsed_ns: u64,
-    /// Length of the phase, nanoseconds, where it has one.
-    pub planned_ns: Option<u64>,
+    /// How long the phase is, where that is known.
+    pub length: Option<PhaseLength>,
     /// Open connections.
     pub live: u32,
     /// Connections asked for.
     pub connections: u32,
-    /// Replies per second lately; absent before there is an interval to divide by.
-    pub replies_per_s: Option<f64>,
+    /// Recent successful replies per second; absent before there is an interval to divide by, and
+    /// while nothing is sent.
+    pub successes_per_s: Option<f64>,
     /// What the schedule asks for now; absent without one, and when it is over.
     pub planned_rate: Option<PlannedRate>,
     /// Arrivals that wait for a connection.
     pub waiting: u64,
+    /// Replies with an error status so far.
+    pub errors: u64,
     /// Failures of any scope so far.
     pub failures: u64,
+}
+
+/// How long a phase is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseLength {
+    /// So many nanoseconds.
+    Planned(u64),
+    /// It ends by itself, and after so many nanoseconds in any case.
+    AtMost(u64),
 }
 
 /// The rate of a schedule.
@@ -38,19 +50,28 @@ pub struct PlannedRate {
 /// left out, the least important first.
 pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     let elapsed = units::seconds(progress.elapsed_ns, 1);
-    let mut items = vec![match progress.planned_ns {
-        Some(planned_ns) => {
-            format!(
-                "{} {elapsed} of {}",
-                progress.phase,
-                units::seconds(planned_ns, 1)
-            )
-        }
-        None => format!("{} {elapsed}", progress.phase),
-    }];
+    let length = match progress.length {
+        Some(PhaseLength::Planned(ns)) => format!(" of {}", units::seconds(ns, 1)),
+        Some(PhaseLength::AtMost(ns)) => format!(" of at most {}", units::seconds(ns, 1)),
+        None => String::new(),
+    };
+    let connections = format!(
+        "{} of {} connections",
+        units::count(progress.live.into()),
+        units::count(progress.connections.into()),
+    );
+    let counted = |count: u64, one: &str, many: &str| {
+        let unit = if count == 1 { one } else { many };
+        (count > 0).then(|| format!("{} {unit}", units::count(count)))
+    };
+    let mut items = vec![format!("{} {elapsed}{length}", progress.phase)];
+    if progress.successes_per_s.is_none() {
+        // While nothing is sent, connections are what there is to wait for.
+        items.push(connections.clone());
+    }
     items.extend(
         progress
-            .replies_per_s
+            .successes_per_s
             .map(|rate| format!("{} req/s", units::rate(rate))),
     );
     items.extend(
@@ -58,25 +79,17 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
             .planned_rate
             .map(|planned| format!("plan {} {}", units::rate(planned.per_s), planned.unit)),
     );
-    if progress.waiting > 0 {
-        items.push(format!("{} waiting", units::count(progress.waiting)));
+    items.extend(counted(progress.errors, "error status", "error statuses"));
+    items.extend(counted(progress.failures, "failure", "failures"));
+    items.extend(counted(progress.waiting, "waiting", "waiting"));
+    if progress.successes_per_s.is_some() {
+        items.push(connections);
     }
-    if progress.failures > 0 {
-        let plural = if progress.failures == 1 { "" } else { "s" };
-        items.push(format!(
-            "{} failure{plural}",
-            units::count(progress.failures)
-        ));
-    }
-    items.push(format!(
-        "{} of {} connections",
-        units::count(progress.live.into()),
-        units::count(progress.connections.into()),
-    ));
     loop {
         let line = items.join(" · ");
+        let line = printable(&line);
         if line.chars().count() <= width.into() {
-            return line;
+            return line.into_owned();
         }
         items.pop();
     }
@@ -91,12 +104,13 @@ mod tests {
         let progress = Progress {
             phase: "measure",
             elapsed_ns: 3_210_000_000,
-            planned_ns: Some(10_000_000_000),
+            length: Some(PhaseLength::Planned(10_000_000_000)),
             live: 998,
             connections: 1_000,
-            replies_per_s: Some(155_310.4),
+            successes_per_s: Some(155_310.4),
             planned_rate: None,
             waiting: 0,
+            errors: 0,
             failures: 2,
         };
         let whole =
@@ -118,15 +132,16 @@ mod tests {
         let progress = Progress {
             phase: "measure",
             elapsed_ns: 3_210_000_000,
-            planned_ns: Some(10_000_000_000),
+            length: Some(PhaseLength::Planned(10_000_000_000)),
             live: 1_000,
             connections: 1_000,
-            replies_per_s: Some(4_998.0),
+            successes_per_s: Some(4_998.0),
             planned_rate: Some(PlannedRate {
                 per_s: 5_000.0,
                 unit: "req/s",
             }),
             waiting: 12_345,
+            errors: 0,
             failures: 0,
         };
         assert_eq!(
@@ -134,7 +149,7 @@ mod tests {
             "measure 3.2 s of 10.0 s · 4,998 req/s · plan 5,000 req/s · 12,345 waiting"
         );
         let progress = Progress {
-            replies_per_s: Some(52.1),
+            successes_per_s: Some(52.1),
             planned_rate: Some(PlannedRate {
                 per_s: 0.5,
                 unit: "connections/s",
@@ -151,16 +166,68 @@ mod tests {
     }
 
     #[test]
+    fn error_statuses_are_no_throughput() {
+        let progress = Progress {
+            phase: "measure",
+            elapsed_ns: 3_210_000_000,
+            length: Some(PhaseLength::Planned(10_000_000_000)),
+            live: 64,
+            connections: 64,
+            successes_per_s: Some(0.0),
+            planned_rate: None,
+            waiting: 0,
+            errors: 98_012,
+            failures: 1,
+        };
+        assert_eq!(
+            progress_line(&progress, 80),
+            "measure 3.2 s of 10.0 s · 0 req/s · 98,012 error statuses · 1 failure"
+        );
+        let progress = Progress {
+            errors: 1,
+            ..progress
+        };
+        assert_eq!(
+            progress_line(&progress, 100),
+            "measure 3.2 s of 10.0 s · 0 req/s · 1 error status · 1 failure · 64 of 64 connections"
+        );
+    }
+
+    #[test]
+    fn connections_come_first_while_they_are_opened() {
+        let progress = Progress {
+            phase: "set-up",
+            elapsed_ns: 2_100_000_000,
+            length: Some(PhaseLength::AtMost(30_000_000_000)),
+            live: 41_000,
+            connections: 1_000_000,
+            successes_per_s: None,
+            planned_rate: None,
+            waiting: 0,
+            errors: 0,
+            failures: 1_234,
+        };
+        let whole =
+            "set-up 2.1 s of at most 30.0 s · 41,000 of 1,000,000 connections · 1,234 failures";
+        assert_eq!(progress_line(&progress, 90), whole);
+        assert_eq!(
+            progress_line(&progress, 80),
+            "set-up 2.1 s of at most 30.0 s · 41,000 of 1,000,000 connections"
+        );
+    }
+
+    #[test]
     fn what_is_not_known_is_left_out() {
         let progress = Progress {
             phase: "set-up",
             elapsed_ns: 50_000_000,
-            planned_ns: None,
+            length: None,
             live: 0,
             connections: 1,
-            replies_per_s: None,
+            successes_per_s: None,
             planned_rate: None,
             waiting: 0,
+            errors: 0,
             failures: 0,
         };
         assert_eq!(

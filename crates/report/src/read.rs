@@ -8,8 +8,12 @@ use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use thiserror::Error;
 
-/// The largest stored run that is read: 256 MiB.
+/// The largest stored run that is read: 256 MiB, some 700 workers with series of full length.
 pub const STORED_BYTES_MAX: u64 = 256 << 20;
+/// The longest text in a stored run: 1 MiB, twice what the largest histogram takes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Characters of serde's words about a field that are passed on: they quote what they found.
+const WORDS_MAX: usize = 300;
 
 /// Why a stored run could not be read.
 #[derive(Debug, Error)]
@@ -23,6 +27,17 @@ pub enum ReadError {
     TooLarge {
         /// The limit.
         limit_bytes: u64,
+    },
+    /// A text of the input is over the limit.
+    #[error(
+        "a text of over {limit_bytes} bytes on line {line}: no stored run holds one; \
+         check the file's name"
+    )]
+    LongText {
+        /// Where it begins, from 1.
+        line: usize,
+        /// The limit.
+        limit_bytes: usize,
     },
     /// The input ends inside the JSON.
     #[error("cut short ({0}); copy the file again, or repeat the run")]
@@ -48,12 +63,16 @@ pub enum ReadError {
         known: u32,
     },
     /// A field is missing, or holds what no run can have put there.
-    #[error("not a complete run ({0}); the file was changed after it was written: repeat the run")]
+    #[error(
+        "not a complete run ({}); the file was changed after it was written: repeat the run",
+        brief(.0)
+    )]
     Field(serde_json::Error),
 }
 
 /// Reads a run that [`crate::Format::Json`] wrote. Its `summary` is ignored, as are fields that
-/// this version does not know.
+/// this version does not know. The memory that this takes is at most a few times that of the input,
+/// which is bounded, whatever the input says.
 ///
 /// # Errors
 ///
@@ -67,6 +86,12 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
     json.take(limit_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit_bytes {
         return Err(ReadError::TooLarge { limit_bytes });
+    }
+    if let Some(place) = long_text(&bytes) {
+        return Err(ReadError::LongText {
+            line: bytes[..place].iter().filter(|&&byte| byte == b'\n').count() + 1,
+            limit_bytes: TEXT_BYTES_MAX,
+        });
     }
     let refusal = |error: serde_json::Error| match error.classify() {
         // A number that is cut behind its point or exponent is taken for an invalid one.
@@ -94,6 +119,46 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
     serde_json::from_slice(&bytes).map_err(ReadError::Field)
 }
 
+/// Where a text over the limit begins, in JSON.
+fn long_text(json: &[u8]) -> Option<usize> {
+    let mut place = 0;
+    while let Some(start) = json[place..].iter().position(|&byte| byte == b'"') {
+        let start = place + start + 1;
+        place = start;
+        loop {
+            let Some(next) = json[place..]
+                .iter()
+                .position(|&byte| matches!(byte, b'"' | b'\\'))
+            else {
+                return (json.len() - start > TEXT_BYTES_MAX).then_some(start);
+            };
+            place += next + 1;
+            if json[place - 1] == b'"' {
+                break;
+            }
+            // What is escaped ends no text.
+            place = (place + 1).min(json.len());
+        }
+        if place - start > TEXT_BYTES_MAX {
+            return Some(start);
+        }
+    }
+    None
+}
+
+/// What is wrong with a field, in words of a bounded number. Their end says where it is.
+fn brief(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let count = words.chars().count();
+    if count <= WORDS_MAX {
+        return words;
+    }
+    let half = WORDS_MAX / 2;
+    let start: String = words.chars().take(half).collect();
+    let end: String = words.chars().skip(count - half).collect();
+    format!("{start} … {end}")
+}
+
 /// Whether what is wrong is that a number has no end.
 fn is_at_the_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
     let is_within_number = bytes
@@ -115,6 +180,44 @@ struct Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_over_the_limit_is_found() {
+        let a = |count| "a".repeat(count);
+        let escaped = "\\\"".repeat(TEXT_BYTES_MAX / 2);
+        for (json, found) in [
+            (String::new(), None),
+            ("\"".to_owned(), None),
+            ("\"\\".to_owned(), None),
+            (format!("[\"{}\"]", a(TEXT_BYTES_MAX - 1)), None),
+            (format!("[\"{}\"]", a(TEXT_BYTES_MAX)), Some(2)),
+            (format!("{{\"x\": 1, \"{}", a(TEXT_BYTES_MAX + 1)), Some(10)),
+            (format!("[\"{escaped}\"]"), Some(2)),
+            (format!("[\"{}\"]", &escaped[2..]), None),
+            (format!("{}1", "[\"a\", ".repeat(TEXT_BYTES_MAX / 4)), None),
+        ] {
+            assert_eq!(long_text(json.as_bytes()), found, "{json:.30}");
+        }
+        let error = read_bounded(
+            &mut format!("{{\n\"{}\"", a(TEXT_BYTES_MAX)).as_bytes(),
+            1 << 30,
+        );
+        let error = error.map(drop).expect_err("too long").to_string();
+        assert!(error.contains("on line 2"), "{error}");
+    }
+
+    #[test]
+    fn words_about_a_field_are_bounded() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+        let json = format!("{{\"{}\": 1}}", "é".repeat(5_000));
+        let error = serde_json::from_str::<Nothing>(&json).unwrap_err();
+        let words = brief(&error);
+        assert!(words.chars().count() <= WORDS_MAX + 3, "{words}");
+        assert!(words.starts_with("unknown field `é"), "{words}");
+        assert!(words.contains("at line 1 column"), "{words}");
+    }
 
     #[test]
     fn input_over_the_limit_is_refused_unparsed() {

@@ -5,7 +5,7 @@ use std::io;
 use brunt_measure::Run;
 use serde::Serialize;
 
-use crate::{ReportError, StoredSummary};
+use crate::{ReportError, StoredSummary, foreign};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportErro
         run,
         summary: StoredSummary::new(run),
     };
-    serde_json::to_writer_pretty(&mut buffered, &stored).map_err(|error| {
+    foreign::write_json(&mut buffered, &stored).map_err(|error| {
         if error.is_io() {
             ReportError::Output(error.into())
         } else {

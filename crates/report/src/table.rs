@@ -3,9 +3,10 @@
 
 use std::io;
 
-use brunt_measure::{ArrivalCounts, Run, ScheduleDescription, TlsDescription};
+use brunt_measure::{ArrivalCounts, CarriedIn, Run, ScheduleDescription, TlsDescription};
 
 use crate::figures::data_name;
+use crate::foreign;
 use crate::{QuantileInterval, ReportError, ServerFigures, StoredSummary};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
@@ -36,6 +37,9 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("attempts_per_s", |_, figures| cell(figures.attempts_per_s)),
     ("bytes_received_per_s", |_, figures| {
         cell(figures.bytes_received_per_s)
+    }),
+    ("bytes_sent_per_s", |_, figures| {
+        cell(figures.bytes_sent_per_s)
     }),
     ("window_requests_issued", |_, figures| {
         figures.requests.issued.to_string()
@@ -436,16 +440,134 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("greeting_max_ns", |_, figures| {
         cell(figures.greeting.as_ref().and_then(|it| it.max_ns))
     }),
+    ("response_p75_ns", |_, figures| {
+        cell(figures.response.p75_ns)
+    }),
+    ("response_p75_low_ns", |_, figures| {
+        interval(figures, "p75", |interval| interval.low_ns)
+    }),
+    ("response_p75_high_ns", |_, figures| {
+        interval(figures, "p75", |interval| interval.high_ns)
+    }),
+    ("response_p75_at_least_ns", |_, figures| {
+        at_least(figures, "p75")
+    }),
+    ("response_p95_ns", |_, figures| {
+        cell(figures.response.p95_ns)
+    }),
+    ("response_p95_low_ns", |_, figures| {
+        interval(figures, "p95", |interval| interval.low_ns)
+    }),
+    ("response_p95_high_ns", |_, figures| {
+        interval(figures, "p95", |interval| interval.high_ns)
+    }),
+    ("response_p95_at_least_ns", |_, figures| {
+        at_least(figures, "p95")
+    }),
+    ("response_mean_at_least_ns", |_, figures| {
+        at_least(figures, "mean")
+    }),
+    ("response_error_mean_ns", |_, figures| {
+        cell(figures.response_error.mean_ns)
+    }),
+    ("response_error_p75_ns", |_, figures| {
+        cell(figures.response_error.p75_ns)
+    }),
+    ("response_error_p95_ns", |_, figures| {
+        cell(figures.response_error.p95_ns)
+    }),
+    ("lag_mean_ns", |_, figures| cell(figures.lag.mean_ns)),
+    ("lag_p75_ns", |_, figures| cell(figures.lag.p75_ns)),
+    ("lag_p95_ns", |_, figures| cell(figures.lag.p95_ns)),
+    ("first_byte_mean_ns", |_, figures| {
+        cell(figures.first_byte.mean_ns)
+    }),
+    ("first_byte_p75_ns", |_, figures| {
+        cell(figures.first_byte.p75_ns)
+    }),
+    ("first_byte_p95_ns", |_, figures| {
+        cell(figures.first_byte.p95_ns)
+    }),
+    ("transfer_mean_ns", |_, figures| {
+        cell(figures.transfer.mean_ns)
+    }),
+    ("transfer_p75_ns", |_, figures| {
+        cell(figures.transfer.p75_ns)
+    }),
+    ("transfer_p95_ns", |_, figures| {
+        cell(figures.transfer.p95_ns)
+    }),
+    ("service_mean_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("service_p75_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p75_ns))
+    }),
+    ("service_p95_ns", |_, figures| {
+        cell(figures.service.as_ref().and_then(|it| it.p95_ns))
+    }),
+    ("own_mean_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("own_p75_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p75_ns))
+    }),
+    ("own_p95_ns", |_, figures| {
+        cell(figures.own.as_ref().and_then(|it| it.p95_ns))
+    }),
+    ("rest_mean_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("rest_p75_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p75_ns))
+    }),
+    ("rest_p95_ns", |_, figures| {
+        cell(figures.rest.as_ref().and_then(|it| it.p95_ns))
+    }),
+    ("first_reply_mean_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("first_reply_p75_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p75_ns))
+    }),
+    ("first_reply_p95_ns", |_, figures| {
+        cell(figures.first_reply.as_ref().and_then(|it| it.p95_ns))
+    }),
+    ("connect_mean_ns", |_, figures| {
+        cell(figures.connect.mean_ns)
+    }),
+    ("tls_mean_ns", |_, figures| {
+        cell(figures.tls.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("greeting_mean_ns", |_, figures| {
+        cell(figures.greeting.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("carried_in_in_flight", |_, figures| {
+        carried_in(figures, |it| it.in_flight)
+    }),
+    ("carried_in_answered", |_, figures| {
+        carried_in(figures, |it| it.answered)
+    }),
+    ("carried_in_failed", |_, figures| {
+        carried_in(figures, |it| it.failed)
+    }),
+    ("carried_in_unanswered", |_, figures| {
+        carried_in(figures, |it| it.unanswered)
+    }),
+    ("arrivals_sent_by_end", |_, figures| {
+        cell(figures.arrivals.and_then(|it| it.sent_by_end))
+    }),
 ];
 
 /// Writes the header and the row of `run`.
 pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportError> {
     let figures = StoredSummary::new(run);
     let mut writer = csv::Writer::from_writer(out);
-    let row = COLUMNS.iter().map(|(_, cell)| cell(run, &figures));
+    let row = COLUMNS.iter().map(|(_, content)| content(run, &figures));
     writer
         .write_record(COLUMNS.iter().map(|(name, _)| name))
         .map_err(io::Error::from)?;
+    let row = row.map(|content| foreign::cell(&content).into_owned());
     writer.write_record(row).map_err(io::Error::from)?;
     Ok(writer.flush()?)
 }
@@ -457,6 +579,11 @@ fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
 
 fn arrivals(figures: &StoredSummary, content: fn(&ArrivalCounts) -> u64) -> String {
     cell(figures.arrivals.as_ref().map(content))
+}
+
+/// A cell that only a run has that counted what its warm-up left in flight.
+fn carried_in(figures: &StoredSummary, content: fn(&CarriedIn) -> u64) -> String {
+    cell(figures.carried_in.as_ref().map(content))
 }
 
 /// A cell that only a run with a watched server has.
@@ -474,7 +601,8 @@ fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a TlsDescription) -> Option<
 
 /// An end of the interval of a quantile of the response time.
 fn interval(figures: &StoredSummary, name: &str, end: fn(&QuantileInterval) -> u64) -> String {
-    cell(figures.response.interval_95.get(name).map(end))
+    let interval = figures.response.interval_95.get(name);
+    cell(interval.and_then(Option::as_ref).map(end))
 }
 
 fn at_least(figures: &StoredSummary, name: &str) -> String {

@@ -91,6 +91,16 @@ pub fn cpus(cpus: f64) -> String {
     }
 }
 
+/// CPUs used, on average, of those that could be: `1.93 of 2 CPUs`, `0.99 of 1 CPU`, `0.35 CPUs`.
+pub fn cpus_used(used: f64, limit: Option<f64>) -> String {
+    let used = cpus(used);
+    match limit.map(cpu_limit) {
+        Some(limit) if limit == "1" => format!("{used} of 1 CPU"),
+        Some(limit) => format!("{used} of {limit} CPUs"),
+        None => format!("{used} CPUs"),
+    }
+}
+
 /// A number of CPUs, which a quota need not make whole: `2`, `1.5`.
 pub fn cpu_limit(limit: f64) -> String {
     let text = cpus(limit);

@@ -1,9 +1,12 @@
 //! What the server keeps of one connection: next to nothing while it is idle.
 
+use std::rc::Rc;
+
 use crate::batch::Batch;
 use crate::http1::request::Reader;
 use crate::http1::stream::{After, Stream};
 use crate::http2::Session;
+use crate::room::{Hold, Room};
 
 /// Input that may wait on one connection while a reply is under way.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -21,10 +24,27 @@ pub(crate) struct Connection {
     pub(crate) ended: bool,
     /// What to do when nothing is under way; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
+    /// The turn of the worker's calendar in which the client or an answer to it got on last.
+    pub(crate) moved: u16,
     /// Present while a request or a reply of HTTP/1.1 is incomplete.
     pub(crate) work: Option<Box<Work>>,
     /// Present on a connection that speaks HTTP/2.
     pub(crate) http2: Option<Box<Http2>>,
+}
+
+impl Connection {
+    /// Whether an answer goes on at an instant that is still to come: the client has to wait.
+    pub(crate) fn waits_for_its_time(&self) -> bool {
+        let work_wakes = self
+            .work
+            .as_ref()
+            .is_some_and(|work| work.wake_ns.is_some());
+        let http2_wakes = self
+            .http2
+            .as_ref()
+            .is_some_and(|http2| http2.wake_ns.is_some());
+        !self.sending && (work_wakes || http2_wakes)
+    }
 }
 
 /// An incomplete request or reply of HTTP/1.1.
@@ -45,9 +65,9 @@ pub(crate) struct Work {
 impl Work {
     /// Keeps input that was noticed at `now_ns` for later; false when there would be too much of
     /// it.
-    pub(crate) fn keep(&mut self, bytes: &[u8], now_ns: u64) -> bool {
+    pub(crate) fn keep(&mut self, bytes: &[u8], now_ns: u64, room: &Rc<Room>) -> bool {
         self.noticed_ns = now_ns;
-        self.input.keep(bytes)
+        self.input.keep(bytes, room)
     }
 
     /// Whether nothing is incomplete.
@@ -91,6 +111,7 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     /// How many of them are dealt with.
     taken: usize,
+    hold: Hold,
 }
 
 impl Input {
@@ -108,16 +129,20 @@ impl Input {
         }
     }
 
-    /// Keeps more for later; false when there would be too much of it.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) -> bool {
+    /// Keeps more for later; false when there would be too much of it: on this connection, or
+    /// for its share of the room.
+    pub(crate) fn keep(&mut self, bytes: &[u8], room: &Rc<Room>) -> bool {
         if self.taken > 0 {
             self.bytes.drain(..self.taken);
             self.taken = 0;
         }
-        if self.bytes.len() + bytes.len() > INPUT_BYTES_MAX {
+        let length = self.bytes.len() + bytes.len();
+        if length > INPUT_BYTES_MAX || !self.hold.set(length.max(self.bytes.capacity()), room) {
             return false;
         }
         self.bytes.extend_from_slice(bytes);
+        // It grows by more than was asked for, and may do so.
+        self.hold.correct(self.bytes.capacity());
         true
     }
 }
@@ -133,16 +158,21 @@ mod tests {
 
     #[test]
     fn input_is_kept_in_order_and_bounded() {
+        let room = Room::new(64 << 20, 1_000);
         let mut work = Work::default();
-        assert!(work.keep(b"abc", 7));
+        assert!(work.keep(b"abc", 7, &room));
         work.input.take(2);
-        assert!(work.keep(b"de", 9));
+        assert!(work.keep(b"de", 9, &room));
         assert_eq!(work.noticed_ns, 9);
         assert_eq!(work.input.rest(), b"cde");
         assert!(!work.is_done());
         work.input.take(3);
         assert!(work.is_done());
-        assert!(work.keep(&vec![0; INPUT_BYTES_MAX], 10));
-        assert!(!work.keep(b"x", 11));
+        assert_eq!(room.shared_bytes(), 0);
+        assert!(work.keep(&vec![0; INPUT_BYTES_MAX], 10, &room));
+        assert!(!work.keep(b"x", 11, &room));
+        assert_eq!(room.shared_bytes(), INPUT_BYTES_MAX);
+        drop(work);
+        assert_eq!(room.shared_bytes(), 0);
     }
 }

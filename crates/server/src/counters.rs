@@ -30,6 +30,10 @@ pub struct Counters {
     pub accepts_failed: u64,
     /// Connections closed because too much unread input was waiting.
     pub connections_overflowed: u64,
+    /// Connections closed because neither their client nor an answer to it got on for the idle
+    /// time-out.
+    #[serde(default)]
+    pub connections_timed_out: u64,
     /// TLS handshakes that failed; their connections are not among those accepted.
     #[serde(default)]
     pub handshakes_failed: u64,
@@ -161,6 +165,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) closed: Count,
     pub(crate) accepts_failed: Count,
     pub(crate) overflowed: Count,
+    pub(crate) timed_out: Count,
     pub(crate) malformed: Count,
     pub(crate) abandoned: Count,
     pub(crate) interim: Count,
@@ -189,6 +194,7 @@ impl Default for WorkerCounters {
             closed: Count::default(),
             accepts_failed: Count::default(),
             overflowed: Count::default(),
+            timed_out: Count::default(),
             malformed: Count::default(),
             abandoned: Count::default(),
             interim: Count::default(),
@@ -296,6 +302,7 @@ impl Shared {
         let mut totals = Counters {
             accepts_failed: sum(|worker| &worker.accepts_failed),
             connections_overflowed: sum(|worker| &worker.overflowed),
+            connections_timed_out: sum(|worker| &worker.timed_out),
             requests_malformed: sum(|worker| &worker.malformed),
             requests_abandoned: sum(|worker| &worker.abandoned),
             replies_interim: sum(|worker| &worker.interim),

@@ -158,6 +158,7 @@ mod http2;
 mod malformed;
 mod pace;
 mod pattern;
+mod room;
 mod route;
 mod server;
 mod slots;

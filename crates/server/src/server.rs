@@ -87,6 +87,15 @@ pub struct Options {
     /// Whether workers poll instead of sleeping while they have connections: replies that wait for
     /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
     pub spin: bool,
+    /// How long a connection may stay on which neither its client nor an answer to it gets on,
+    /// nanoseconds: idle, with half a head, or with an answer that nobody reads. An answer that is
+    /// to come at a later instant does not count as idle. Absent: for good.
+    pub idle_timeout_ns: Option<u64>,
+    /// Input that may wait in memory, all connections together, bytes: half heads, and what comes
+    /// behind a request that is not answered yet. Half is dealt out evenly; of what is left of the
+    /// other half a connection that has more may take a 16th, and 1 MiB at most. One that wants
+    /// more is closed, and counted.
+    pub input_bytes_max: u64,
     /// How to speak TLS; absent: clear text.
     pub tls: Option<TlsOptions>,
     /// How to speak HTTP/2, which a client begins by its preface, in clear text, too. The same
@@ -97,6 +106,8 @@ pub struct Options {
 impl Options {
     /// The default of `connections_max`.
     pub const CONNECTIONS_MAX: u32 = 100_000;
+    /// The default of `input_bytes_max`: 1 GiB.
+    pub const INPUT_BYTES_MAX: u64 = 1 << 30;
 
     /// One worker at `address`, the rest by default.
     pub fn new(address: ListenAddress) -> Self {
@@ -106,6 +117,8 @@ impl Options {
             backend: BackendChoice::Auto,
             connections_max: Self::CONNECTIONS_MAX,
             spin: false,
+            idle_timeout_ns: None,
+            input_bytes_max: Self::INPUT_BYTES_MAX,
             tls: None,
             http2: Http2Options::default(),
         }
@@ -185,6 +198,9 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     let settings = Settings {
         connections_max: (options.connections_max / workers).max(1),
         spin: options.spin,
+        idle_timeout_ns: options.idle_timeout_ns,
+        input_bytes_max: usize::try_from(options.input_bytes_max / u64::from(workers))
+            .unwrap_or(usize::MAX),
         is_tls: secure.is_some(),
         http2: options.http2,
     };

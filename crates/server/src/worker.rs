@@ -5,6 +5,7 @@ mod http2;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Slot};
@@ -19,6 +20,7 @@ use crate::http1::stream::{After, Step, Stream};
 use crate::http1::{Next, answer_input};
 use crate::http2::Http2Options;
 use crate::pattern;
+use crate::room::Room;
 use crate::slots::FreeSlots;
 
 /// Slots offered for incoming connections at any time; with TLS, until the handshake is complete.
@@ -28,6 +30,9 @@ const OFFERS_TLS: u32 = 1_024;
 const STOP_CHECK_NS: u64 = 50_000_000;
 /// How long to wait after a failed accept, which mostly means that descriptors ran out.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+/// Parts of the idle time-out in which the calendar of the connections is kept.
+const IDLE_PARTS: u64 = 8;
 
 /// A worker on its backend.
 pub(crate) struct Worker<'a, B> {
@@ -44,6 +49,11 @@ pub(crate) struct Worker<'a, B> {
     /// Connections on which something waits for an instant. A set, because closed connections leave
     /// it at once: otherwise a client could pile up long delays.
     wakes: BTreeSet<(u64, Slot)>,
+    /// The turn of the calendar by which idle connections are told, and when the next one begins.
+    calendar: u16,
+    calendar_turns_ns: u64,
+    /// Room for input that waits.
+    room: Rc<Room>,
     /// Connections to go on with in the next turn, so that none holds up the others for long.
     again: Vec<Slot>,
     known: KnownHead,
@@ -66,6 +76,11 @@ pub(crate) struct Settings {
     pub(crate) spin: bool,
     /// Whether the backend speaks TLS.
     pub(crate) is_tls: bool,
+    /// How long a connection may stay on which neither its client nor an answer to it gets on,
+    /// nanoseconds; absent: for good.
+    pub(crate) idle_timeout_ns: Option<u64>,
+    /// Input that may wait, all connections together, bytes.
+    pub(crate) input_bytes_max: usize,
     pub(crate) http2: Http2Options,
 }
 
@@ -91,6 +106,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             offered: 0,
             accept_again_ns: 0,
             wakes: BTreeSet::new(),
+            calendar: 0,
+            calendar_turns_ns: 0,
+            room: Room::new(settings.input_bytes_max, settings.connections_max),
             again: Vec::new(),
             known: KnownHead::default(),
             batch: Batch::default(),
@@ -123,6 +141,9 @@ impl<'a, B: Backend> Worker<'a, B> {
     pub(crate) fn turn(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         self.offer_slots(now_ns);
+        if now_ns >= self.calendar_turns_ns {
+            self.turn_calendar(now_ns);
+        }
         let mut again = std::mem::take(&mut self.again);
         for slot in again.drain(..) {
             self.drive(slot);
@@ -177,12 +198,35 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
+    /// Closes the connections that have been idle for too long, once per part of the time-out.
+    fn turn_calendar(&mut self, now_ns: u64) {
+        let Some(timeout_ns) = self.settings.idle_timeout_ns else {
+            self.calendar_turns_ns = u64::MAX;
+            return;
+        };
+        self.calendar_turns_ns = now_ns.saturating_add((timeout_ns / IDLE_PARTS).max(1));
+        self.calendar = self.calendar.wrapping_add(1);
+        for index in 0..self.connections.len() {
+            let connection = &mut self.connections[index];
+            if !connection.open {
+                continue;
+            }
+            if connection.waits_for_its_time() {
+                connection.moved = self.calendar;
+            } else if u64::from(self.calendar.wrapping_sub(connection.moved)) > IDLE_PARTS {
+                self.counters.timed_out.add(1);
+                self.close(Slot(index as u32));
+            }
+        }
+    }
+
     fn handle(&mut self, event: Event) {
         match event {
             Event::Received(slot) => self.receive(slot),
             Event::Sent(slot) => {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.sending = false;
+                connection.moved = self.calendar;
                 if connection.http2.is_some() {
                     self.sent_http2(slot);
                 } else if connection.work.is_some() {
@@ -200,6 +244,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.open += 1;
                 self.connections[slot.0 as usize] = Connection {
                     open: true,
+                    moved: self.calendar,
                     ..Connection::default()
                 };
             }
@@ -244,6 +289,13 @@ impl<'a, B: Backend> Worker<'a, B> {
         if connection.http2.is_some() {
             return self.receive_http2(slot, 0);
         }
+        let is_in_head = connection
+            .work
+            .as_deref()
+            .is_some_and(|work| work.stream.is_none() && !work.reader.is_in_body());
+        if !is_in_head {
+            connection.moved = self.calendar;
+        }
         if !connection.begun && !self.begin(slot) {
             return;
         }
@@ -254,9 +306,8 @@ impl<'a, B: Backend> Worker<'a, B> {
             if matches!(work.stream, Some(Stream::Silence)) {
                 return;
             }
-            if !work.keep(bytes, self.backend.now_ns()) {
-                self.counters.overflowed.add(1);
-                self.close(slot);
+            if !work.keep(bytes, self.backend.now_ns(), &self.room) {
+                self.overflow(slot);
             } else if work.stream.is_none() {
                 self.drive(slot);
             }
@@ -284,10 +335,20 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         let mut work = Box::<Work>::default();
         work.reader = reader;
-        // What is left is at most what was received at once.
-        work.keep(&bytes[taken..], self.backend.now_ns());
+        let is_kept = work.keep(&bytes[taken..], self.backend.now_ns(), &self.room);
         connection.work = Some(work);
-        self.proceed(slot, next);
+        if is_kept {
+            self.proceed(slot, next);
+        } else {
+            self.batch.clear();
+            self.overflow(slot);
+        }
+    }
+
+    /// There is no room for a connection's input.
+    fn overflow(&mut self, slot: Slot) {
+        self.counters.overflowed.add(1);
+        self.close(slot);
     }
 
     /// Sends what was answered, and goes on according to `next`.

@@ -1,10 +1,12 @@
-//! Things with one home: reading the clock, starting threads, and `unsafe`.
+//! Things with one home: reading the clock, starting threads, messages, and `unsafe`.
 
 use super::Finding;
 use super::source::Source;
 
 const CLOCK_HOME: &str = "crates/engine/src/clock.rs";
 const THREADS_HOME: &str = "crates/engine/src/threads.rs";
+/// Messages quote what strangers wrote; there it is made printable.
+const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
 
 /// The files that talk to the kernel below the safe libraries. A folder ends in `/`.
 const UNSAFE_HOMES: &[&str] = &[
@@ -22,6 +24,7 @@ const CLOCK_READS: &[&[&str]] = &[
     &["Instant", ":", ":", "now"],
     &["SystemTime", ":", ":", "now"],
 ];
+const MESSAGE_PRINTERS: &[&[&str]] = &[&["eprintln", "!"], &["eprint", "!"]];
 const THREAD_STARTERS: &[&str] = &["spawn", "Builder", "scope"];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
@@ -37,6 +40,18 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
                 line,
                 format!("the clock is read in {CLOCK_HOME} only: take the time as an argument"),
             ));
+        }
+    }
+    if source.path != MESSAGES_HOME {
+        let printers = MESSAGE_PRINTERS.iter();
+        for line in printers.flat_map(|printer| source.find(printer)) {
+            if !source.is_test(line) {
+                findings.push(Finding::new(
+                    &source.path,
+                    line,
+                    format!("messages are printed in {MESSAGES_HOME} only: call it"),
+                ));
+            }
         }
     }
     if source.path != THREADS_HOME {
@@ -143,6 +158,16 @@ mod tests {
         let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{THREAD}}}\n");
         assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
         assert!(lines("crates/cli/src/main.rs", "use crate::threads::spawn;\n").is_empty());
+    }
+
+    #[test]
+    fn messages_are_printed_at_home_only() {
+        let text = "fn f() { eprintln!(\"brunt: {}\", 1); }\nfn g() { eprint!(\"a\"); }\n";
+        assert!(lines(MESSAGES_HOME, text).is_empty());
+        assert_eq!(lines("crates/cli/src/main.rs", text), [1, 2]);
+        assert!(lines("xtask/src/main.rs", text).is_empty());
+        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{text}}}\n");
+        assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
     }
 
     #[test]

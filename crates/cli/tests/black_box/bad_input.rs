@@ -72,9 +72,23 @@ fn text_that_is_no_url() {
 
 #[test]
 fn a_user_name_in_the_url() {
+    for url in [
+        "http://user:hidden@127.0.0.1/",
+        "http://user:hidden@127.0.0.1:99999/",
+        "ftp://user:hidden@127.0.0.1/",
+    ] {
+        for arguments in [
+            &[url][..],
+            &["--watch-url", url, "http://127.0.0.1/"],
+            &["--verify-url", url, "http://127.0.0.1/"],
+        ] {
+            refused(arguments, &["***@127.0.0.1"]);
+            assert!(!brunt_with(arguments).stderr.contains("hidden"), "{url}");
+        }
+    }
     refused(
-        &["http://user:secret@127.0.0.1/"],
-        &["user name", "Authorization"],
+        &["http://user:hidden@127.0.0.1/"],
+        &["user name", "-u USER"],
     );
 }
 
@@ -102,6 +116,7 @@ fn no_connections() {
 #[test]
 fn no_workers() {
     refused_before_load(&["-t", "0"], &["--threads", "at least 1"]);
+    refused_before_load(&["-t", "4097"], &["--threads", "4096 at most"]);
 }
 
 #[test]
@@ -120,8 +135,8 @@ fn more_workers_than_connections() {
 #[test]
 fn more_workers_than_cpus() {
     refused_before_load(
-        &["-t", "9999", "-c", "9999"],
-        &["9999 workers", "CPUs", "--oversubscribe"],
+        &["-t", "4000", "-c", "4000"],
+        &["4000 workers", "CPUs", "--oversubscribe"],
     );
 }
 
@@ -160,19 +175,19 @@ fn a_length_that_contradicts_the_body() {
 #[test]
 fn a_body_file_that_is_missing() {
     refused_before_load(
-        &["--body-file", "/nonexistent/body"],
+        &["--body", "@/nonexistent/body"],
         &["/nonexistent/body", "No such file"],
     );
 }
 
 #[test]
 fn a_body_file_that_is_a_directory() {
-    refused_before_load(&["--body-file", "/"], &["body", "irectory"]);
+    refused_before_load(&["--body", "@/"], &["body", "irectory"]);
 }
 
 #[test]
 fn two_bodies() {
-    refused_before_load(&["-b", "x", "--body-file", "y"], &["--body", "--body-file"]);
+    refused_before_load(&["-b", "x", "-b", "y"], &["--body", "multiple times"]);
 }
 
 #[test]
@@ -624,4 +639,14 @@ fn a_server_that_speaks_no_tls() {
     let server = Serve::start();
     let url = server.url("/").replace("http://", "https://");
     refused(&["-k", &url], &["does not speak TLS", "http://"]);
+}
+
+#[test]
+fn a_rate_that_cannot_be_planned() {
+    let server = Serve::start();
+    let url = server.url("/");
+    refused(
+        &["-t", "1", "-r", "1g", "-d", "1s", &url],
+        &["1000000000", "1 worker", "10000000", "-t"],
+    );
 }

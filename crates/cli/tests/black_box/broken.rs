@@ -408,7 +408,12 @@ fn refused(context: &str, id: &str, text: &Outcome, json: RunReport) {
     assert!(broken.contains(&id.to_owned()), "{context}: {broken:?}");
     let detail = json.finding(id)["detail"].as_str().expect("words");
     assert!(!detail.is_empty(), "{context}");
-    for figure in ["successes_per_s", "attempts_per_s", "bytes_received_per_s"] {
+    for figure in [
+        "successes_per_s",
+        "attempts_per_s",
+        "bytes_received_per_s",
+        "bytes_sent_per_s",
+    ] {
         let value = json.at(&format!("/summary/{figure}"));
         assert_eq!(value, &Value::Null, "{context}: {figure}");
         let reason = json.at(&format!("/summary/absent/{figure}"));

@@ -3,7 +3,7 @@
 use brunt_server::Counters;
 
 use crate::loads::{MACHINERIES, Machinery};
-use crate::support::run::{Requests, RunReport};
+use crate::support::run::{Requests, RunReport, run};
 use crate::support::serve::Serve;
 
 /// Runs `load` on every backend, with one and with two workers, each against a new server.
@@ -210,4 +210,25 @@ fn requests_that_time_out() {
         assert_eq!((requests.sent, requests.failed), (10, 10));
         assert_eq!(report.failures(), [("timed_out".to_owned(), 10)].into());
     });
+}
+
+#[test]
+fn bytes_sent_per_second_are_those_of_the_window() {
+    let server = Serve::start();
+    for options in ["", "--http2 --streams 2"] {
+        let report = run(&format!(
+            "-c 2 -t 1 -d 300ms --warmup 100ms -b 0123456789 {options} {}",
+            server.url("/")
+        ));
+        let sent = report.number("/workers/0/tallies/measure/bytes_sent");
+        let requests = report.number("/workers/0/tallies/measure/requests_sent");
+        assert!(sent >= 10 * requests && requests > 0, "{options}: {sent}");
+        let window_s = report.number("/summary/window_ns") as f64 / 1e9;
+        let per_s = report.at("/summary/bytes_sent_per_s").as_f64();
+        let per_s = per_s.expect("a rate");
+        assert!(
+            (per_s * window_s / sent as f64 - 1.0).abs() < 1e-9,
+            "{options}: {per_s}"
+        );
+    }
 }

@@ -88,7 +88,7 @@ fn one_connection_cannot_be_fewer() {
 fn a_limit_that_is_too_low_for_the_experiment_is_no_failure() {
     let server = Serve::start();
     let script = format!(
-        "ulimit -n 200; exec '{}' --backend epoll --format json -t 1 -c 100 -n 500 --diagnose {}",
+        "ulimit -n 150; exec '{}' --backend epoll --format json -t 1 -c 100 -n 500 --diagnose {}",
         env!("CARGO_BIN_EXE_brunt"),
         server.url("/")
     );

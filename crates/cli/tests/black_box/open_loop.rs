@@ -120,6 +120,15 @@ fn stages_end_on_time() {
             assert_eq!(end_ns, report.edge_ns("measure_end_planned"));
             let stages = report.at("/load/model/schedule/stages").as_array();
             assert_eq!(stages.map(Vec::len), Some(3));
+            let planned = [0, 1, 2].map(|stage| {
+                let of = |field: &str| report.number(&format!("/summary/stages/{stage}/{field}"));
+                assert_eq!(of("successes"), of("arrivals/planned"), "stage {stage}");
+                assert_eq!(of("response/count"), of("successes"), "stage {stage}");
+                of("arrivals/planned")
+            });
+            assert!((19..=21).contains(&planned[0]), "{planned:?}");
+            assert!((44..=46).contains(&planned[1]), "{planned:?}");
+            assert_eq!(planned.iter().sum::<u64>(), window.planned);
             all_answered(report);
         },
     );

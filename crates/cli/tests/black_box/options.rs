@@ -1,27 +1,11 @@
 //! What the options of the request and of the connections do on the wire.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
-use crate::support::process::{Process, binary, brunt_with};
-use crate::support::recorder::Recorder;
+use crate::support::process::{Outcome, Process, binary, brunt_with};
+use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeUnix};
-
-/// Runs one request on one connection with `arguments` against a server that keeps the bytes of
-/// what it receives, and gives them.
-fn one_request(arguments: &[&str]) -> String {
-    let recorder = Recorder::start();
-    let url = recorder.url("/path?query=1");
-    let base = ["--format", "json", "-n", "1", "-c", "1", &url];
-    let report = RunReport::of(brunt_with(&[&base, arguments].concat()));
-    assert_eq!(report.requests().answered, 1);
-    let mut requests = recorder.requests();
-    assert_eq!(requests.len(), 1);
-    let request = requests.remove(0).text;
-    assert_eq!(request.len() as u64, report.number("/load/request_bytes"));
-    request
-}
 
 #[test]
 fn a_plain_request() {
@@ -46,21 +30,6 @@ fn a_body_as_text_makes_it_a_post() {
     );
     assert!(request.contains("\r\nContent-Length: 9\r\n"), "{request}");
     assert!(request.ends_with("\r\n\r\nsome text"), "{request}");
-}
-
-#[test]
-fn a_body_from_a_file() {
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    let body = "line\r\n\r\n".repeat(1_000);
-    file.write_all(body.as_bytes()).expect("it is ours");
-    let path = file.path().to_str().expect("a path in UTF-8");
-    let request = one_request(&["-m", "PUT", "--body-file", path]);
-    assert!(request.starts_with("PUT "), "{request}");
-    assert!(
-        request.contains("\r\nContent-Length: 8000\r\n"),
-        "{request}"
-    );
-    assert!(request.ends_with(&format!("\r\n\r\n{body}")));
 }
 
 #[test]
@@ -244,6 +213,79 @@ fn connections_of_io_uring_need_no_descriptors() {
     let report = RunReport::of(outcome);
     assert_eq!(report.requests().answered, 2_000);
     assert_eq!(report.total("connections_opened"), 500);
+}
+
+/// Runs the binary with the blank-separated `words` where it may have `most` descriptors.
+fn brunt_with_descriptors(most: u64, words: &str) -> Outcome {
+    let binary = env!("CARGO_BIN_EXE_brunt");
+    let script = format!("ulimit -n {most}; exec '{binary}' {words}");
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(script);
+    Process::start(command).wait()
+}
+
+#[test]
+fn few_descriptors_are_enough_for_few_connections() {
+    let server = Serve::start();
+    for options in [
+        "--backend uring -t 1 -c 1",
+        "--backend epoll -t 1 -c 1",
+        "--backend uring -t 1 -c 500",
+        "--backend uring -t 2 --oversubscribe -c 500",
+        "--backend epoll -t 1 -c 20 --no-keepalive",
+    ] {
+        let words = format!(
+            "--format json {options} -d 300ms --warmup 0s {}",
+            server.url("/")
+        );
+        let outcome = brunt_with_descriptors(64, &words);
+        if outcome.code == Some(2) {
+            // Where io_uring is refused, epoll stands in, and needs one for each connection.
+            assert!(options.contains("-c 500"), "{options}: {outcome:?}");
+            assert!(!outcome.stderr.contains("--backend"), "{outcome:?}");
+            continue;
+        }
+        let report = RunReport::of(outcome);
+        assert!(report.requests().answered > 0, "{options}");
+        assert_eq!(report.requests().failed, 0, "{options}");
+        let missing = report.at("/evidence/missing").to_string();
+        assert!(!missing.contains("open files"), "{options}: {missing}");
+        assert!(report.at("/evidence/server").is_object(), "{options}");
+    }
+}
+
+#[test]
+fn the_descriptors_that_are_asked_for_are_enough() {
+    let server = Serve::start();
+    for (options, remedy) in [
+        ("--backend uring -t 1 -c 1", "fewer connections (-c)"),
+        ("--backend epoll -t 1 -c 100", "fewer connections (-c)"),
+    ] {
+        let words = format!("-n 1000 {options} {}", server.url("/"));
+        let outcome = brunt_with_descriptors(16, &words);
+        assert_eq!(outcome.code, Some(2), "{options}: {outcome:?}");
+        assert!(outcome.stderr.contains(remedy), "{options}: {outcome:?}");
+        let advises_another = outcome.stderr.contains("--backend uring");
+        assert_eq!(advises_another, options.contains("epoll"), "{outcome:?}");
+        let (_, advice) = outcome.stderr.split_once("`ulimit -n ").expect("an advice");
+        let (needed, _) = advice.split_once('`').expect("its end");
+        let outcome = brunt_with_descriptors(needed.parse().expect("a number"), &words);
+        assert_eq!(outcome.code, Some(0), "{options}: {outcome:?}");
+    }
+}
+
+#[test]
+fn new_connections_use_one_address_while_its_ports_last() {
+    let recorder = Recorder::start();
+    let report = run(&format!("-c 4 -n 200 --no-keepalive {}", recorder.url("/")));
+    assert_eq!(report.requests().answered, 200);
+    assert_eq!(report.at("/load/source_addresses"), &serde_json::json!([]));
+    let peers: BTreeSet<_> = recorder
+        .requests()
+        .iter()
+        .map(|request| request.from.to_string())
+        .collect();
+    assert_eq!(Vec::from_iter(peers), ["127.0.0.1"]);
 }
 
 #[test]

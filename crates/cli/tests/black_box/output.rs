@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::json_schema::violations;
-use crate::support::process::{Process, binary, brunt};
+use crate::support::process::{Process, binary, brunt, start};
 use crate::support::run::{RunReport, run, start_run};
 use crate::support::serve::Serve;
 
@@ -200,6 +200,55 @@ fn the_form_of_a_file_follows_its_name() {
 }
 
 #[test]
+fn an_unknown_ending_is_refused_before_load() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.xml");
+    let load = format!("-c 2 -n 10 -o {} {}", path.display(), server.url("/"));
+    let outcome = brunt(&load);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    for words in ["run.xml", ".json, .csv or .txt", "--format"] {
+        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+    }
+    assert!(!path.exists());
+    assert_eq!(server.counters().requests, 0);
+    let outcome = brunt(&format!("--format csv {load}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_csv(&std::fs::read_to_string(&path).expect("it was written"));
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let server = Serve::start();
+    let load = format!("-c 2 -n 100 {}", server.url("/"));
+    let report = RunReport::of(brunt(&format!("-o - {load}")));
+    assert_eq!(report.requests().answered, 100);
+    assert_csv(&brunt(&format!("-o - --format csv {load}")).stdout);
+    assert_plain(
+        &brunt(&format!("-q -o - --format text {load}")).stdout,
+        "text",
+    );
+    let log = brunt(&format!("--hgrm - {load}"));
+    assert!(log.stdout.trim_start().starts_with("Value "), "{log:?}");
+    let two = brunt(&format!("-o - --hgrm - {load}"));
+    assert_eq!((two.code, two.stdout.as_str()), (Some(2), ""), "{two:?}");
+    assert!(two.stderr.contains("--output and --hgrm"), "{two:?}");
+    assert!(!std::path::Path::new("-").exists());
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let outcome = brunt("--schema");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let schema: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("it is JSON");
+    let stored = run("--backend sim -c 2 -d 200ms --warmup 0s");
+    let found = violations(&schema, &stored.json);
+    assert!(found.is_empty(), "{found:#?}");
+    let outcome = brunt("--schema -c 2");
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+}
+
+#[test]
 fn an_output_file_is_replaced_whole() {
     let server = Serve::start();
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -227,6 +276,23 @@ fn quiet_with_a_file_prints_nothing() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
     assert!(path.exists());
+}
+
+#[test]
+fn without_a_terminal_a_line_tells_every_ten_seconds_how_far_it_is() {
+    let server = Serve::start();
+    let load = format!("-c 2 -d 11s --warmup 0s {}", server.url("/status/404"));
+    let (told, quiet) = (start(&load), start(&format!("-q {load}")));
+    let (told, quiet) = (told.wait(), quiet.wait());
+    assert_eq!(quiet.stderr, "");
+    let lines: Vec<_> = told.stderr.lines().collect();
+    // A machine that is busy may take long to end the run.
+    let line = lines.first().expect("there is a line");
+    assert!(line.starts_with("brunt: measure "), "{line}");
+    assert!(
+        line.contains(" of 11.0 s · 0 req/s · ") && line.contains(" error statuses · 2 of 2 "),
+        "{line}"
+    );
 }
 
 #[test]

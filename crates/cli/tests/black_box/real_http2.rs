@@ -277,10 +277,7 @@ fn bodies_of_requests_wait_for_the_windows() {
     std::fs::write(&body, "y".repeat(300_000)).expect("the directory is ours");
     for machinery in ONE_WORKER {
         let server = Nghttpd::start(&["--echo-upload"]);
-        let load = format!(
-            "--http2 -c 2 --streams 4 -n 40 --body-file {}",
-            body.display()
-        );
+        let load = format!("--http2 -c 2 --streams 4 -n 40 --body @{}", body.display());
         let report = machinery.run(&load, &server.url());
         all_answered(report.requests(), &report);
         let bytes = report.total("reply_body_bytes");

@@ -15,6 +15,24 @@ fn there_is_no_simulated_server() {
 }
 
 #[test]
+fn its_limits_are_said_and_can_be_set() {
+    let help = brunt("serve --help").stdout;
+    assert!(
+        help.contains("--idle-timeout") && help.contains("[default: 60s]"),
+        "{help}"
+    );
+    assert!(help.contains("--input-max"), "{help}");
+    let server = Serve::start_with(&["--idle-timeout", "200ms", "--input-max", "20m"]);
+    let url = server.url("");
+    let address = url.strip_prefix("http://").expect("clear text");
+    let mut silent = std::net::TcpStream::connect(address).expect("it listens");
+    let mut nothing = Vec::new();
+    std::io::Read::read_to_end(&mut silent, &mut nothing).expect("it is closed");
+    assert_eq!(nothing, b"");
+    assert_eq!(server.counters().connections_timed_out, 1);
+}
+
+#[test]
 fn it_tells_how_late_its_delayed_answers_were() {
     for options in [&["--spin"][..], &[]] {
         let server = Serve::start_with(options);

@@ -1,4 +1,5 @@
-//! Ctrl-C: a full report of what was measured, or a quick end where there is nothing to report.
+//! SIGINT, SIGTERM and SIGHUP: a full report of what was measured, or a quick end where there is
+//! nothing to report, also while the server is silent.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +7,53 @@ use rustix::process::Signal;
 
 use crate::support::BACKENDS;
 use crate::support::listener::Port;
-use crate::support::process::{Outcome, Process, start};
+use crate::support::process::{Outcome, Process, binary, start, start_with_hangup};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
 
-/// What "at once" may take on a loaded machine.
-const AT_ONCE: Duration = Duration::from_secs(10);
+/// What "at once" may take on a loaded machine. Whatever is waited for here without a signal takes
+/// ten minutes.
+const AT_ONCE: Duration = Duration::from_secs(20);
+/// Each ends a run.
+const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// Sends SIGINT and gives how the process ended, and how long that took.
 fn interrupt(process: Process) -> (Outcome, Duration) {
+    end_by(Signal::INT, process)
+}
+
+/// Sends the signal and gives how the process ended, and how long that took.
+fn end_by(signal: Signal, process: Process) -> (Outcome, Duration) {
     let sent = Instant::now();
-    process.signal(Signal::INT);
+    process.signal(signal);
     (process.wait(), sent.elapsed())
+}
+
+/// Starts a run whose report is JSON, on standard output and in `file`, and which SIGHUP ends.
+fn start_hanging(words: &str, file: &std::path::Path) -> Process {
+    let mut command = binary();
+    command.args(["--format", "json", "-q", "-o"]).arg(file);
+    command.args(words.split_whitespace());
+    start_with_hangup(&command)
+}
+
+/// Checks a full report in `file`, of a run in which four requests had no reply.
+fn assert_reported(outcome: &Outcome, file: &std::path::Path) -> RunReport {
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    let text = std::fs::read_to_string(file).expect("a report");
+    let report = RunReport::interrupted(&text);
+    let requests = report.requests();
+    assert_eq!((requests.sent, requests.under_way), (4, 4), "{requests:?}");
+    report
+}
+
+/// Waits until what was measured for `length` since now is over.
+fn wait_out(length: Duration, process: &mut Process) {
+    let since = Instant::now();
+    while since.elapsed() < length {
+        assert!(process.is_running(), "nothing ended it yet");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Checks an end without a report.
@@ -87,6 +123,97 @@ fn in_the_warm_up_there_is_nothing_to_report() {
 }
 
 #[test]
+fn before_the_window_a_silent_server_holds_nothing_up() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    for (backend, signal) in combinations() {
+        let server = Serve::start();
+        let words = format!("--backend {backend} -c 4 --warmup 10m -T 10m");
+        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
+        server.wait_for_requests(4);
+        assert_nothing_measured(&end_by(signal, process));
+
+        let port = Port::full_after_one();
+        let words = format!("--backend {backend} -t 1 -c 4 --connect-timeout 10m");
+        let process = start_hanging(&format!("{words} http://{}/", port.address), &file);
+        port.wait_until_full();
+        assert_nothing_measured(&end_by(signal, process));
+        assert!(!file.exists());
+    }
+}
+
+#[test]
+fn before_set_up_a_silent_server_holds_nothing_up() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    // It does not even answer the handshake of the connection that is made before the run.
+    let port = Port::full_after_one();
+    let words = format!("-c 4 -k --connect-timeout 10m https://{}/", port.address);
+    let process = start_hanging(&words, &file);
+    port.wait_until_full();
+    assert_nothing_measured(&interrupt(process));
+    // Nor does the page with its count.
+    let (server, page) = (Serve::start(), Port::full_after_one());
+    let words = format!(
+        "-c 4 --verify-url http://{}/ {}",
+        page.address,
+        server.url("/")
+    );
+    let process = start_hanging(&words, &file);
+    page.wait_until_full();
+    assert_nothing_measured(&interrupt(process));
+    assert!(!file.exists());
+}
+
+#[test]
+fn in_the_window_a_silent_server_holds_up_no_report() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    for (backend, signal) in combinations() {
+        let server = Serve::start();
+        let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
+        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
+        server.wait_for_requests(4);
+        let (outcome, took) = end_by(signal, process);
+        assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
+        let report = assert_reported(&outcome, &file);
+        assert!(report.at("/edges/measure_end_planned/ns").is_null());
+        assert!(
+            outcome.stderr.contains("a second signal ends"),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn in_drain_a_silent_server_holds_up_no_report() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    for (backend, signal) in combinations() {
+        let server = Serve::start();
+        let words = format!("--backend {backend} -c 4 -d 300ms --warmup 0s -T 10m");
+        let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
+        server.wait_for_requests(4);
+        wait_out(Duration::from_millis(400), &mut process);
+        let (outcome, took) = end_by(signal, process);
+        assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
+        let report = assert_reported(&outcome, &file);
+        // The window was over.
+        assert_eq!(
+            report.edge_ns("measure_end"),
+            report.edge_ns("measure_end_planned")
+        );
+    }
+}
+
+/// Each signal on each backend.
+fn combinations() -> impl Iterator<Item = (&'static str, Signal)> {
+    BACKENDS
+        .into_iter()
+        .flat_map(|backend| SIGNALS.map(|signal| (backend, signal)))
+}
+
+#[test]
 fn during_set_up_there_is_nothing_to_report() {
     for backend in BACKENDS {
         let port = Port::full_after_one();
@@ -125,36 +252,84 @@ fn a_run_without_a_report_leaves_no_file_behind() {
 }
 
 #[test]
-fn a_second_signal_quits_at_once() {
-    for backend in BACKENDS {
+fn a_second_signal_ends_it_at_once_with_a_report() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    for (backend, signal) in combinations() {
         let server = Serve::start();
-        let mut process = start(&format!(
-            "--backend {backend} -c 4 -d 10m --warmup 0s -T 10m {}",
-            server.url("/never")
-        ));
+        let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
+        let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
         server.wait_for_requests(4);
         process.signal(Signal::INT);
-        // The drain now waits for replies that do not come: up to ten minutes.
-        let seen = Instant::now();
-        while seen.elapsed() < Duration::from_millis(300) {
-            assert!(process.is_running(), "{backend}: the first signal ended it");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let (outcome, took) = interrupt(process);
-        assert_eq!(outcome.code, Some(130), "{backend}: {outcome:?}");
-        assert_eq!(outcome.stdout, "", "{backend}");
-        assert!(took < AT_ONCE, "{backend}: {took:?}");
+        // A signal that comes while the same one is pending is lost.
+        wait_out(Duration::from_millis(200), &mut process);
+        let (outcome, took) = end_by(signal, process);
+        assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
+        assert_reported(&outcome, &file);
     }
 }
 
 #[test]
+fn an_interrupted_experiment_leaves_the_run() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    let server = Serve::start();
+    let words = "-t 1 -c 4 --think-time 10ms --warmup 0s -d 1s --diagnose";
+    let process = start_hanging(&format!("{words} {}", server.url("/")), &file);
+    // The run itself sends 400.
+    server.wait_for_requests(500);
+    let (outcome, took) = end_by(Signal::HUP, process);
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    assert!(took < AT_ONCE, "{took:?}");
+    let text = std::fs::read_to_string(&file).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["interrupted"], false);
+    let missing = &json["evidence"]["missing"]["diagnosis"];
+    assert_eq!(missing, "the experiment was interrupted");
+}
+
+#[test]
 fn the_server_ends_in_good_order() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in SIGNALS {
         let (process, address) = Serve::start_alone();
         crate::support::http::get(address, "/bytes/5");
         process.signal(signal);
         let outcome = process.wait();
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         assert_eq!(outcome.stderr, "");
+    }
+}
+
+#[test]
+fn a_hang_up_that_is_ignored_ends_nothing() {
+    let server = Serve::start();
+    let mut command = std::process::Command::new("nohup");
+    command.arg(binary().get_program());
+    command.args(["-q", "-c", "4", "-d", "10m", "--warmup", "0s"]);
+    command.arg(server.url("/"));
+    let mut process = Process::start(command);
+    server.wait_for_requests(100);
+    process.signal(Signal::HUP);
+    wait_out(Duration::from_millis(500), &mut process);
+    let seen = server.counters().requests;
+    server.wait_for_requests(seen + 100);
+    assert_eq!(process.wait_interrupted().code, Some(130));
+}
+
+#[test]
+fn an_overload_holds_up_no_signal() {
+    for backend in BACKENDS {
+        let server = Serve::start();
+        let words = format!("--backend {backend} -t 1 -c 4 -r 10m -d 10m --warmup 0s -q");
+        let process = start_run(&format!("{words} {}", server.url("/")));
+        server.wait_for_requests(100);
+        let (outcome, took) = interrupt(process);
+        assert!(took < AT_ONCE, "{backend}: {took:?}");
+        let report = RunReport::of(outcome);
+        let arrivals = report.arrivals();
+        assert!(
+            arrivals.skipped + arrivals.unsent > arrivals.sent,
+            "{arrivals:?}"
+        );
     }
 }

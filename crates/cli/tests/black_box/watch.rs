@@ -1,15 +1,23 @@
 //! What a run tells of the server that it watched, and of the server's own count of requests.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::support::exporter::Exporter;
 use crate::support::nginx::Nginx;
-use crate::support::process::brunt;
+use crate::support::process::{Process, brunt, first_line};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
 /// Long enough for the server's CPU time to be more than the kernel's clock tick.
 const LOAD: &str = "-c 8 -t 1 -d 1s --warmup 100ms";
+
+/// A user that owns nothing.
+const NOBODY: u32 = 65_534;
 
 /// The only row of a CSV report, by column.
 fn csv_row(text: &str) -> Vec<(String, String)> {
@@ -71,6 +79,40 @@ fn a_server_that_is_not_to_be_watched_is_not() {
     let server = Serve::start();
     let report = run(&format!("{LOAD} --watch off {}", server.url("/")));
     assert_eq!(report.at("/evidence/server"), &Value::Null);
+}
+
+#[test]
+fn a_server_that_may_not_be_looked_into_has_a_reason() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let copy = |name: &str, mode| {
+        let path = directory.path().join(name);
+        std::fs::copy(env!("CARGO_BIN_EXE_brunt"), &path).expect("it is there");
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("it is ours");
+        path
+    };
+    std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).expect("it is ours");
+    // The kernel hides a program that may not be read from all but root; and from root, brunt
+    // cannot be told apart, so that it becomes somebody else.
+    let mut serve = Command::new(copy("server", 0o111));
+    serve.args(["serve", "--listen", "127.0.0.1:0"]);
+    let (_serving, stdout) = Process::start_open(serve);
+    let line = first_line(stdout);
+    let url = line.split_whitespace().nth(2).expect(&line);
+    let mut client = Command::new(copy("client", 0o755));
+    client.args(["-c", "2", "-d", "200ms", "--warmup", "0s", url]);
+    if rustix::process::geteuid().is_root() {
+        client.uid(NOBODY).gid(NOBODY);
+    }
+    let outcome = Process::start(client).wait();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let text = outcome.stdout.split_whitespace().collect::<Vec<_>>();
+    let text = text.join(" ");
+    for words in [
+        "server not watched: the process that listens on port",
+        "run brunt as that user or as root",
+    ] {
+        assert!(text.contains(words), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -26,7 +26,9 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 const READY_MAX: usize = 1_024;
 /// Reads of one socket in a turn: whoever sends without end must not keep the others, and the
 /// caller's clock, waiting.
-const READS_MAX: u32 = 16;
+const READS_MAX: u32 = 8;
+/// Bytes of all sockets after which a turn ends; the next one goes on from there.
+const TURN_BYTES_MAX: usize = 4 << 20;
 /// Marks the listening socket among the epoll tokens.
 const LISTENER: u64 = u64::MAX;
 
@@ -43,6 +45,8 @@ pub struct Epoll {
     ready_next: usize,
     /// Reads again of the readiness in hand.
     reads: u32,
+    /// Bytes read in this turn.
+    turn_bytes: usize,
     /// Readiness that was not read to its end in this turn.
     unfinished: Vec<epoll::Event>,
     /// Events known without asking the kernel.
@@ -63,7 +67,12 @@ struct Connection {
     state: State,
     /// It is in `Epoll::unfinished`.
     is_unfinished: bool,
+    /// Whether the peer connected to us.
+    accepted: bool,
+    /// The times of its hand-overs are taken.
     is_stamped: bool,
+    /// The kernel stamps what it receives.
+    has_receive_stamps: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(Outgoing, usize)>,
 }
@@ -95,6 +104,7 @@ impl Epoll {
             ready: Vec::with_capacity(READY_MAX),
             ready_next: 0,
             reads: 0,
+            turn_bytes: 0,
             unfinished: Vec::new(),
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
@@ -206,7 +216,10 @@ impl Epoll {
             Ok(socket) => {
                 self.offered.pop_front();
                 match self.register(slot, socket, State::Open) {
-                    Ok(()) => Some(Event::Accepted(slot)),
+                    Ok(()) => {
+                        self.connection(slot).accepted = true;
+                        Some(Event::Accepted(slot))
+                    }
                     Err(error) => Some(Event::AcceptFailed(slot, errno_of(&error))),
                 }
             }
@@ -268,7 +281,7 @@ impl Epoll {
         }
         let socket = connection.socket.as_ref()?;
         loop {
-            let outcome = if connection.is_stamped {
+            let outcome = if connection.has_receive_stamps {
                 receive_stamps::receive(socket.as_fd(), &mut self.buffer)
             } else {
                 rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
@@ -281,6 +294,7 @@ impl Epoll {
                 }
                 Ok((count, stamp)) => {
                     self.received = count;
+                    self.turn_bytes += count;
                     self.received_stamp_ns =
                         stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
                     Some(Event::Received(slot))
@@ -312,7 +326,8 @@ impl Backend for Epoll {
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
         let socket = socket::client(peer, source, Blocking::No)?;
         let is_stamped = self.hand_overs.opened(slot);
-        if is_stamped {
+        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
+        if has_receive_stamps {
             socket::enable_receive_stamps(&socket)?;
         }
         let state = match socket.connect(&socket::address(peer)?) {
@@ -321,7 +336,10 @@ impl Backend for Epoll {
             Err(error) => return Err(error),
         };
         self.register(slot, socket.into(), state)?;
-        self.connection(slot).is_stamped = is_stamped;
+        let connection = self.connection(slot);
+        connection.is_stamped = is_stamped;
+        connection.has_receive_stamps = has_receive_stamps;
+        connection.accepted = false;
         if state == State::Open {
             let generation = self.connection(slot).generation;
             self.events.push_back((generation, Event::Connected(slot)));
@@ -362,6 +380,14 @@ impl Backend for Epoll {
         connection.generation = connection.generation.wrapping_add(1);
         connection.state = State::Free;
         connection.is_stamped = false;
+        connection.has_receive_stamps = false;
+        if let Some(socket) = &connection.socket
+            && connection.sending.is_some()
+            && !connection.accepted
+        {
+            // The peer does not read: the kernel would keep what it was sent for minutes.
+            reset_on_close(socket);
+        }
         // Closing the last descriptor of a socket also takes it out of the epoll set.
         connection.socket = None;
         if let Some((outgoing, _)) = connection.sending.take() {
@@ -371,8 +397,7 @@ impl Backend for Epoll {
 
     fn reset(&mut self, slot: Slot) {
         if let Some(socket) = &self.slots[slot.0 as usize].socket {
-            // A socket that cannot linger is closed in the ordinary way.
-            let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+            reset_on_close(socket);
         }
         self.close(slot);
     }
@@ -382,6 +407,13 @@ impl Backend for Epoll {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        self.turn_bytes = 0;
+        if self.ready_next < self.ready.len() {
+            // The kernel keeps what became ready meanwhile.
+            self.ready.drain(..self.ready_next);
+            self.ready_next = 0;
+            return Ok(());
+        }
         let must_not_wait = !self.events.is_empty()
             || !self.unfinished.is_empty()
             || (self.accepting && !self.offered.is_empty());
@@ -433,6 +465,9 @@ impl Backend for Epoll {
                 }
                 continue;
             }
+            if self.turn_bytes >= TURN_BYTES_MAX {
+                return None;
+            }
             let ready = *self.ready.get(self.ready_next)?;
             self.ready_next += 1;
             let token = ready.data.u64();
@@ -470,6 +505,11 @@ impl Backend for Epoll {
         let socket = self.slots.get(slot.0 as usize)?.socket.as_ref()?;
         TcpInfo::read(socket.as_fd()).ok()
     }
+}
+
+/// Has closing `socket` send a reset. One that cannot linger is closed in the ordinary way.
+fn reset_on_close(socket: &OwnedFd) {
+    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
 pub(super) fn timespec(ns: u64) -> Timespec {

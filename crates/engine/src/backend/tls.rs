@@ -1,6 +1,8 @@
 //! TLS around any backend: handshakes on its own, plain text in and out.
 
-use std::collections::{BTreeSet, VecDeque};
+mod handshakes;
+
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -11,6 +13,7 @@ use brunt_proto::tls::{ClientSide, Scratch, ServerSide, Session, TlsError};
 use super::payloads::Payloads;
 use super::{Backend, Event, HandOver, HandshakeFailure, Outgoing, PayloadId, Peer, Secured, Slot};
 use crate::tcp_info::TcpInfo;
+use handshakes::Handshakes;
 
 /// The protocol that a server speaks which chooses none (RFC 7301).
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -18,17 +21,15 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 /// A buffer that grew beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long an accepted connection may take for its handshake. Without an end, clients that say
-/// nothing would hold every slot that is offered.
-const ACCEPT_HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
-
 /// A backend whose connections speak TLS over those of `B`.
 ///
 /// `Connected` and `Accepted` come when the handshake is complete. A handshake that fails on the
 /// accepting side closes the connection and is an `AcceptFailed`; one that takes longer than 10 s
-/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the
-/// peer's `close_notify`, or with the end of the connection where the peer sends none; whether
-/// plain text may have been cut off is told by [`Backend::is_cut`].
+/// there fails with `ETIMEDOUT`, and so do those whose clients have been silent for the longest
+/// time, half a second at least, while no slot is left to be offered. On the opening side the
+/// caller sets limits. `Ended` comes with the peer's `close_notify`, or with the end of the
+/// connection where the peer sends none; whether plain text may have been cut off is told by
+/// [`Backend::is_cut`].
 ///
 /// A slot's overhead may be asked for after it was closed, too, until it is used again: only then
 /// does it hold the bytes of a record that never became complete.
@@ -46,9 +47,8 @@ pub struct Tls<B> {
     out: Vec<u8>,
     /// Slots with records that wait for the caller's first send, or for the end of the turn.
     held: Vec<Slot>,
-    /// Until when each handshake of an accepted connection must be complete, or its alert sent. A
-    /// set, because it is left at once: so it is never larger than the number of slots.
-    deadlines: BTreeSet<(u64, Slot)>,
+    /// The handshakes of accepted connections.
+    handshakes: Handshakes,
     /// Events known without asking the inner backend, with the generation of their connection.
     events: VecDeque<(u32, Event)>,
 }
@@ -78,6 +78,8 @@ struct Connection {
     is_cut: bool,
     /// When the handshake began.
     from_ns: u64,
+    /// When something came of the peer's side of it last.
+    heard_ns: u64,
     secured: Option<Secured>,
     overhead_bytes: u64,
 }
@@ -137,7 +139,7 @@ impl<B: Backend> Tls<B> {
             is_showing: false,
             out: Vec::new(),
             held: Vec::new(),
-            deadlines: BTreeSet::new(),
+            handshakes: Handshakes::default(),
             events: VecDeque::new(),
         }
     }
@@ -179,9 +181,9 @@ impl<B: Backend> Tls<B> {
         let connection = &mut self.slots[slot.0 as usize];
         connection.state = State::Handshaking;
         connection.from_ns = from_ns;
+        connection.heard_ns = from_ns;
         if let Role::Server(_) = self.role {
-            self.deadlines
-                .insert((from_ns + ACCEPT_HANDSHAKE_NS_MAX, slot));
+            self.handshakes.begin(slot, from_ns);
         }
         match session {
             Ok(session) => {
@@ -310,26 +312,33 @@ impl<B: Backend> Tls<B> {
 
     /// The handshake need not end any more, or has.
     fn end_deadline(&mut self, slot: Slot) {
-        let from_ns = self.slots[slot.0 as usize].from_ns;
-        self.deadlines
-            .remove(&(from_ns + ACCEPT_HANDSHAKE_NS_MAX, slot));
+        let connection = &self.slots[slot.0 as usize];
+        self.handshakes
+            .end(slot, connection.from_ns, connection.heard_ns);
+    }
+
+    /// A client says something of its handshake.
+    fn hear(&mut self, slot: Slot) {
+        let connection = &mut self.slots[slot.0 as usize];
+        if connection.state == State::Handshaking && matches!(self.role, Role::Server(_)) {
+            let now_ns = self.inner.now_ns();
+            let before_ns = std::mem::replace(&mut connection.heard_ns, now_ns);
+            self.handshakes.hear(slot, before_ns, now_ns);
+        }
     }
 
     /// Closes accepted connections whose handshake takes too long, or whose peer does not take the
-    /// alert.
+    /// alert; and, while slots are short, silent ones.
     fn refuse_late(&mut self) {
-        if self.deadlines.is_empty() {
+        if self.handshakes.wake_ns().is_none() {
             return;
         }
-        let now_ns = self.inner.now_ns();
-        while let Some(&(at_ns, slot)) = self.deadlines.first()
-            && at_ns <= now_ns
-        {
+        for slot in self.handshakes.late(self.inner.now_ns()) {
             let errno = match self.slots[slot.0 as usize].state {
                 State::Refused(errno) => errno,
                 _ => libc::ETIMEDOUT,
             };
-            // Takes it out of the set.
+            // Takes it out of the sets.
             self.refuse(slot, errno);
         }
     }
@@ -451,11 +460,17 @@ impl<B: Backend> Tls<B> {
     /// What an event of the inner backend means to the caller, if it is not reported.
     fn translate(&mut self, event: Event) -> Option<Event> {
         match event {
-            Event::Connected(slot) | Event::Accepted(slot) => {
+            Event::Connected(slot) => {
+                self.begin(slot);
+                None
+            }
+            Event::Accepted(slot) => {
+                self.handshakes.taken();
                 self.begin(slot);
                 None
             }
             Event::Received(slot) => {
+                self.hear(slot);
                 self.take(slot, Input::Received);
                 None
             }
@@ -463,9 +478,11 @@ impl<B: Backend> Tls<B> {
             Event::SendFailed(slot, errno) => self.send_failed(slot, errno),
             Event::Ended(slot) => self.cut(slot, event, libc::ECONNABORTED),
             Event::ReceiveFailed(slot, errno) => self.cut(slot, event, errno),
-            Event::ConnectFailed(..) | Event::AcceptFailed(..) | Event::HandshakeFailed(..) => {
+            Event::AcceptFailed(..) => {
+                self.handshakes.taken();
                 Some(event)
             }
+            Event::ConnectFailed(..) | Event::HandshakeFailed(..) => Some(event),
         }
     }
 }
@@ -524,6 +541,7 @@ impl<B: Backend> Backend for Tls<B> {
 
     fn accept(&mut self, slot: Slot) {
         self.prepare(slot);
+        self.handshakes.offer();
         self.inner.accept(slot);
     }
 
@@ -573,7 +591,7 @@ impl<B: Backend> Backend for Tls<B> {
         self.is_showing = false;
         self.send_held();
         self.refuse_late();
-        let deadline_ns = self.deadlines.first().map(|(at_ns, _)| *at_ns);
+        let deadline_ns = self.handshakes.wake_ns();
         let until_ns = if self.events.is_empty() {
             until_ns.into_iter().chain(deadline_ns).min()
         } else {

@@ -1,4 +1,5 @@
-//! The CPU quota of a process's cgroup, and how often it held the process back (versions 1 and 2).
+//! The limits of a process's cgroup (versions 1 and 2): its CPU quota, how often that held the
+//! process back, and the memory that is left.
 
 use std::fs::{self, File};
 use std::io;
@@ -58,8 +59,8 @@ impl CpuQuota {
     /// Of the process with that id, or of this one.
     pub(crate) fn of(pid: Option<u32>) -> SeenQuota {
         let (memberships, mounts) = cgroups_and_mounts(pid)?;
-        let lineage = match deciding(&memberships) {
-            Some(membership) => lineage(membership, &mounts)
+        let lineage = match deciding(&memberships, Controller::Cpu) {
+            Some(membership) => lineage(membership, &mounts, Controller::Cpu)
                 .ok_or_else(|| UnseenQuota::NotMounted(membership.pathname.clone()))?,
             None => return Ok(None),
         };
@@ -122,14 +123,67 @@ fn since(now: Throttling, earlier: Throttling) -> Throttling {
     }
 }
 
+/// Memory that this process's cgroup, and those above it, still allow, bytes; what the kernel can
+/// take back from caches counts as free. Absent without a limit that can be seen.
+pub(crate) fn memory_left_bytes() -> Option<u64> {
+    let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
+    let membership = deciding(&memberships, Controller::Memory)?;
+    let lineage = lineage(membership, &mounts, Controller::Memory)?;
+    let left = lineage
+        .folders()
+        .filter_map(|folder| memory_left_in(lineage.version, folder));
+    left.min()
+}
+
+fn memory_left_in(version: Version, folder: &Path) -> Option<u64> {
+    let (limit, used, reclaimable) = match version {
+        Version::One => (
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file ",
+        ),
+        Version::Two => ("memory.max", "memory.current", "inactive_file "),
+    };
+    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let cached = || {
+        let stat = read("memory.stat")?;
+        number(
+            stat.lines()
+                .find_map(|line| line.strip_prefix(reclaimable))?,
+        )
+    };
+    // Without a limit, version 2 says `max`, and version 1 a number beyond any memory.
+    let limit = number(&read(limit)?)?;
+    let used = number(&read(used)?)?.saturating_sub(cached().unwrap_or(0));
+    Some(limit.saturating_sub(used))
+}
+
 /// The folder of this process's cgroup in the hierarchy of version 2, where it is mounted.
 pub(crate) fn own_unified_folder() -> Option<PathBuf> {
     let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
+    let is_unified = |one: &&ProcessCGroup| version(one, Controller::Cpu) == Some(Version::Two);
     memberships
         .iter()
-        .find(|membership| version(membership) == Some(Version::Two))
-        .and_then(|membership| lineage(membership, &mounts))
+        .find(is_unified)
+        .and_then(|membership| lineage(membership, &mounts, Controller::Cpu))
         .map(|lineage| lineage.folder)
+}
+
+/// What a cgroup may limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controller {
+    Cpu,
+    Memory,
+}
+
+impl Controller {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,32 +221,38 @@ fn cgroups_and_mounts(pid: Option<u32>) -> ProcResult<(Vec<ProcessCGroup>, Vec<M
     Ok((member.cgroups()?.0, own.mountinfo()?.0))
 }
 
-/// The hierarchy's version, where a membership may bring a CPU quota.
-fn version(membership: &ProcessCGroup) -> Option<Version> {
+/// The hierarchy's version, where a membership may bring a limit of the controller.
+fn version(membership: &ProcessCGroup, controller: Controller) -> Option<Version> {
     match &membership.controllers[..] {
         [] if membership.hierarchy == 0 => Some(Version::Two),
-        controllers if controllers.iter().any(|name| name == "cpu") => Some(Version::One),
+        names if names.iter().any(|name| name == controller.name()) => Some(Version::One),
         _ => None,
     }
 }
 
-/// The membership that says which CPU quota there is: the controller is either in version 1, or
-/// in version 2.
-fn deciding(memberships: &[ProcessCGroup]) -> Option<&ProcessCGroup> {
+/// The membership that says which limit there is: the controller is either in version 1, or in
+/// version 2.
+fn deciding(memberships: &[ProcessCGroup], controller: Controller) -> Option<&ProcessCGroup> {
     let of_version = |wanted| {
         memberships
             .iter()
-            .find(|membership| version(membership) == Some(wanted))
+            .find(|membership| version(membership, controller) == Some(wanted))
     };
     of_version(Version::One).or_else(|| of_version(Version::Two))
 }
 
 /// A cgroup as folders; none when no mount shows it.
-fn lineage(membership: &ProcessCGroup, mounts: &[MountInfo]) -> Option<Lineage> {
-    let version = version(membership)?;
+fn lineage(
+    membership: &ProcessCGroup,
+    mounts: &[MountInfo],
+    controller: Controller,
+) -> Option<Lineage> {
+    let version = version(membership, controller)?;
     mounts.iter().find_map(|mount| {
         let is_it = match version {
-            Version::One => mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu"),
+            Version::One => {
+                mount.fs_type == "cgroup" && mount.super_options.contains_key(controller.name())
+            }
             Version::Two => mount.fs_type == "cgroup2",
         };
         let below = is_it.then(|| below(&membership.pathname, &mount.root))??;
@@ -286,6 +346,20 @@ fn parse_stat(text: &str) -> Throttling {
     throttling
 }
 
+/// For fuzzing: any text as the files of a cgroup.
+pub(crate) fn fuzz_files(text: &str) {
+    let stat = parse_stat(text);
+    assert!(since(stat, stat) == Throttling::default());
+    let (first, second) = text.split_once(' ').unwrap_or((text, ""));
+    if let Some(cpus) = quota_cpus(first, second) {
+        assert!(cpus.is_finite() && cpus > 0.0, "{cpus}");
+    }
+    if let Some(rest) = below(first, second) {
+        assert!(first.ends_with(rest.trim_end_matches('/')) || first.contains(rest));
+        assert!(!rest.starts_with('/') && rest.split('/').all(|name| name != ".."));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use procfs::process::MountInfos;
@@ -296,6 +370,7 @@ mod tests {
     const HYBRID: &str = "\
 32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
 33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
 41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
 ";
     const UNIFIED: &str =
@@ -305,15 +380,19 @@ mod tests {
          rw,cpu,cpuacct
 ";
 
-    /// The cgroup that decides on the quota, and where it is; `Err`: it cannot be seen.
-    fn found(memberships: &str, mounts: &str) -> Result<Option<(Version, String, String)>, String> {
+    /// The cgroup that decides on a limit, and where it is; `Err`: it cannot be seen.
+    fn found(
+        memberships: &str,
+        mounts: &str,
+        controller: Controller,
+    ) -> Result<Option<(Version, String, String)>, String> {
         let memberships =
             ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
         let mounts = MountInfos::from_buf_read(mounts.as_bytes()).expect("mounts");
         let shown = |path: &Path| path.display().to_string();
-        deciding(&memberships.0)
+        deciding(&memberships.0, controller)
             .map(|membership| {
-                lineage(membership, &mounts.0)
+                lineage(membership, &mounts.0, controller)
                     .map(|lineage| {
                         let (folder, top) = (shown(&lineage.folder), shown(&lineage.top));
                         (lineage.version, folder, top)
@@ -390,7 +469,58 @@ mod tests {
                     found.map(|(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
                 })
                 .map_err(str::to_owned);
-            assert_eq!(found(memberships, mounts), expected, "{memberships:?}");
+            let found = found(memberships, mounts, Controller::Cpu);
+            assert_eq!(found, expected, "{memberships:?}");
+        }
+    }
+
+    #[test]
+    fn the_cgroup_of_memory_may_be_another_one() {
+        let memberships = "4:memory:/a/b\n1:cpu:/c\n0::/x\n";
+        let folder = "/sys/fs/cgroup/memory/a/b".to_owned();
+        let top = "/sys/fs/cgroup/memory".to_owned();
+        assert_eq!(
+            found(memberships, HYBRID, Controller::Memory),
+            Ok(Some((Version::One, folder, top)))
+        );
+        let unified = found("1:cpu:/c\n0::/x\n", HYBRID, Controller::Memory);
+        assert!(
+            matches!(unified, Ok(Some((Version::Two, ..)))),
+            "{unified:?}"
+        );
+    }
+
+    #[test]
+    fn memory_that_is_left_counts_caches_as_free() {
+        const ONE: [&str; 2] = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
+        const TWO: [&str; 2] = ["memory.max", "memory.current"];
+        let stat = "cache 9\ninactive_file 30\ntotal_inactive_file 300\n";
+        for (version, names, limit, used, stat, left) in [
+            (Version::One, ONE, "1000\n", "600\n", "", Some(400)),
+            (Version::One, ONE, "1000\n", "600\n", stat, Some(700)),
+            (Version::One, ONE, "1000\n", "2000\n", stat, Some(0)),
+            (
+                Version::One,
+                ONE,
+                "9223372036854771712\n",
+                "600\n",
+                "",
+                Some(9_223_372_036_854_771_112),
+            ),
+            (Version::Two, TWO, "1000\n", "600\n", stat, Some(430)),
+            (Version::Two, TWO, "max\n", "600\n", stat, None),
+            (Version::Two, ONE, "1000\n", "600\n", stat, None),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            for (name, text) in names
+                .into_iter()
+                .chain(["memory.stat"])
+                .zip([limit, used, stat])
+            {
+                fs::write(folder.path().join(name), text).expect("it is ours");
+            }
+            let found = memory_left_in(version, folder.path());
+            assert_eq!(found, left, "{version:?} {limit} {used}");
         }
     }
 

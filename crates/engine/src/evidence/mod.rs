@@ -380,7 +380,7 @@ mod tests {
         let observer = observer(&control);
         let now_ns = clock::now_ns();
         observer.begin(now_ns, window(now_ns, u64::MAX));
-        control.end_at(now_ns + 10 * MS);
+        control.interrupted_at(now_ns);
         check(&joined(observer));
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brunt_load::{
     BackendChoice, ClientIdentity, Faults, LoadModel, RequestSpec, Reuse, Spin, Stamps, Stop,
-    Target, TlsSpec, TlsVersion, Watch,
+    Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::tls::{ServerOptions, ServerSide};
 
@@ -45,12 +45,15 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         streams: many(1),
         reuse: Reuse::Unlimited,
         think_time_ns: 0,
+        think_spread: ThinkSpread::Fixed,
+        think_seed: 0,
         stop: Stop {
             duration_ns: Some(1),
             requests: None,
         },
         warmup_ns: 0,
         timeout_ns: LONG_NS,
+        setup_timeout_ns: LONG_NS,
         connect_timeout_ns: LONG_NS,
         drain_limit_ns: LONG_NS,
         backend: BackendChoice::Auto,

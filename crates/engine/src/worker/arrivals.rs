@@ -5,8 +5,14 @@ use brunt_measure::{Issue, Skip};
 use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
 use crate::backlog::{Arrival, Backlog};
-use crate::connection::State;
+use crate::connection::{Dialogue, State};
 
+/// What one turn does of arrivals, at most, so that events and interrupts are not held up: arrivals
+/// taken in or given up one by one, and ranges of those that find the queue full.
+const ARRIVALS_PER_TURN: u32 = 1_024;
+const RANGES_PER_TURN: u32 = 64;
+/// Requests of a run by count that are drawn for such a range at once.
+const DRAWN_PER_RANGE: u64 = 65_536;
 /// An arrival that waits is given up when this many service times would not end within its
 /// time-out: most replies take less.
 const SERVICE_TIMES: u64 = 2;
@@ -16,7 +22,14 @@ impl<B: Backend> Worker<B> {
     pub(super) fn begin(&mut self, load_ns: u64) {
         if let Some(backlog) = self.backlog() {
             backlog.start(load_ns);
+        } else if self.task.think_time.mean_ns > 0 {
+            // Users who are there already do not all begin at once.
+            for connection in &mut self.connections {
+                connection.free_ns = load_ns;
+                connection.think_ns = self.think_times.rest_ns();
+            }
         }
+        self.dial_the_rest(load_ns);
         self.allow(self.connections.len() as u32);
     }
 
@@ -28,6 +41,7 @@ impl<B: Backend> Worker<B> {
             if slot.0 >= before {
                 // Until now it was not to be used.
                 self.connections[slot.0 as usize].free_ns = now_ns;
+                self.connections[slot.0 as usize].punctual_free_ns = now_ns;
             }
             match self.pacing {
                 Pacing::Closed => self.feed(slot, now_ns),
@@ -61,16 +75,31 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Takes in the arrivals that have come due.
+    /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
+    /// left to the next one: the worker is behind.
     pub(super) fn admit(&mut self, now_ns: u64) {
         let before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
+        let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
         // If many have come due since brunt last looked, the later ones find nothing free where
         // those before them, sent in time, would have been answered by now.
         self.would_be_free_ns.clear();
-        while let Some(due_ns) = self
-            .backlog()
-            .and_then(|backlog| backlog.take_before(before_ns))
-        {
+        while self.next_arrival_ns() < before_ns {
+            if arrivals_left == 0 || ranges_left == 0 {
+                self.is_behind = true;
+                return;
+            }
+            if self.backlog().is_some_and(|backlog| backlog.is_full()) {
+                ranges_left -= 1;
+                self.skip_range(before_ns, now_ns);
+                continue;
+            }
+            arrivals_left -= 1;
+            let Some(due_ns) = self
+                .backlog()
+                .and_then(|backlog| backlog.take_before(before_ns))
+            else {
+                return;
+            };
             if matches!(self.pacing, Pacing::Open(_)) && self.draw(due_ns, 1) == 0 {
                 if let Some(backlog) = self.backlog() {
                     backlog.stop();
@@ -93,7 +122,7 @@ impl<B: Backend> Worker<B> {
                 && matches!(self.pacing, Pacing::Open(_))
             {
                 self.would_be_free_ns
-                    .push_back(possible_ns + self.service_ns);
+                    .push_back(possible_ns + self.answering_ns());
             }
             let arrival = Arrival {
                 due_ns,
@@ -106,9 +135,52 @@ impl<B: Backend> Worker<B> {
         }
     }
 
+    /// The queue is full: passes over the arrivals that come before `before_ns`, or the first of
+    /// them that count alike.
+    fn skip_range(&mut self, before_ns: u64, now_ns: u64) {
+        let due_ns = self.next_arrival_ns();
+        let at_ns = self.unanswered_until_ns(now_ns);
+        let until_ns = before_ns.min(self.recorder.alike_until_ns(due_ns, at_ns));
+        let is_counted = matches!(self.pacing, Pacing::Open(_))
+            && self.task.budget.is_some()
+            && due_ns >= self.measure_from_ns;
+        let most = if is_counted {
+            self.draw(due_ns, DRAWN_PER_RANGE)
+        } else {
+            u64::MAX
+        };
+        let Some(backlog) = self.backlog() else {
+            return;
+        };
+        if most == 0 {
+            backlog.stop();
+            return;
+        }
+        let skipped = backlog.skip_before(until_ns, most);
+        if is_counted {
+            self.quota += most - skipped;
+        }
+        self.spinner.worked(now_ns);
+        self.would_be_free_ns.clear();
+        self.progress.failures += skipped;
+        self.recorder
+            .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
+    }
+
+    /// What is skipped now will have had no reply by the end of the window, where that is known.
+    fn unanswered_until_ns(&self, now_ns: u64) -> u64 {
+        if self.window_end_ns == u64::MAX {
+            now_ns
+        } else {
+            self.window_end_ns
+        }
+    }
+
     /// Gives the arrivals that wait to what is free.
     pub(super) fn serve(&mut self, now_ns: u64) {
-        self.expire(now_ns);
+        if !self.expire(now_ns) {
+            return;
+        }
         while self.waiting() > 0
             && let Some(slot) = self.take_free()
             && let Some(arrival) = self.backlog().and_then(Backlog::pop)
@@ -119,8 +191,9 @@ impl<B: Backend> Worker<B> {
 
     /// Drops the arrivals that have waited so long that no reply is to be expected before their
     /// time is up. In a queue longer than the time-out, each request would else be sent just in
-    /// time to fail.
-    pub(super) fn expire(&mut self, now_ns: u64) {
+    /// time to fail. False: there are more of them than one turn may drop.
+    pub(super) fn expire(&mut self, now_ns: u64) -> bool {
+        let mut left = ARRIVALS_PER_TURN;
         let timeout_ns = self.task.timeout_ns;
         let needed_ns = (SERVICE_TIMES * self.service_ns).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
@@ -128,10 +201,16 @@ impl<B: Backend> Worker<B> {
             && let Some(Arrival { due_ns, .. }) = backlog.front()
             && now_ns.saturating_sub(due_ns) >= patience_ns
         {
+            if left == 0 {
+                self.is_behind = true;
+                return false;
+            }
+            left -= 1;
             backlog.pop();
             self.progress.failures += 1;
             self.recorder.arrival_skipped(due_ns, now_ns, Skip::Late);
         }
+        true
     }
 
     /// The arrivals that wait will not be sent.
@@ -144,14 +223,24 @@ impl<B: Backend> Worker<B> {
 
     /// Lets arrivals find the slot, if it is free for one; it has been since `free_ns`.
     pub(super) fn freed(&mut self, slot: Slot, free_ns: u64) {
+        let answering_ns = self.answering_ns();
         if self.is_free(slot)
             && let Pacing::Open(backlog) = &mut self.pacing
         {
             // While arrivals wait, every connection is full: all its room is new.
             let places = self.connections[slot.0 as usize].room();
-            backlog.was_free(free_ns, places, self.service_ns);
+            backlog.was_free(free_ns, places, answering_ns);
         }
         self.offer(slot);
+    }
+
+    /// How long the server takes for a request at present, without what brunt adds where stamps
+    /// tell that.
+    fn answering_ns(&self) -> u64 {
+        match self.answering_ns {
+            0 => self.service_ns,
+            known_ns => known_ns,
+        }
     }
 
     /// Lets arrivals find the slot, if it is free for one.
@@ -185,14 +274,16 @@ impl<B: Backend> Worker<B> {
     /// Sends what has come due, or opens it if it is a connection.
     fn start(&mut self, slot: Slot, arrival: Arrival) {
         let now_ns = self.backend.now_ns();
-        let connection = &mut self.connections[slot.0 as usize];
         let due_ns = arrival.due_ns;
+        self.take_place(slot, due_ns, now_ns);
+        let connection = &mut self.connections[slot.0 as usize];
         let free_ns = arrival
             .possible_ns
             .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
         let available_ns = due_ns.max(free_ns);
         connection.free_ns = available_ns;
-        self.recorder.arrival_sent(due_ns, available_ns > due_ns);
+        self.recorder
+            .arrival_sent(due_ns, now_ns, available_ns > due_ns);
         self.recorder
             .lag(due_ns, now_ns.saturating_sub(available_ns));
         if matches!(self.pacing, Pacing::Open(_)) {
@@ -209,8 +300,25 @@ impl<B: Backend> Worker<B> {
         }
     }
 
+    /// What is due at `due_ns` takes a place on the slot: when it would have, had brunt been on
+    /// time with those before it there, is kept for its parts.
+    fn take_place(&mut self, slot: Slot, due_ns: u64, now_ns: u64) {
+        if !self.is_stamped(slot) || !matches!(self.pacing, Pacing::Open(_)) {
+            return;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        let places = connection.depth.saturating_sub(connection.under_way);
+        if let Dialogue::Http2(Some(streams)) = &mut connection.dialogue
+            && let Some(sends) = &mut streams.sends
+        {
+            connection.punctual_free_ns = sends.take_free(places, now_ns);
+        }
+        connection.punctual_free_ns = connection.punctual_free_ns.max(due_ns);
+        connection.late_ns = now_ns.saturating_sub(connection.punctual_free_ns);
+    }
+
     fn keep_waiting(&mut self, arrival: Arrival, now_ns: u64) {
-        let window_end_ns = self.window_end_ns;
+        let until_ns = self.unanswered_until_ns(now_ns);
         let Some(backlog) = self.backlog() else {
             return;
         };
@@ -219,12 +327,6 @@ impl<B: Backend> Worker<B> {
             self.recorder.waiting(now_ns, waiting);
             self.grow(now_ns);
         } else {
-            // It will have had no reply by the end of the window, where that is known.
-            let until_ns = if window_end_ns == u64::MAX {
-                now_ns
-            } else {
-                window_end_ns
-            };
             self.progress.failures += 1;
             self.recorder
                 .arrival_skipped(arrival.due_ns, until_ns, Skip::Full);

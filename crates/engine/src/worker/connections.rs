@@ -10,19 +10,18 @@ use crate::failure;
 /// Failed attempts after which set-up no longer waits for a connection.
 const SETUP_ATTEMPTS: u32 = 5;
 /// Pause after a failed attempt; it doubles with each further one up to `RETRY_NS_MAX`.
-const RETRY_NS_MIN: u64 = 10_000_000;
-const RETRY_NS_MAX: u64 = 1_000_000_000;
+pub(super) const RETRY_NS_MIN: u64 = 10_000_000;
+pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
 
 impl<B: Backend> Worker<B> {
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
-        let sources = &self.task.sources;
-        let turn = self.task.worker.wrapping_add(self.attempts) as usize;
-        let source = (!sources.is_empty()).then(|| sources[turn % sources.len()]);
-        self.attempts = self.attempts.wrapping_add(1);
+        let source = self.sources.next(now_ns);
+        self.stop_awaiting_retry(slot, now_ns);
         self.opening += 1;
+        self.recorder.opening(now_ns, self.opening);
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Connecting { since_ns: now_ns };
         match self.backend.open(slot, &self.task.peer, source) {
@@ -45,6 +44,7 @@ impl<B: Backend> Worker<B> {
         connection.received_bytes = 0;
         connection.sending = false;
         connection.has_ended_one = false;
+        connection.think_ns = 0;
         connection.shut_ns = u64::MAX;
         connection.depth = self.task.depth;
         let connected_ns = self
@@ -71,12 +71,13 @@ impl<B: Backend> Worker<B> {
 
     /// The connection, whose attempt began at `since_ns`, can carry requests.
     pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
+        self.attempt_ended(slot, now_ns);
+        let was_gone = self.probe.take().is_some();
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
         connection.opened_ns = now_ns;
         connection.is_used = false;
         connection.requests_left = self.task.requests_per_connection;
-        self.opening -= 1;
         if connection.depth > 0 {
             self.dark_since_ns = None;
         }
@@ -92,7 +93,16 @@ impl<B: Backend> Worker<B> {
         self.recorder
             .connected(now_ns, connected_ns.saturating_sub(since_ns));
         self.settle(slot);
+        // Had brunt been on time before, this connection would have been opened earlier.
+        let late_ns = std::mem::take(&mut self.connections[slot.0 as usize].late_ns);
+        let punctual_free_ns = now_ns.saturating_sub(late_ns);
+        let depth = self.connections[slot.0 as usize].depth;
+        self.connections[slot.0 as usize].punctual_free_ns = punctual_free_ns;
+        self.places_freed(slot.0 as usize, depth, punctual_free_ns);
         self.available(slot, now_ns, now_ns);
+        if was_gone {
+            self.retry_soon(now_ns);
+        }
     }
 
     /// The server broke off an attempt that had got as far as its greeting.
@@ -133,12 +143,21 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+    fn attempt_ended(&mut self, slot: Slot, now_ns: u64) {
         self.opening -= 1;
+        self.recorder.opening(now_ns, self.opening);
+        if std::mem::take(&mut self.connections[slot.0 as usize].is_bounded) {
+            self.dialling.ended();
+        }
+    }
+
+    fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.attempt_ended(slot, now_ns);
         self.progress.failures += 1;
         self.recorder.failed(now_ns, kind, 0);
         if self.recorder.live() == 0 {
             self.dark_since_ns.get_or_insert(now_ns);
+            self.probe.get_or_insert(slot);
         }
         if matches!(self.pacing, Pacing::Sessions(_)) {
             // Whoever wanted this connection does not try again.
@@ -149,20 +168,23 @@ impl<B: Backend> Worker<B> {
             return;
         }
         self.open_later(slot, now_ns);
-        if self.connections[slot.0 as usize].attempts >= SETUP_ATTEMPTS {
-            self.settle(slot);
-        }
     }
 
-    /// Lets a pause go by before the next attempt.
+    /// Lets a pause go by before the next attempt. In set-up a slot that failed often enough is not
+    /// tried again: the places are for those that were not.
     fn open_later(&mut self, slot: Slot, now_ns: u64) {
+        let pause_ns = self.retry_pause_ns(slot, now_ns);
         let connection = &mut self.connections[slot.0 as usize];
-        let pause_ns = (RETRY_NS_MIN << connection.attempts.min(16)).min(RETRY_NS_MAX);
         connection.attempts += 1;
+        connection.waiting_since_ns = now_ns;
         connection.state = State::Down {
             retry_ns: now_ns + pause_ns,
         };
-        self.arm(slot, now_ns + pause_ns);
+        if self.mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
+            self.settle(slot);
+        } else {
+            self.arm(slot, now_ns + pause_ns);
+        }
     }
 
     fn settle(&mut self, slot: Slot) {
@@ -192,6 +214,7 @@ impl<B: Backend> Worker<B> {
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
             _ if self.mode == Mode::Drain && self.waiting() == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
+            _ if self.mode == Mode::Setup => self.dialling.push(slot),
             Pacing::Closed | Pacing::Open(_) => self.open(slot, now_ns),
         }
     }
@@ -225,7 +248,10 @@ impl<B: Backend> Worker<B> {
             State::Open if connection.shut_ns < u64::MAX => {
                 connection.shut_ns.saturating_add(self.task.timeout_ns)
             }
-            State::Open if self.task.think_time_ns > 0 => self.resume_ns(slot),
+            State::Open if connection.is_stuck() => {
+                connection.heard_ns.saturating_add(self.task.timeout_ns)
+            }
+            State::Open if self.task.think_time.mean_ns > 0 => self.resume_ns(slot),
             State::Open => u64::MAX,
         };
         if due_ns == u64::MAX {
@@ -236,8 +262,14 @@ impl<B: Backend> Worker<B> {
             return;
         }
         match self.connections[index].state {
-            State::Down { .. } if self.mode == Mode::Drain && self.waiting() == 0 => {}
-            State::Down { .. } => self.open(slot, now_ns),
+            State::Down { .. } => {
+                self.stop_awaiting_retry(slot, now_ns);
+                let connection = &mut self.connections[index];
+                connection.state = State::Down { retry_ns: u64::MAX };
+                // Now for its turn.
+                connection.waiting_since_ns = now_ns;
+                self.dialling.push(slot);
+            }
             State::Connecting { .. } => {
                 let kind = if self.backend.is_handshaking(slot) {
                     FailureKind::HandshakeTimedOut
@@ -253,6 +285,13 @@ impl<B: Backend> Worker<B> {
             State::Open if self.connections[index].under_way > 0 => self.time_out(slot, now_ns),
             State::Open if self.connections[index].shut_ns < u64::MAX => {
                 self.leave_shut(slot, now_ns);
+            }
+            State::Open if self.connections[index].is_stuck() => {
+                // Nothing can be sent on it, and nothing is awaited.
+                self.progress.failures += 1;
+                self.recorder
+                    .failed(now_ns, FailureKind::UnexpectedBytes, 0);
+                self.replace(slot, now_ns);
             }
             State::Open => self.feed(slot, now_ns),
         }

@@ -4,9 +4,9 @@ use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::http1::Reply;
 
 use super::replies::Reception;
-use super::{Speech, Worker};
+use super::{Pacing, Speech, Worker};
 use crate::backend::{Backend, Outgoing, Slot};
-use crate::connection::Dialogue;
+use crate::connection::{Dialogue, StreamSend};
 use crate::failure;
 use crate::request::EncodedRequest;
 
@@ -95,7 +95,7 @@ impl<B: Backend> Worker<B> {
                 }
             }
         }
-        self.go_on(slot, reception, now_ns, was_answered);
+        self.go_on(slot, reception.free_ns(), now_ns, was_answered);
     }
 
     /// The server closed its side, with requests under way.
@@ -146,11 +146,26 @@ impl<B: Backend> Worker<B> {
         answer: &Answer,
     ) {
         let issue = self.take_issue(index, place);
-        if self.replied(index, issue, done_ns, answer) && self.task.depth == 1 {
+        let is_recorded = self.replied(index, issue, done_ns, answer);
+        if self.task.depth > 1 {
             // Pipelined requests share a send, so their parts cannot be told apart.
-            let free_ns = self.connections[index].free_ns;
-            let hand_over = self.backend.handed_over(Slot(index as u32));
-            self.split(issue, reception, done_ns, free_ns, hand_over);
+            return;
+        }
+        let connection = &self.connections[index];
+        let is_planned = matches!(self.pacing, Pacing::Open(_));
+        let send = StreamSend {
+            free_ns: if is_planned {
+                connection.punctual_free_ns
+            } else {
+                connection.free_ns
+            },
+            hand_over: self.backend.handed_over(Slot(index as u32)),
+        };
+        let punctual_free_ns = self.split(issue, reception, done_ns, send, is_recorded);
+        if is_planned {
+            let connection = &mut self.connections[index];
+            connection.punctual_free_ns = punctual_free_ns;
+            connection.late_ns = done_ns.saturating_sub(punctual_free_ns);
         }
     }
 

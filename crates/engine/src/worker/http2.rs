@@ -4,7 +4,7 @@ use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::http2::{ConnectionError, Event, Progress};
 
 use super::replies::Reception;
-use super::{Speech, Worker};
+use super::{Pacing, Speech, Worker};
 use crate::backend::{Backend, Outgoing, Slot};
 use crate::connection::{Connection, Dialogue, State, Streams};
 use crate::failure;
@@ -26,7 +26,10 @@ impl<B: Backend> Worker<B> {
         let index = slot.0 as usize;
         let base = index * self.task.depth as usize;
         let connection = &mut self.connections[index];
-        let free_ns = connection.free_ns;
+        let free_ns = match self.pacing {
+            Pacing::Open(_) => connection.punctual_free_ns,
+            Pacing::Closed | Pacing::Sessions(_) => connection.free_ns,
+        };
         let (
             Dialogue::Http2(Some(streams)),
             Speech::Http2 { frames, .. },
@@ -115,10 +118,10 @@ impl<B: Backend> Worker<B> {
                         first_byte_ns: reply.first_byte_ns,
                     };
                     let issue = self.take_issue(index, place);
-                    if self.replied(index, issue, now_ns, &answer)
-                        && let Some(send) = send
-                    {
-                        self.split(issue, reception, now_ns, send.free_ns, send.hand_over);
+                    let is_recorded = self.replied(index, issue, now_ns, &answer);
+                    if let Some(send) = send {
+                        let free_ns = self.split(issue, reception, now_ns, send, is_recorded);
+                        self.places_freed(index, 1, free_ns);
                     }
                     has_more_room = true;
                 }
@@ -129,6 +132,7 @@ impl<B: Backend> Worker<B> {
                 }) => {
                     let issue = self.take_issue(index, place);
                     self.fail(issue, now_ns, failure::of_stream(why), discarded_bytes);
+                    self.places_freed(index, 1, reception.free_ns());
                     self.connections[index].has_ended_one = true;
                     has_more_room = true;
                 }
@@ -142,7 +146,7 @@ impl<B: Backend> Worker<B> {
         has_more_room |= self.follow(slot, now_ns);
         self.settle_overhead(index, now_ns);
         if self.connections[index].state == State::Open {
-            self.go_on(slot, reception, now_ns, has_more_room);
+            self.go_on(slot, reception.free_ns(), now_ns, has_more_room);
         }
     }
 
@@ -167,7 +171,22 @@ impl<B: Backend> Worker<B> {
             self.recorder.shut(now_ns);
             self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
         }
-        self.connections[slot.0 as usize].depth > before
+        let grown = self.connections[slot.0 as usize]
+            .depth
+            .saturating_sub(before);
+        self.places_freed(slot.0 as usize, grown, now_ns);
+        grown > 0
+    }
+
+    /// So many more streams may be opened on a connection since `free_ns`. In an open loop it is
+    /// kept since when, where stamps tell it.
+    pub(super) fn places_freed(&mut self, index: usize, places: u32, free_ns: u64) {
+        if let (Pacing::Open(_), Dialogue::Http2(Some(streams))) =
+            (&self.pacing, &mut self.connections[index].dialogue)
+            && let Some(sends) = &mut streams.sends
+        {
+            sends.freed(places, free_ns);
+        }
     }
 
     /// A server that allowed no stream on the connection for as long as a request may take is
@@ -239,6 +258,7 @@ impl<B: Backend> Worker<B> {
             });
             let issue = self.take_issue(index, place as u32);
             self.fail(issue, now_ns, FailureKind::TimedOut, discarded_bytes);
+            self.places_freed(index, 1, now_ns);
         }
         let connection = &mut self.connections[index];
         connection.has_ended_one = true;

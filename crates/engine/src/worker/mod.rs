@@ -3,20 +3,21 @@
 
 mod arrivals;
 mod connections;
+mod dialling;
 mod http1;
 mod http2;
 mod replies;
 mod requests;
+mod retry;
 mod trial;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_load::{Arrivals, Spin};
-use brunt_measure::{FailureKind, Issue, KernelSample, Recorder};
+use brunt_load::{Arrivals, Spin, ThinkTime, ThinkTimes};
+use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, SetUp};
 use brunt_proto::{self as proto, Limits};
 
 use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
@@ -28,17 +29,22 @@ use crate::expectation::Expectation;
 use crate::failure;
 use crate::gate::Start;
 use crate::request::EncodedRequest;
+use crate::sources::{Sources, Turns};
 use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
 use crate::timers::Timers;
 
+use dialling::Dialling;
 pub(crate) use trial::Trial;
 
+/// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
+/// lets a thread wait as long.
+const PAUSE_LEAST_NS: u64 = 200_000_000;
 /// Longest sleep: a worker notices an interrupt within this time.
 pub(crate) const NOTICE_NS: u64 = 50_000_000;
-/// Connection attempts under way at once during set-up, per worker: more would only overflow the
-/// server's accept queue.
-const OPENING_MAX: u32 = 128;
+/// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
+/// are not held up for long.
+const DEADLINES_PER_TURN: u32 = 1_024;
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
 /// while, which shorter ones are not worth.
 const SLEEP_LEAST_NS: u64 = 1_000_000;
@@ -64,6 +70,8 @@ pub(crate) enum Pace {
     /// Planned instants of requests.
     Open {
         arrivals: Arrivals,
+        /// Lengths of the stages that the window has, nanoseconds; empty without stages.
+        stages_ns: Vec<u64>,
         connections_max: u32,
         queue_max: u32,
     },
@@ -76,8 +84,10 @@ pub(crate) enum Pace {
 pub(crate) struct Task {
     pub(crate) worker: u32,
     pub(crate) peer: Peer,
-    /// Local addresses, used in turn; empty lets the kernel choose.
-    pub(crate) sources: Vec<SocketAddr>,
+    /// Local addresses.
+    pub(crate) sources: Sources,
+    /// Workers that share them.
+    pub(crate) workers: u32,
     pub(crate) pace: Pace,
     /// Connections to hold; with planned connections, most at once.
     pub(crate) connections: u32,
@@ -86,7 +96,7 @@ pub(crate) struct Task {
     /// Requests after which a connection is replaced.
     pub(crate) requests_per_connection: u64,
     pub(crate) request: Arc<EncodedRequest>,
-    pub(crate) think_time_ns: u64,
+    pub(crate) think_time: ThinkTime,
     /// One connection in this many is stamped by the kernel.
     pub(crate) stamps_every: Option<NonZeroU32>,
     /// Whether polling is wanted, where it is allowed.
@@ -95,6 +105,7 @@ pub(crate) struct Task {
     /// short as it gets.
     pub(crate) gather_ns: u64,
     pub(crate) timeout_ns: u64,
+    pub(crate) setup_limit_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
@@ -111,6 +122,8 @@ pub(crate) struct Finished {
     pub(crate) recorder: Recorder,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
+    /// Local addresses that were used, of those that brunt chose.
+    pub(crate) sources_used: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,10 +207,15 @@ pub(crate) struct Worker<B> {
     issues: Vec<Issue>,
     deadlines: Timers<Deadline>,
     mode: Mode,
-    /// Connection attempts so far.
-    attempts: u32,
-    /// Of these, under way.
+    think_times: ThinkTimes,
+    /// Local addresses of connections.
+    sources: Turns,
+    /// Connection attempts under way.
     opening: u32,
+    /// More arrivals are due than one turn may see to.
+    is_behind: bool,
+    /// First attempts of set-up, and retries.
+    dialling: Dialling,
     unsettled: u32,
     under_way: u64,
     /// Bytes of frames that were handed over and are in no count yet.
@@ -209,8 +227,15 @@ pub(crate) struct Worker<B> {
     last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
     service_ns: u64,
+    /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
+    /// them yet.
+    answering_ns: u64,
+    /// When it ran last, or is to run next.
+    ran_ns: u64,
     /// Since when no connection is open.
     dark_since_ns: Option<u64>,
+    /// The connection that finds out when one can be opened again, while none is open.
+    probe: Option<Slot>,
     progress: Progress,
 }
 
@@ -234,6 +259,7 @@ impl<B: Backend> Worker<B> {
                 arrivals,
                 connections_max,
                 queue_max,
+                ..
             } => {
                 let backlog = Backlog::new(arrivals.clone(), *queue_max);
                 (Pacing::Open(backlog), task.connections, *connections_max)
@@ -247,8 +273,9 @@ impl<B: Backend> Worker<B> {
             }
         };
         let mut recorder = Recorder::new(task.worker, held, slots);
-        if matches!(pacing, Pacing::Open(_)) {
+        if let Pace::Open { stages_ns, .. } = &task.pace {
             recorder.plan_requests();
+            recorder.plan_stages(stages_ns);
         }
         recorder.record().edges.started.set(backend.now_ns());
         let connections = (0..slots)
@@ -272,8 +299,11 @@ impl<B: Backend> Worker<B> {
             issues,
             deadlines: Timers::default(),
             mode: Mode::Setup,
-            attempts: 0,
+            think_times: task.think_time.times(task.worker),
+            sources: task.sources.clone().turns(task.worker, task.workers, slots),
+            is_behind: false,
             opening: 0,
+            dialling: Dialling::default(),
             unsettled: held,
             under_way: 0,
             frame_bytes: 0,
@@ -282,7 +312,10 @@ impl<B: Backend> Worker<B> {
             measure_from_ns: u64::MAX,
             last_done_ns: 0,
             service_ns: 0,
+            answering_ns: 0,
+            ran_ns: u64::MAX,
             dark_since_ns: None,
+            probe: None,
             progress: Progress::default(),
             backend,
             task,
@@ -294,34 +327,36 @@ impl<B: Backend> Worker<B> {
         self.meter = Some(meter);
     }
 
-    /// Opens the connections. Returns when each is open or has failed often enough.
-    pub(crate) fn set_up(&mut self) -> io::Result<()> {
+    /// Opens the connections, and says what came of it. Returns when each is open or has failed
+    /// often enough, or when the limit is over: the run then begins with those that are open.
+    pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
         let gap_ns = match self.task.pace {
             Pace::Closed { connect_gap_ns } => connect_gap_ns,
             Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
         };
         let from_ns = self.backend.now_ns();
-        let mut next = 0;
-        while self.unsettled > 0 && !self.task.control.is_aborted() {
-            let mut due_ns = u64::MAX;
-            while next < self.slots_used && self.opening < OPENING_MAX {
-                let now_ns = self.backend.now_ns();
-                due_ns = from_ns.saturating_add((gap_ns * f64::from(next)) as u64);
-                if now_ns < due_ns {
-                    break;
-                }
-                self.open(Slot(next), now_ns);
-                next += 1;
-                due_ns = u64::MAX;
-            }
-            self.turn(due_ns)?;
+        self.dialling = Dialling::new(self.slots_used, from_ns, gap_ns);
+        let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
+        while self.unsettled > 0
+            && self.backend.now_ns() < limit_ns
+            && !self.task.control.is_aborted()
+        {
+            self.turn(limit_ns)?;
         }
-        self.recorder
-            .record()
-            .edges
-            .ready
-            .set(self.backend.now_ns());
-        Ok(())
+        let timed_out = self.unsettled > 0;
+        let (asked, open) = (self.slots_used, self.recorder.live());
+        let record = self.recorder.record();
+        record.edges.ready.set(self.backend.now_ns());
+        let so_far = &record.tallies.before;
+        let set_up = SetUp {
+            asked,
+            open,
+            opened: so_far.connections_opened,
+            failures: so_far.failures.clone(),
+            timed_out,
+        };
+        record.set_up = Some(set_up.clone());
+        Ok(set_up)
     }
 
     /// Sends, measures and drains, as the common start says.
@@ -362,6 +397,7 @@ impl<B: Backend> Worker<B> {
         Ok(Finished {
             recorder: self.recorder,
             last_done_ns: self.last_done_ns,
+            sources_used: self.sources.used(),
         })
     }
 
@@ -417,7 +453,11 @@ impl<B: Backend> Worker<B> {
     fn drain(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         // What was due in the window belongs to it, however late this worker is.
+        let due_before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
         self.admit(now_ns);
+        while self.next_arrival_ns() < due_before_ns && !self.task.control.is_aborted() {
+            self.turn(now_ns)?;
+        }
         if let Some(backlog) = self.backlog() {
             backlog.stop();
         }
@@ -428,13 +468,15 @@ impl<B: Backend> Worker<B> {
         // connections are no longer opened.
         let sends = matches!(self.pacing, Pacing::Open(_));
         loop {
-            if !sends || self.task.control.is_interrupted() {
-                self.give_up_waiting(self.backend.now_ns());
+            let now_ns = self.backend.now_ns();
+            let control = &self.task.control;
+            let limit_ns = limit_ns.min(control.drain_end_ns());
+            let is_cut_short = control.is_aborted() || control.is_hurried();
+            if !sends || is_cut_short || control.is_interrupted_by(now_ns) {
+                self.give_up_waiting(now_ns);
             }
-            if self.under_way == 0 && self.waiting() == 0
-                || self.backend.now_ns() >= limit_ns
-                || self.task.control.is_aborted()
-            {
+            let is_done = self.under_way == 0 && self.waiting() == 0;
+            if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
             }
             self.turn(limit_ns)?;
@@ -446,6 +488,7 @@ impl<B: Backend> Worker<B> {
         }
         self.take_kernel_sample();
         for index in 0..self.connections.len() {
+            self.stop_awaiting_retry(Slot(index as u32), now_ns);
             while let Some((issue, discarded_bytes)) = self.take_any(index) {
                 self.recorder.censored(issue, now_ns, discarded_bytes);
             }
@@ -462,8 +505,10 @@ impl<B: Backend> Worker<B> {
 
     /// One turn of the loop: hand over, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
+        let dial_ns = self.dial();
         self.flush();
         let from_ns = self.backend.now_ns();
+        self.runs(from_ns);
         self.settle_frames(from_ns);
         let quiet_until_ns = self.quiet_until_ns(from_ns);
         let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
@@ -471,13 +516,22 @@ impl<B: Backend> Worker<B> {
         } else {
             let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
             let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
+            let behind_ns = if std::mem::take(&mut self.is_behind) {
+                from_ns
+            } else {
+                u64::MAX
+            };
             until_ns
+                .min(behind_ns)
+                .min(dial_ns)
                 .min(self.task.trial.next_ns(self.measure_from_ns))
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
                 .min(arrival_ns)
                 .min(quiet_until_ns.max(from_ns + 1))
         };
+        // Until then it is not expected to run.
+        self.ran_ns = wake_ns;
         self.backend.wait(Some(wake_ns))?;
         if self.next_arrival_ns() < u64::MAX {
             // Before the events: what it sends is then reported as sent in the same turn.
@@ -487,10 +541,16 @@ impl<B: Backend> Worker<B> {
             self.handle(event);
         }
         let now_ns = self.backend.now_ns();
-        while let Some(deadline) = self.deadlines.pop_due(now_ns) {
+        self.runs(now_ns);
+        for _ in 0..DEADLINES_PER_TURN {
+            let Some(deadline) = self.deadlines.pop_due(now_ns) else {
+                break;
+            };
             self.fall_due(deadline, now_ns);
         }
-        self.expire(now_ns);
+        if self.expire(now_ns) && !self.free.is_empty() && self.waiting() > 0 {
+            self.serve(now_ns);
+        }
         if self.mode == Mode::Load
             && let Some(setting) = self.task.trial.begin(self.measure_from_ns, now_ns)
         {
@@ -501,6 +561,14 @@ impl<B: Backend> Worker<B> {
         self.progress.waiting = self.waiting() as u64;
         self.task.control.show(self.task.worker, self.progress);
         Ok(())
+    }
+
+    /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
+    fn runs(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.ran_ns) >= PAUSE_LEAST_NS && self.mode == Mode::Load {
+            self.recorder.paused(self.ran_ns, now_ns);
+        }
+        self.ran_ns = now_ns;
     }
 
     /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
@@ -527,8 +595,9 @@ impl<B: Backend> Worker<B> {
 
     fn handle(&mut self, event: Event) {
         let now_ns = self.backend.now_ns();
+        self.runs(now_ns);
         self.spinner.worked(now_ns);
-        if now_ns >= self.next_arrival_ns() {
+        if now_ns >= self.next_arrival_ns() && !self.is_behind {
             // A long batch of events must not hold up what has come due meanwhile.
             self.admit(now_ns);
         }

@@ -4,8 +4,8 @@ use brunt_load::Spin;
 use brunt_measure::{Answer, FailureKind, Instants, Issue, Parts};
 
 use super::{Speech, Worker};
-use crate::backend::{Backend, HandOver, Slot};
-use crate::connection::State;
+use crate::backend::{Backend, Slot};
+use crate::connection::{State, StreamSend};
 
 /// When received bytes were where.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,21 @@ pub(super) struct Reception {
     pub(super) stamp_ns: Option<u64>,
     /// The worker had them.
     pub(super) received_ns: u64,
+}
+
+impl Reception {
+    /// Since when what they answer is no longer under way.
+    pub(super) fn free_ns(&self) -> u64 {
+        self.stamp_ns.unwrap_or(self.received_ns)
+    }
+}
+
+/// The mean of the latest values, which count for less the older they are; 0 before the first.
+fn moving_mean(mean_ns: u64, latest_ns: u64) -> u64 {
+    match mean_ns {
+        0 => latest_ns,
+        _ => mean_ns - mean_ns / 8 + latest_ns / 8,
+    }
 }
 
 impl<B: Backend> Worker<B> {
@@ -29,26 +44,26 @@ impl<B: Backend> Worker<B> {
         let connection = &mut self.connections[slot.0 as usize];
         connection.received_bytes += bytes;
         connection.heard_ns = received_ns;
+        connection.is_stamp_known = reception.stamp_ns.is_some();
         match self.speech {
             Speech::Http1 { .. } => self.receive_http1(slot, reception),
             Speech::Http2 { .. } => self.receive_http2(slot, reception),
         }
     }
 
-    /// Everything that came is taken: the connection is used again, or replaced.
-    pub(super) fn go_on(
-        &mut self,
-        slot: Slot,
-        reception: Reception,
-        now_ns: u64,
-        has_more_room: bool,
-    ) {
+    /// Everything that came is taken: the connection, with room since `free_ns` if it
+    /// `has_more_room`, is used again, or replaced.
+    pub(super) fn go_on(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
         let connection = &self.connections[slot.0 as usize];
         if connection.under_way == 0 && connection.requests_left == 0 {
             // In HTTP/1.1, the server was asked to close and did not say that it will.
             self.replace(slot, now_ns);
-        } else if has_more_room {
-            let free_ns = reception.stamp_ns.unwrap_or(reception.received_ns);
+            return;
+        }
+        if connection.is_stuck() {
+            self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
+        }
+        if has_more_room {
             self.available(slot, free_ns, now_ns);
         }
     }
@@ -64,15 +79,16 @@ impl<B: Backend> Worker<B> {
         self.last_done_ns = done_ns;
         let is_in_time = done_ns.saturating_sub(issue.due_ns) <= self.task.timeout_ns;
         if is_in_time {
-            self.progress.replies += 1;
+            if answer.status < 400 {
+                self.progress.successes += 1;
+            } else {
+                self.progress.errors += 1;
+            }
             let service_ns = done_ns.saturating_sub(issue.sent_ns);
             if self.task.spin == Spin::Auto {
                 self.expectation.replied(service_ns);
             }
-            self.service_ns = match self.service_ns {
-                0 => service_ns,
-                mean_ns => mean_ns - mean_ns / 8 + service_ns / 8,
-            };
+            self.service_ns = moving_mean(self.service_ns, service_ns);
             if !self.connections[index].has_ended_one {
                 let best_ns = &mut self.recorder.record().first_service_ns_min;
                 *best_ns = Some(best_ns.map_or(service_ns, |best_ns| best_ns.min(service_ns)));
@@ -92,28 +108,37 @@ impl<B: Backend> Worker<B> {
         is_in_time && answer.status < 400
     }
 
-    /// Records the parts of a response time where the kernel's stamps tell them.
+    /// Finds the parts of a response time where the kernel's stamps tell them, and records them if
+    /// the response time `is_recorded`. Gives since when the place of the request would be free,
+    /// had brunt taken no time: what makes the next request there later than that is brunt's fault,
+    /// and not the server's.
     pub(super) fn split(
         &mut self,
         issue: Issue,
         reception: Reception,
         done_ns: u64,
-        free_ns: u64,
-        hand_over: Option<HandOver>,
-    ) {
-        let (Some(arrived_ns), Some(hand_over)) = (reception.stamp_ns, hand_over) else {
-            return;
+        send: StreamSend,
+        is_recorded: bool,
+    ) -> u64 {
+        let free_ns = reception.free_ns();
+        let (Some(arrived_ns), Some(hand_over)) = (reception.stamp_ns, send.hand_over) else {
+            return free_ns;
         };
-        let parts = Parts::of(&Instants {
+        let (parts, was_moved) = Parts::of(&Instants {
             due_ns: issue.due_ns,
-            free_ns,
+            free_ns: send.free_ns,
             send_from_ns: hand_over.from_ns,
             send_to_ns: hand_over.to_ns,
             arrived_ns,
             received_ns: reception.received_ns,
             done_ns,
         });
-        self.recorder.split(issue.due_ns, parts);
+        if is_recorded {
+            self.recorder.split(issue.due_ns, (parts, was_moved));
+        }
+        let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
+        self.answering_ns = moving_mean(self.answering_ns, answering_ns);
+        issue.due_ns.saturating_add(parts.rest_ns())
     }
 
     /// The server closed its side.
@@ -125,6 +150,7 @@ impl<B: Backend> Worker<B> {
             return;
         }
         if connection.under_way == 0 {
+            connection.late_ns = 0;
             self.recorder.closed_idle(now_ns);
             self.replace(slot, now_ns);
             return;
@@ -151,6 +177,7 @@ impl<B: Backend> Worker<B> {
             return;
         }
         if self.connections[index].under_way == 0 {
+            self.connections[index].late_ns = 0;
             self.progress.failures += 1;
             self.recorder.failed(now_ns, idle, 0);
         } else {

@@ -14,9 +14,15 @@ impl<B: Backend> Worker<B> {
         if self.stream_sends_taken(slot) {
             return;
         }
+        let connection = &self.connections[slot.0 as usize];
+        // If the reply was seen first, it has been free since then.
+        let free_ns = match connection.under_way {
+            0 => connection.free_ns,
+            _ => now_ns,
+        };
         match self.pacing {
             Pacing::Closed | Pacing::Sessions(_) => self.feed(slot, now_ns),
-            Pacing::Open(_) => self.available(slot, now_ns, now_ns),
+            Pacing::Open(_) => self.available(slot, free_ns, now_ns),
         }
     }
 
@@ -55,7 +61,7 @@ impl<B: Backend> Worker<B> {
         if !connection.may_write() || connection.state != State::Open || !is_allowed {
             return;
         }
-        let thinks = self.task.think_time_ns > 0;
+        let thinks = self.task.think_time.mean_ns > 0;
         let count = connection.room();
         if count == 0 || thinks && connection.under_way > 0 {
             return;
@@ -73,9 +79,8 @@ impl<B: Backend> Worker<B> {
             }
             return;
         }
-        let is_stamped = self.is_stamped(slot);
-        let connection = &mut self.connections[slot.0 as usize];
-        if is_stamped && connection.has_ended_one {
+        let connection = &self.connections[slot.0 as usize];
+        if connection.is_stamp_known && connection.has_ended_one {
             // Since when it could have been sent is known by the kernel's stamp alone.
             self.recorder.lag(now_ns, now_ns.saturating_sub(due_ns));
         }
@@ -89,11 +94,7 @@ impl<B: Backend> Worker<B> {
     /// From when on the connection may send again, in a closed loop.
     pub(super) fn resume_ns(&self, slot: Slot) -> u64 {
         let connection = &self.connections[slot.0 as usize];
-        if connection.has_ended_one {
-            connection.free_ns.saturating_add(self.task.think_time_ns)
-        } else {
-            0
-        }
+        connection.free_ns.saturating_add(connection.think_ns)
     }
 
     /// Takes up to `count` requests that are due at `due_ns` from what may still be sent.
@@ -120,6 +121,9 @@ impl<B: Backend> Worker<B> {
         let connection = &mut self.connections[slot.0 as usize];
         connection.requests_left -= u64::from(count);
         connection.is_used = true;
+        if self.task.think_time.mean_ns > 0 {
+            connection.think_ns = self.think_times.next_ns();
+        }
         let bytes = match self.speech {
             Speech::Http1 { .. } => self.write_http1(slot, issue, count),
             Speech::Http2 { .. } => {

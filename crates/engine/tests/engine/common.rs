@@ -6,7 +6,7 @@ use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
 use brunt_load::{
     BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop,
-    Target, TlsSpec, Watch,
+    Target, ThinkSpread, TlsSpec, Watch,
 };
 use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
@@ -46,12 +46,15 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
         streams: many(1),
         reuse: Reuse::Unlimited,
         think_time_ns: 0,
+        think_spread: ThinkSpread::Fixed,
+        think_seed: 0,
         stop: Stop {
             duration_ns: Some(200 * MS),
             requests: None,
         },
         warmup_ns: 30 * MS,
         timeout_ns: 5 * S,
+        setup_timeout_ns: 30 * S,
         connect_timeout_ns: 5 * S,
         drain_limit_ns: 2 * S,
         backend,

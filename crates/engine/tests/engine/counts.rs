@@ -179,7 +179,7 @@ fn replies_of_every_framing(kind: Kind) {
     ] {
         let (run, served) = load(kind, path, server, |plan| by_count(plan, 40));
         assert_eq!(
-            broken(&run, &["L1"]),
+            broken(&run, &[]),
             Vec::<&brunt_measure::Finding>::new(),
             "{path}"
         );

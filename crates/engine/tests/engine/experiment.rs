@@ -2,7 +2,7 @@
 
 use brunt_engine::backend::sim::{ServiceTime, SimServer};
 use brunt_load::{Experiment, Level, LoadModel, Schedule};
-use brunt_measure::Run;
+use brunt_measure::{Run, SeriesPoint};
 
 use crate::common::{
     Kind, MS, US, broken, expect_equal_counts, expect_valid, load, many, on_every_backend,
@@ -33,8 +33,10 @@ fn delay_server() -> SimServer {
 
 /// Replies in each part, without its first 100 ms.
 fn replies(run: &Run) -> Vec<u64> {
-    let points = run.summary().series.points;
-    points.chunks(2).map(|part| part[1].successes).collect()
+    let series = run.summary().series;
+    let points = (PART_NS / series.interval_ns) as usize;
+    let counted = |part: &[SeriesPoint]| part[points / 2..].iter().map(|it| it.successes).sum();
+    series.points.chunks_exact(points).map(counted).collect()
 }
 
 fn connections_out_of_use_lose_nothing(kind: Kind) {

@@ -1,8 +1,8 @@
 //! The course of a run: its edges, interrupts, and disturbances of brunt itself.
 
-use brunt_engine::backend::sim::{ServiceTime, SimServer, SimSettings};
+use brunt_engine::backend::sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 use brunt_engine::{RunError, prepare, simulate};
-use brunt_load::BackendChoice;
+use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_measure::{FailureKind, Run, Standing};
 
 use crate::common::{
@@ -15,6 +15,7 @@ on_every_backend! {
     windows_forced_apart_are_refused,
     an_interrupt_in_warm_up_leaves_no_run,
     an_interrupt_in_the_window_ends_it,
+    a_hurried_run_waits_for_nothing,
 }
 
 fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
@@ -105,4 +106,86 @@ fn an_interrupt_in_the_window_ends_it(kind: Kind) {
     assert!(run.interrupted);
     assert!(run.window.length_ns() > 0 && run.window.length_ns() < 10 * S);
     assert_eq!(run.edges.measure_end_planned.get(), None);
+}
+
+/// A server that never answers, and a plan that waits long for it.
+fn never_answered(kind: Kind, change: impl FnOnce(&mut Plan)) -> Plan {
+    let mut plan = plan("http://simulated/", choice(kind));
+    (plan.timeout_ns, plan.drain_limit_ns) = (600 * S, 600 * S);
+    (plan.warmup_ns, plan.stop.duration_ns) = (0, Some(300 * S));
+    change(&mut plan);
+    plan
+}
+
+fn a_hurried_run_waits_for_nothing(kind: Kind) {
+    if kind == Kind::Sim {
+        // There is no instant at which somebody could hurry.
+        return;
+    }
+    let serving = serve(kind);
+    let plan = never_answered(kind, |plan| {
+        plan.target = Target::parse(&url(&serving, "/never"), None).expect("a URL");
+    });
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |now, _| {
+        if now == "measure" {
+            control.hurry();
+        }
+    });
+    let run = run.expect("a run");
+    served(serving);
+    assert!(run.interrupted);
+    assert_eq!(lifetime(&run).requests_sent, 4);
+    assert_eq!(run.workers[0].under_way_at_end, 4);
+    let end_ns = run.window.end_ns;
+    // It left as soon as the window was over, and not when an interrupt would end drain.
+    let drained_ns = run.workers[0].edges.drained.get().expect("an edge");
+    assert!(drained_ns < end_ns + 900 * MS, "{}", drained_ns - end_ns);
+}
+
+#[test]
+fn after_an_interrupt_drain_lasts_a_second_at_most() {
+    let server = SimServer {
+        faults: SimFaults {
+            silent: 1.0,
+            ..SimFaults::default()
+        },
+        ..SimServer::default()
+    };
+    let open = |plan: &mut Plan| {
+        plan.model = LoadModel::Open {
+            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 100.0, 0).expect("a rate"),
+            connections_max: plan.connections,
+            queue_max: many(100_000),
+        };
+    };
+    let closed = |_: &mut Plan| {};
+    // In the window, which then ends, and after its end.
+    for (interrupt_ns, early_end_ns) in [(20 * S, Some(20 * S + 60 * MS)), (400 * S, None)] {
+        let changes: [&dyn Fn(&mut Plan); 2] = [&closed, &open];
+        for change in changes {
+            let plan = never_answered(Kind::Sim, change);
+            let settings = SimSettings {
+                interrupt_ns: Some(interrupt_ns),
+                server: server.clone(),
+                ..SimSettings::new(1)
+            };
+            let prepared = prepare(plan).expect("a plan that fits");
+            let (run, _) = simulate(prepared, &settings).expect("a run");
+            expect_valid(&run, "interrupted");
+            assert!(run.interrupted);
+            let end_ns = early_end_ns.unwrap_or(run.window.start_ns + 300 * S);
+            assert_eq!(run.window.end_ns, end_ns);
+            let worker = &run.workers[0];
+            let drained_ns = worker.edges.drained.get().expect("an edge");
+            assert!(
+                (interrupt_ns + S..interrupt_ns + S + MS).contains(&drained_ns),
+                "{drained_ns}"
+            );
+            assert_eq!(worker.under_way_at_end, 4);
+            let arrivals = worker.arrivals;
+            assert_eq!(arrivals.planned, arrivals.sent + arrivals.unsent);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use brunt_engine::prepare;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
 };
-use brunt_measure::{FailureKind, Protocol, Run};
+use brunt_measure::{CarriedIn, FailureKind, Population, Protocol, Quantile, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
 
 use crate::common::{
@@ -17,6 +17,8 @@ use crate::common::{
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wire {
+    /// HTTP/1.1 in clear text.
+    Http1,
     /// HTTP/2 in clear text.
     Http2,
     /// HTTP/1.1 over TLS.
@@ -27,12 +29,12 @@ enum Wire {
 
 impl Wire {
     fn is_tls(self) -> bool {
-        self != Self::Http2
+        matches!(self, Self::TlsHttp1 | Self::TlsHttp2)
     }
 
     fn protocol(self) -> Protocol {
         match self {
-            Self::TlsHttp1 => Protocol::Http1,
+            Self::Http1 | Self::TlsHttp1 => Protocol::Http1,
             Self::Http2 | Self::TlsHttp2 => Protocol::Http2,
         }
     }
@@ -104,7 +106,7 @@ fn load_from(
         plan.target = Target::parse(&url, None).expect("a URL");
         plan.http = match wire {
             Wire::Http2 => HttpChoice::Http2,
-            Wire::TlsHttp1 => HttpChoice::Http1,
+            Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
             Wire::TlsHttp2 => HttpChoice::Auto,
         };
         plan.streams = many(8);
@@ -294,6 +296,90 @@ fn heads_have_no_bodies(kind: Kind, wire: Wire) {
         by_count(plan, 50);
     });
     assert!(lifetime(&run).reply_body_bytes == 0);
+}
+
+mod every_wire_that_hangs {
+    on_every_backend_over! {
+        [http1: Http1, http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [requests_of_warm_up_that_hang_are_counted, sessions_that_hang_from_warm_up_are_counted]
+    }
+}
+
+/// A server that takes requests and never answers.
+fn hanging() -> SimServer {
+    let mut server = SimServer::default();
+    server.faults.silent = 1.0;
+    server
+}
+
+fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
+    for pipeline in [1, 3] {
+        if pipeline > 1 && wire.protocol() == Protocol::Http2 {
+            continue;
+        }
+        let what = format!("{wire:?}, {pipeline} in a pipeline");
+        let (run, _) = load(kind, wire, "/never", hanging(), |plan| {
+            plan.pipeline = many(pipeline);
+            plan.drain_limit_ns = 50 * MS;
+        });
+        expect_valid(&run, &what);
+        let depth = match wire.protocol() {
+            Protocol::Http1 => pipeline,
+            Protocol::Http2 => wire.depth(),
+        };
+        let places = u64::from(run.load.connections * depth);
+        let summary = run.summary();
+        let expected = CarriedIn {
+            in_flight: places,
+            answered: 0,
+            failed: 0,
+            unanswered: places,
+            in_flight_ns: places * run.window.length_ns(),
+        };
+        assert_eq!(summary.carried_in, Some(expected), "{what}");
+        assert_eq!(summary.population, Population::default(), "{what}");
+        let mean = summary.under_way_mean.known().expect("a window");
+        assert!((mean - places as f64).abs() < 1e-6, "{what}: {mean}");
+        let unfinished = &run.latencies.unfinished;
+        assert_eq!(unfinished.count(), places, "{what}");
+        assert!(
+            unfinished.min_ns() >= Some(run.window.length_ns()),
+            "{what}"
+        );
+        if places >= 6 {
+            let median = run.response_quantile(0.5);
+            assert!(
+                matches!(median, Quantile::AtLeast { .. }),
+                "{what}: {median:?}"
+            );
+        }
+    }
+}
+
+fn sessions_that_hang_from_warm_up_are_counted(kind: Kind, wire: Wire) {
+    let (run, _) = load(kind, wire, "/never", hanging(), |plan| {
+        plan.reuse = Reuse::Requests(many_long(3));
+        plan.connections = many(100);
+        plan.warmup_ns = 200 * MS;
+        plan.drain_limit_ns = 50 * MS;
+        plan.model = LoadModel::Sessions {
+            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 50.0, 3).expect("a rate"),
+            queue_max: many(1_000),
+        };
+    });
+    expect_valid(&run, "sessions");
+    let summary = run.summary();
+    let carried_in = summary.carried_in.expect("counted");
+    assert!(carried_in.in_flight > 0);
+    assert_eq!(carried_in.in_flight, carried_in.unanswered);
+    assert_eq!(
+        carried_in.in_flight + summary.population.issued,
+        summary.lifetime.requests_sent
+    );
+    assert_eq!(
+        run.latencies.unfinished.count(),
+        carried_in.unanswered + summary.population.censored
+    );
 }
 
 mod every_wire_in_trouble {

@@ -11,9 +11,11 @@ use brunt_engine::backend::sim::{
 };
 use brunt_engine::backend::uring::Uring;
 use brunt_engine::backend::{Backend, Event, HandOver, Outgoing, Peer, Slot};
-use brunt_engine::{clock, threads};
+use brunt_engine::{clock, prepare, threads};
+use brunt_load::{Stamps, Target};
+use brunt_server::ListenAddress;
 
-use crate::common::{MS, S, US};
+use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, served};
 
 /// On what the cases about sockets run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -544,4 +546,31 @@ fn a_simulated_read_is_stamped_with_its_last_piece() {
         while sim.wait(Some(handle.now_ns() + 10 * MS)).is_ok() && sim.next_event().is_some() {}
     }
     assert!(spread > 0);
+}
+
+/// Nothing but a stamp tells since when a closed loop could have sent: without stamps there is no
+/// lag, and none that is 0.
+#[test]
+fn a_closed_loop_over_a_unix_socket_has_no_lag() {
+    for kind in [Kind::Uring, Kind::Epoll] {
+        let path = std::env::temp_dir().join(format!(
+            "brunt-lag-{}-{}.sock",
+            std::process::id(),
+            kind as u32
+        ));
+        let _ = std::fs::remove_file(&path);
+        let serving = serve_at(kind, ListenAddress::Unix(path.clone()));
+        let mut plan = plan("http://localhost/", choice(kind));
+        plan.target = Target::parse("http://localhost/", Some(path.clone())).expect("a URL");
+        plan.stamps = Stamps::Full;
+        let prepared = prepare(plan).expect("a plan that fits");
+        let control = prepared.control();
+        let run = prepared.run(&control, true, &mut |_, _| {}).expect("a run");
+        served(serving);
+        expect_valid(&run, "a Unix socket");
+        assert!(run.summary().population.recorded > 0);
+        assert_eq!(run.latencies.split.count(), 0);
+        assert_eq!(run.latencies.lag.count(), 0);
+        let _ = std::fs::remove_file(&path);
+    }
 }

@@ -18,6 +18,8 @@ use thiserror::Error;
 
 pub use schedule::{Schedule, ScheduleError, Stage};
 
+pub(crate) use random::draw;
+
 use random::Exponential;
 use stretch::Stretch;
 
@@ -110,6 +112,50 @@ impl Arrivals {
     }
 }
 
+/// Random steps that [`Arrivals::skip_before`] takes at once, at most.
+const STEPS_AT_ONCE: u64 = 4_096;
+
+impl Arrivals {
+    /// Passes over the arrivals whose offsets are below `before_ns`, but over `most` of them at
+    /// most, and over no more at once than takes some microseconds; gives how many. It is 0 only
+    /// where there is none to pass over.
+    ///
+    /// Where arrivals are numbered this is arithmetic, however many there are.
+    pub fn skip_before(&mut self, before_ns: u64, most: u64) -> u64 {
+        let is_before = |offset_ns: Option<u64>| offset_ns.is_some_and(|at_ns| at_ns < before_ns);
+        if let Positions::Poisson { .. } = self.positions {
+            let mut skipped = 0;
+            while skipped < most.min(STEPS_AT_ONCE) {
+                let (positions, current) = (self.positions.clone(), self.current);
+                if !is_before(self.next()) {
+                    (self.positions, self.current) = (positions, current);
+                    break;
+                }
+                skipped += 1;
+            }
+            return skipped;
+        }
+        // Offsets never decrease: how many are below is found by halving.
+        let is_below = |ahead: u64| {
+            let mut there = self.clone();
+            there.positions.pass_over(ahead) && is_before(there.next())
+        };
+        let (mut below, mut step) = (0_u64, 1_u64);
+        while below + step <= most && is_below(below + step - 1) {
+            below += step;
+            step = step.saturating_mul(2).min(u64::MAX / 4);
+        }
+        while step > 0 {
+            if below + step <= most && is_below(below + step - 1) {
+                below += step;
+            }
+            step /= 2;
+        }
+        self.positions.pass_over(below);
+        below
+    }
+}
+
 impl Iterator for Arrivals {
     type Item = u64;
 
@@ -147,13 +193,28 @@ enum Positions {
 }
 
 impl Positions {
+    /// Passes over `count` numbers; false where there are not so many.
+    fn pass_over(&mut self, count: u64) -> bool {
+        match self {
+            Self::Constant(numbers) | Self::Uniform(numbers, _) => {
+                let passed = count.checked_mul(numbers.step);
+                numbers.next = numbers
+                    .next
+                    .zip(passed)
+                    .and_then(|(next, passed)| next.checked_add(passed));
+                numbers.next.is_some()
+            }
+            Self::Poisson { .. } => count == 0,
+        }
+    }
+
     #[inline]
     fn next(&mut self) -> Option<u128> {
         match self {
             Self::Constant(numbers) => Some(u128::from(numbers.next()?) << 64),
             Self::Uniform(numbers, seed) => {
                 let number = numbers.next()?;
-                Some(u128::from(number) << 64 | u128::from(random::draw(*seed, number)))
+                Some(u128::from(number) << 64 | u128::from(draw(*seed, number)))
             }
             Self::Poisson { last, steps, mean } => {
                 *last = last.checked_add(steps.next_step(*mean))?;

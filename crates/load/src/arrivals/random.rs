@@ -10,7 +10,7 @@ const PCG_STREAM: u128 = 0x0a02_bdbf_7bb3_c0a7_ac28_fa16_a64a_bf96;
 /// The random number with this index, any of 64 bits: the sequence of SplitMix64, which can be
 /// entered anywhere.
 #[inline]
-pub(super) fn draw(seed: u64, index: u64) -> u64 {
+pub(crate) fn draw(seed: u64, index: u64) -> u64 {
     let state = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent};
 use super::windows::WAKE_UP_NS;
-use crate::{FailureScope, WorkerRecord};
+use crate::{CarriedIn, FailureScope, WorkerRecord};
 
 /// How far the rate and the sum of the workers' rates may differ.
 const RATES_DIFFER: f64 = 0.01;
@@ -104,13 +104,26 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
     }
     problems.or_held(format!(
         "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases, {} under way \
-         at the end",
+         at the end{}",
         all.issued,
         all.recorded,
         all.failed,
         all.censored,
         facts.summary.lifetime.requests_sent,
         facts.summary.under_way_at_end,
+        facts
+            .summary
+            .carried_in
+            .map_or_else(String::new, |carried_in| {
+                format!(
+                    "; {} in flight when the window began = {} answered + {} failed in it + {} \
+                 unanswered at its end",
+                    carried_in.in_flight,
+                    carried_in.answered,
+                    carried_in.failed,
+                    carried_in.unanswered
+                )
+            }),
     ))
 }
 
@@ -136,6 +149,35 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
             lifetime.requests_sent, worker.under_way_at_end
         )
     });
+    if let Some(carried_in) = &worker.carried_in {
+        let CarriedIn {
+            in_flight,
+            answered,
+            failed,
+            unanswered,
+            in_flight_ns: _,
+        } = *carried_in;
+        let before = &worker.tallies.before;
+        let ended = sum([
+            before.replies.total(),
+            before.failures.total(FailureScope::Request),
+        ]);
+        let left = u128::from(before.requests_sent).checked_sub(ended);
+        problems.expect(left == Some(in_flight.into()), || {
+            format!(
+                "worker {number}: {in_flight} in flight when the window began, but {} sent and \
+                 {ended} ended before it",
+                before.requests_sent
+            )
+        });
+        let became = sum([answered, failed, unanswered]);
+        problems.expect(became == u128::from(in_flight), || {
+            format!(
+                "worker {number}: {in_flight} in flight when the window began, but {answered} \
+                 answered and {failed} failed in it, and {unanswered} left at its end"
+            )
+        });
+    }
     if facts.is_open() {
         // A request belongs to the window in which it was planned, whenever it was sent.
         let pairs = [

@@ -39,7 +39,11 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
     for quantile in &facts.quantiles {
         let needed = samples_needed(quantile.q);
         let (of, p, samples) = (quantile.of, quantile.q * 100.0, quantile.samples);
-        if let Quantile::Known { ns, interval } = quantile.printed {
+        if let Quantile::Known {
+            ns,
+            interval: Ok(interval),
+        } = quantile.printed
+        {
             problems.expect(interval.low_ns <= ns && ns <= interval.high_ns, || {
                 format!(
                     "p{p} of {of} is {}, outside of {} to {}",

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{ArrivalCounts, FailureKind, Quantile};
+use crate::{ArrivalCounts, FailureKind, Quantile, ScheduleDescription, StageRecord};
 
 /// How far a Poisson count may be from its mean, in standard deviations.
 const DEVIATIONS_MOST: f64 = 6.0;
@@ -41,6 +41,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             format!("{opened} connections opened, of {sent} arrivals")
         });
     }
+    stages_add_up(facts, schedule, &mut problems);
     let planned = arrivals.planned as f64;
     let mut words = format!(
         "{} planned = {} sent + {} skipped for a full queue + {} skipped for waiting + {} unsent",
@@ -63,20 +64,56 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
     problems.or_held(words)
 }
 
-fn fields(counts: &ArrivalCounts) -> [u64; 6] {
+/// The stages together are the window.
+fn stages_add_up(facts: &Facts<'_>, schedule: &ScheduleDescription, problems: &mut Problems) {
+    let stages = &facts.run.latencies.stages;
+    if stages.is_empty() {
+        return;
+    }
+    problems.expect(stages.len() == schedule.stages.len(), || {
+        let (recorded, planned) = (stages.len(), schedule.stages.len());
+        format!("{recorded} stages recorded, {planned} planned")
+    });
+    let mut sum = StageRecord::default();
+    for stage in stages {
+        sum.arrivals.merge(&stage.arrivals);
+        sum.population.merge(&stage.population);
+    }
+    let (arrivals, population) = (facts.summary.arrivals, facts.summary.population);
+    problems.expect(sum.arrivals == arrivals, || {
+        let (stages, window) = (fields(&sum.arrivals), fields(&arrivals));
+        format!("arrivals of the stages {stages:?}, of the window {window:?}")
+    });
+    problems.expect(sum.population == population, || {
+        let (stages, window) = (sum.population, population);
+        format!("requests of the stages {stages:?}, of the window {window:?}")
+    });
+}
+
+fn fields(counts: &ArrivalCounts) -> [u64; 7] {
     let ArrivalCounts {
         planned,
         sent,
         waited,
+        sent_by_end,
         skipped_full,
         skipped_late,
         unsent,
     } = *counts;
-    [planned, sent, waited, skipped_full, skipped_late, unsent]
+    let by_end = sent_by_end.unwrap_or(0);
+    [
+        planned,
+        sent,
+        waited,
+        by_end,
+        skipped_full,
+        skipped_late,
+        unsent,
+    ]
 }
 
 fn add_up(counts: &ArrivalCounts, whose: &str, problems: &mut Problems) {
-    let [planned, sent, waited, full, late, unsent] = fields(counts);
+    let [planned, sent, waited, by_end, full, late, unsent] = fields(counts);
     problems.expect(
         sum([sent, full, late, unsent]) == u128::from(planned),
         || {
@@ -86,13 +123,17 @@ fn add_up(counts: &ArrivalCounts, whose: &str, problems: &mut Problems) {
             )
         },
     );
+    problems.expect(by_end <= sent, || {
+        format!("{whose}: {by_end} sent by the end of the window, {sent} in all")
+    });
     problems.expect(waited <= sent, || {
         format!("{whose}: {waited} waited, {sent} sent")
     });
 }
 
 /// L5. The time-outs among the unfinished are what the other counts leave: as many as failed at
-/// most, and all but those of requests that warm-up left at least.
+/// most, and all but those of requests that warm-up left at least. Where requests count from
+/// their send, those of warm-up that outlasted the window are among the unfinished.
 pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     let (run, summary) = (facts.run, &facts.summary);
     let mut problems = Problems::default();
@@ -108,7 +149,12 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     } else {
         0
     };
-    let others = sum([summary.population.censored]) + never_sent;
+    // With a schedule of requests, those of warm-up are no part of the plan's.
+    let outlasted = match summary.carried_in {
+        Some(carried_in) if !facts.is_open() && !facts.no_window() => carried_in.unanswered,
+        _ => 0,
+    };
+    let others = sum([summary.population.censored, outlasted]) + never_sent;
     let timed_out_since = sum(run.workers.iter().flat_map(|worker| {
         let tallies = &worker.tallies;
         [&tallies.measure, &tallies.after].map(|tally| tally.failures.get(FailureKind::TimedOut))
@@ -121,8 +167,8 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     let least = timed_out_since.saturating_sub(left_by_warmup);
     let counted = (others + least..=others + most).contains(&u128::from(unfinished));
     let words = format!(
-        "{unfinished} without an end: {} censored, {never_sent} never sent, the rest timed out \
-         ({timed_out_since} time-outs since the window began)",
+        "{unfinished} without an end: {} censored, {never_sent} never sent, {outlasted} in flight \
+         throughout, the rest timed out ({timed_out_since} time-outs since the window began)",
         summary.population.censored
     );
     problems.expect(counted, || words.clone());
@@ -170,4 +216,89 @@ pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
         );
     }
     Outcome::flagged(format!("{words}; quantiles depend on the duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::invariants::sample::open_run;
+    use crate::{
+        ArrivalCounts, ModelDescription, Population, Run, StageDescription, StageRecord, Standing,
+        check,
+    };
+
+    /// An open loop of two stages, all but one of its requests in the first.
+    fn staged_run() -> Run {
+        let mut run = open_run();
+        let (mut first, mut second) = (StageRecord::default(), StageRecord::default());
+        second.arrivals = ArrivalCounts {
+            planned: 1,
+            sent: 1,
+            sent_by_end: Some(1),
+            ..ArrivalCounts::default()
+        };
+        second.population = Population {
+            issued: 1,
+            recorded: 1,
+            ..Population::default()
+        };
+        let summary = run.summary();
+        (first.arrivals, first.population) = (summary.arrivals, summary.population);
+        first.arrivals.planned -= 1;
+        first.arrivals.sent -= 1;
+        first.arrivals.sent_by_end = first.arrivals.sent_by_end.map(|by_end| by_end - 1);
+        first.population.issued -= 1;
+        first.population.recorded -= 1;
+        run.latencies.stages = vec![first, second];
+        let ModelDescription::Open { schedule, .. } = &mut run.load.model else {
+            panic!("an open loop");
+        };
+        schedule.stages = vec![
+            StageDescription {
+                duration_ns: 1_000_000_000,
+                from_per_s: 2_000.0,
+                to_per_s: 2_000.0,
+            };
+            2
+        ];
+        run
+    }
+
+    /// What the invariant of the plan says.
+    fn plan(run: &Run) -> (Standing, String) {
+        let findings = check(run);
+        let found = findings.into_iter().find(|finding| finding.id == "L2");
+        let finding = found.expect("it is checked");
+        (finding.standing, finding.detail)
+    }
+
+    #[test]
+    fn stages_are_the_window() {
+        assert_eq!(plan(&staged_run()).0, Standing::Held);
+        type Fault = fn(&mut Vec<StageRecord>);
+        let faults: [(Fault, &str); 4] = [
+            (
+                |stages| stages[0].arrivals.waited += 1,
+                "arrivals of the stages",
+            ),
+            (
+                |stages| stages[1].population.failed += 1,
+                "requests of the stages",
+            ),
+            (
+                |stages| stages[1].population.recorded = 0,
+                "requests of the stages",
+            ),
+            (
+                |stages| stages.push(StageRecord::default()),
+                "3 stages recorded, 2 planned",
+            ),
+        ];
+        for (fault, words) in faults {
+            let mut run = staged_run();
+            fault(&mut run.latencies.stages);
+            let (standing, detail) = plan(&run);
+            assert_eq!(standing, Standing::Broken, "{words}: {detail}");
+            assert!(detail.contains(words), "{detail}");
+        }
+    }
 }

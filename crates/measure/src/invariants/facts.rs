@@ -104,7 +104,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The figures that a report may print.
-    pub(super) fn figures(&self) -> [(&'static str, &Figure); 8] {
+    pub(super) fn figures(&self) -> [(&'static str, &Figure); 9] {
         let summary = &self.summary;
         [
             ("successes per second", &summary.successes_per_s),
@@ -112,6 +112,7 @@ impl<'a> Facts<'a> {
             ("planned per second", &summary.planned_per_s),
             ("share that waited", &summary.waited_share),
             ("bytes received per second", &summary.bytes_received_per_s),
+            ("bytes sent per second", &summary.bytes_sent_per_s),
             ("mean of open connections", &summary.live_mean),
             ("mean of requests under way", &summary.under_way_mean),
             ("CPU per reply", &summary.cpu_ns_per_reply),

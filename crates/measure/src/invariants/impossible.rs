@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{Backend, ModelDescription, Protocol};
+use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -36,8 +36,8 @@ const CPU_REPLIES_LEAST: u64 = 100_000;
 
 /// I1. Upwards two things must hold: the product of the printed figures, with an allowance for
 /// requests that cross the window's edges, and the integral of requests under way, which has no
-/// edges. Downwards the integral alone: how long the requests of warm-up took to end is in no
-/// histogram.
+/// edges. Downwards the integral alone. The integral itself must be that of the requests whose
+/// times are in the histograms and of those that warm-up left.
 pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     let (run, summary) = (facts.run, &facts.summary);
     if facts.no_window() {
@@ -47,15 +47,33 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
     let busy = summary.under_way_mean.known().unwrap_or(0.0);
     let mut words = format!("mean under way {busy:.2}, connections times depth {room:.2}");
+    // A run by count knows its end too late to cut the integral there.
+    let by_count = facts.ended_by_count();
+    if let Some(carried_in) = &summary.carried_in {
+        words = format!(
+            "{words}, {:.2} of the mean by requests sent before the window ({} of them in flight \
+             throughout)",
+            carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
+            carried_in.unanswered
+        );
+        let places = u128::from(summary.live.max) * u128::from(run.load.depth.max(1));
+        if u128::from(carried_in.in_flight) > places {
+            return Outcome::broken(format!(
+                "{} requests in flight when the window began, in {places} places; {words}",
+                carried_in.in_flight
+            ));
+        }
+        if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
+            return Outcome::broken(format!("{broken}; {words}"));
+        }
+    }
+    if !by_count && busy > room * LITTLE_OVER {
+        return Outcome::broken(words);
+    }
     let Some(product) = LittleProduct::of(facts, room, depth) else {
         return Outcome::not_applicable(format!("there is no latency; {words}"));
     };
     words = format!("{}; {words}", product.words);
-    // A run by count knows its end too late to cut the integral there.
-    let by_count = facts.ended_by_count();
-    if !by_count && busy > room * LITTLE_OVER {
-        return Outcome::broken(words);
-    }
     if product.value > product.most {
         let most = product.most;
         return Outcome::broken(format!(
@@ -83,6 +101,54 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         ));
     }
     Outcome::held(words)
+}
+
+/// What is wrong with the integral of requests under way, where requests count from their send: of
+/// those sent in the window it must be the sum of their times, less what lies after the window.
+/// What failed or was censored has no time on record, and was under way for the window at most.
+fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<String> {
+    let run = facts.run;
+    let latencies = facts.latencies();
+    let is_exact = latencies.iter().all(|(_, it)| it.sum_ns() < u64::MAX);
+    if facts.is_open() || !is_exact {
+        return None;
+    }
+    let recorded_ns = sum(latencies.map(|(_, histogram)| histogram.sum_ns()));
+    let under_way_ns = sum(run.workers.iter().map(|worker| worker.under_way_ns));
+    let of_window_ns = under_way_ns.checked_sub(carried_in.in_flight_ns.into());
+    let population = &facts.summary.population;
+    let without_time = sum([population.failed, population.censored]);
+    let most_ns = recorded_ns + without_time * u128::from(longest_window_ns(facts));
+    let drain_end_ns = run.edges.drain_end.get().unwrap_or(run.window.end_ns);
+    let drain_ns = drain_end_ns.saturating_sub(run.window.end_ns);
+    let drained = sum(run
+        .workers
+        .iter()
+        .map(|worker| worker.tallies.after.replies.total()));
+    let least_ns = recorded_ns.saturating_sub(drained * u128::from(drain_ns));
+    let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
+    (!fits).then(|| {
+        format!(
+            "{under_way_ns} ns under way, {} of them of requests sent before the window; the times \
+             of the others make {least_ns} to {most_ns} ns",
+            carried_in.in_flight_ns
+        )
+    })
+}
+
+/// The longest window that a worker lived, or the common one.
+fn longest_window_ns(facts: &Facts<'_>) -> u64 {
+    let own_ns = |worker: &WorkerRecord| {
+        let edges = &worker.edges;
+        Some(
+            edges
+                .window_end
+                .get()?
+                .saturating_sub(edges.window_start.get()?),
+        )
+    };
+    let longest_ns = facts.run.workers.iter().filter_map(own_ns).max();
+    longest_ns.unwrap_or(0).max(facts.window_ns())
 }
 
 /// Rate times mean service time, as printed. The rate counts what ended in the window, the service

@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
+use super::windows::WAKE_UP_NS;
 use crate::{FailureKind, ModelDescription};
 
 /// Share of the connections asked for that must be open on average.
@@ -13,9 +14,9 @@ const CONNECT_TIMES_PER_REPLACEMENT: f64 = 2.0;
 const TIMER_NS: u64 = 10_000_000;
 
 /// L1. Whoever replaces connections by plan has fewer of them open; so has a client whose server
-/// closes them (nginx: after `keepalive_requests`). The first is what was asked for; the second is
-/// excused, and flagged, for as long as opening new ones takes. Waiting to retry a failed attempt
-/// is not excused: that is the load missing.
+/// closes or refuses them. The first is what was asked for; the second is the server's doing, and
+/// flagged: while a connection is being opened, and while the pause after an attempt that failed
+/// lasts, brunt does what it can. What is missing beside that is brunt's fault.
 pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     let (run, live) = (facts.run, &facts.summary.live);
     let asked = run.load.connections;
@@ -74,16 +75,37 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
     if facts.ended_by_count() {
         // Connections idle or close as the count runs out: only never having had them counts.
-        return if f64::from(live.max) < needed {
-            Outcome::broken(words)
-        } else {
-            Outcome::not_applicable(format!("the count ran out; {words}"))
+        let missing = live.missing.unwrap_or_default();
+        let were_tried = missing.retrying_ns > 0 || missing.opening_ns > 0;
+        return match f64::from(live.max) < needed {
+            true if were_tried => Outcome::flagged(format!("they were not to be had; {words}")),
+            true => Outcome::broken(words),
+            false => Outcome::not_applicable(format!("the count ran out; {words}")),
         };
     }
     let opened = facts.summary.window.connections_opened;
-    let open_ns = run.latencies.opening_mean_ns();
-    let excused = opened as f64 * open_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
-    let words = format!("{words}; {opened} were opened anew, {excused:.2} excused for it");
+    let (excused, how) = match &live.missing {
+        Some(missing) => {
+            let (opening, retrying) = (
+                missing.opening_ns as f64 / window_ns,
+                missing.retrying_ns as f64 / window_ns,
+            );
+            let how = format!(
+                "{opening:.2} on average were being opened, {retrying:.2} waited after an attempt \
+                 that failed"
+            );
+            // A worker that wakes up late opens late.
+            let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
+            (opening + retrying + late, how)
+        }
+        // What earlier versions stored.
+        None => {
+            let open_ns = run.latencies.opening_mean_ns();
+            let excused = opened as f64 * open_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
+            (excused, format!("{excused:.2} excused for it"))
+        }
+    };
+    let words = format!("{words}; {opened} were opened anew, {how}");
     if mean + excused >= needed {
         Outcome::flagged(words)
     } else {

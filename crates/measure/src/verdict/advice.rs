@@ -4,7 +4,7 @@ use super::Grade;
 use super::case::{Case, ratio};
 use super::rules::Weighed;
 use super::thresholds::NOT_PROCESSED_NOTICEABLE;
-use super::words::tame;
+use super::words::truncated;
 use crate::{FailureKind, LoadDescription, ModelDescription, Protocol};
 
 /// Connections and rates are raised by this factor.
@@ -41,6 +41,12 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
     for grade in [Grade::Fail, Grade::Warn] {
         if shows(&["throttling"], grade) {
             advice.push("raise the CPU quota of brunt's cgroup (cpu.max)".to_owned());
+        }
+        if shows(&["pauses"], grade) {
+            advice.push(
+                "let brunt run: something stopped it (SIGSTOP, a frozen cgroup, a paused machine)"
+                    .to_owned(),
+            );
         }
         if shows(&["client_limits"], grade) {
             advice.push(
@@ -157,7 +163,7 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
         }
         (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(load.depth)),
         // The note says why there can be no more streams.
-        (Protocol::Http2, Some(note)) => format!("{connections}; {}", tame(note)),
+        (Protocol::Http2, Some(note)) => format!("{connections}; {}", truncated(note)),
     }];
     // A lock in the server, or another service behind it, looks the same from here.
     if case.elasticity.is_none() && now > 1 {

@@ -4,17 +4,22 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::thresholds::{
-    DEMAND_PER_THREAD, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN, OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS,
-    QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
+    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN,
+    OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
+    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
 };
 use super::words::{count, counted};
 use crate::invariants::{Finding, Standing, check};
+use crate::outage::server_failure_of;
+use crate::overlap::common;
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
+use crate::success::no_success_of;
 use crate::{
     Backend, CpuTimes, Effect, Evidence, FailureKind, KernelSample, MeanParts, ModelDescription,
-    NetworkEvidence, Overload, Protocol, Quantile, Route, Run, ServerEvidence, ServerScope,
-    ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse, Throttling, samples_needed,
+    NetworkEvidence, NoSuccess, Overload, Protocol, Quantile, Route, Run, ServerEvidence,
+    ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse,
+    Throttling, Window, samples_needed,
 };
 
 /// A run with what is derived from it.
@@ -23,6 +28,10 @@ pub(super) struct Case<'a> {
     pub(super) summary: Summary,
     pub(super) overload: Option<Overload>,
     pub(super) steadiness: Steadiness,
+    /// Why no request succeeded, where none did.
+    pub(super) no_success: Option<NoSuccess>,
+    /// How the server failed, where it did.
+    pub(super) server_failure: Option<ServerFailure>,
     /// Invariants that are broken.
     pub(super) broken: Vec<Finding>,
     /// The threads of the workers; absent when none was read.
@@ -122,6 +131,11 @@ pub(super) fn throttled_share(throttling: Throttling) -> f64 {
     share.unwrap_or(1.0).clamp(0.0, 1.0)
 }
 
+/// Whether the interval of an effect excludes that the change went through, or that it did not.
+fn says_something(effect: &Effect) -> bool {
+    effect.low > EFFECT_WEAK || effect.high < EFFECT_STRONG
+}
+
 fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
     let parts = parts?;
     ratio(parts.own_ns(), parts.response_ns())
@@ -142,6 +156,8 @@ impl<'a> Case<'a> {
         Self {
             overload: overload_of(run, &summary),
             steadiness: steadiness_of(run, &summary),
+            no_success: no_success_of(run, &summary),
+            server_failure: server_failure_of(run, &summary),
             summary,
             broken: check(run)
                 .into_iter()
@@ -156,10 +172,27 @@ impl<'a> Case<'a> {
                 .flat_map(|server| server.cpu_list.iter().copied())
                 .collect(),
             kernel,
-            elasticity: diagnosis.and_then(|made| made.connections_elasticity()),
-            delay_effect: diagnosis.and_then(|made| made.delay_effect()),
+            elasticity: diagnosis
+                .and_then(|made| made.connections_elasticity())
+                .filter(says_something),
+            delay_effect: diagnosis
+                .and_then(|made| made.delay_effect())
+                .filter(says_something),
             run,
         }
+    }
+
+    /// Time in the window in which no worker ran, though each was to, nanoseconds.
+    pub(super) fn paused_ns(&self) -> f64 {
+        let Window { start_ns, end_ns } = self.run.window;
+        let workers = self.run.workers.iter();
+        let pauses = common(workers.map(|worker| {
+            let pauses = worker.pauses.iter();
+            pauses.map(|it| (it.from_ns.max(start_ns), it.until_ns.min(end_ns)))
+        }));
+        pauses.iter().fold(0.0, |sum, (from_ns, until_ns)| {
+            sum + (until_ns - from_ns) as f64
+        })
     }
 
     pub(super) fn evidence(&self) -> &'a Evidence {

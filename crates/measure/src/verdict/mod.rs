@@ -5,6 +5,7 @@
 
 mod advice;
 mod case;
+mod failed;
 mod rules;
 mod signals;
 #[cfg(test)]
@@ -27,6 +28,10 @@ pub use signals::{SIGNALS, SignalRule};
 pub enum Verdict {
     /// An invariant is broken: there are no figures.
     Invalid,
+    /// No request succeeded: there is no result.
+    NoSuccess,
+    /// The server failed while it was loaded: the figures are of before and after.
+    ServerFailed,
     /// The evidence does not decide.
     Inconclusive,
     /// Brunt or its machine: the throughput is a lower bound of the server's.
@@ -48,6 +53,8 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Invalid => "INVALID",
+            Self::NoSuccess => "NO-SUCCESS",
+            Self::ServerFailed => "SERVER-FAILED",
             Self::Inconclusive => "INCONCLUSIVE",
             Self::ClientLimited => "CLIENT-LIMITED",
             Self::NetworkLimited => "NETWORK-LIMITED",

@@ -5,6 +5,7 @@
 
 use super::advice;
 use super::case::Case;
+use super::failed;
 use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
 use super::words::{duration, percent};
 use super::{Grade, Side, Signal, Verdict};
@@ -37,6 +38,16 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         decide: invalid,
     },
     VerdictRule {
+        verdict: Verdict::NoSuccess,
+        rule: "no request succeeded",
+        decide: failed::no_success,
+    },
+    VerdictRule {
+        verdict: Verdict::ServerFailed,
+        rule: "the server was gone for a time, or did not take all connections",
+        decide: failed::server_failed,
+    },
+    VerdictRule {
         verdict: Verdict::Inconclusive,
         rule: "steal, too few samples, a throttled client that has time, or drift that nothing \
                else explains",
@@ -46,6 +57,11 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         verdict: Verdict::SharedHost,
         rule: "client and server compete for the same CPUs",
         decide: shared_host,
+    },
+    VerdictRule {
+        verdict: Verdict::RateLimited,
+        rule: "the rate of a schedule was met without a backlog, whatever else is at its end",
+        decide: rate_met,
     },
     VerdictRule {
         verdict: Verdict::Inconclusive,
@@ -93,6 +109,7 @@ pub(super) const KINDS: &[&[&str]] = &[
     &["run_queue_wait", "involuntary_switches", "cpu_pressure"],
     &["own_share", "schedule_lag", "plan_sent"],
     &["throttling"],
+    &["pauses"],
     &["zero_windows", "receive_prunes"],
     &["send_buffer"],
     &["client_limits"],
@@ -151,7 +168,7 @@ impl Weighed<'_> {
         strongest
     }
 
-    fn decision(
+    pub(super) fn decision(
         &self,
         because: impl Into<String>,
         decisive: impl IntoIterator<Item = &'static str>,
@@ -244,7 +261,7 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
     let because = match *doubts.first()? {
         "steal" => "the hypervisor took CPUs away: the figures are not of one machine",
         "throttling" => "brunt's CPU quota stopped it now and then: the figures are not steady",
-        "drift" => "the rate did not hold still: no single figure describes the run",
+        "drift" => "the rate was not steady: no single figure describes it",
         _ => "there is too little to judge by",
     };
     let advice = advice::of_doubts(&doubts, &weighed.case.run.load);
@@ -254,17 +271,27 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
 fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
     weighed.fails("shared_host").then(|| {
         weighed.decision(
-            format!(
-                "{}: the figures describe the pair",
-                weighed.detail("shared_host")
-            ),
+            "the figures describe the pair, on CPUs of both",
             ["shared_host", "run_queue_wait", "server_cpu", "worker_idle"],
             advice::of_shared_host(),
         )
     })
 }
 
+/// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
+fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
+    let is_planned = !weighed.case.is_closed();
+    let is_spoilt = weighed.fails("pauses") || weighed.fails("refusals");
+    (is_planned && !is_spoilt)
+        .then(|| planned_rate(weighed))
+        .flatten()
+}
+
 fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
+    // A brunt that was stopped now and then may have brought a server to its end in between.
+    if weighed.fails("pauses") {
+        return None;
+    }
     let mut sides = Vec::new();
     let mut firsts = Vec::new();
     for (side, words) in [
@@ -304,7 +331,11 @@ fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         .server_headroom()
         .is_some_and(|headroom| headroom >= HEADROOM_LEAST);
     let server = if server_has_room { "can" } else { "may" };
-    let because = format!("the throughput is at least this; the server {server} do more");
+    let stopped = match weighed.fails("pauses") {
+        true => format!("{}: ", weighed.detail("pauses")),
+        false => String::new(),
+    };
+    let because = format!("{stopped}brunt was the limit; the server {server} do more");
     let decisive = fails
         .into_iter()
         .chain(warnings)
@@ -333,8 +364,12 @@ fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         let advice = advice::of_refusals(weighed.case);
         return Some(weighed.decision(weighed.detail("refusals"), decisive, advice));
     }
+    planned_rate(weighed)
+}
+
+fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
     weighed.fails("planned_rate").then(|| {
-        let words = "the rate asked for was met; the capacity was not measured";
+        let words = "the rate asked for was met, the capacity not measured";
         weighed.decision(
             with_own_share(weighed.case, words.to_owned()),
             ["planned_rate", "worker_idle", "server_cpu", "schedule_lag"],
@@ -452,7 +487,7 @@ fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
         "it is not known whether brunt has time"
     };
     let server = match weighed.grade("server_cpu") {
-        Grade::Unknown => "the server's use of its CPUs is not known",
+        Grade::Unknown => "the server's CPU use is not known",
         Grade::Warn => "the server is near its end",
         Grade::Healthy | Grade::Fail => "the server has CPU to spare",
     };

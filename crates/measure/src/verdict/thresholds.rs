@@ -54,6 +54,9 @@ pub(super) const STEAL_LEAST_NS: f64 = 30e6;
 /// at the edge of a long window moves no figure [tuned].
 pub(super) const THROTTLED_FAIL: f64 = 0.01;
 
+/// Share of the window in which no worker ran, though each was to.
+pub(super) const PAUSED_FAIL: f64 = 0.01;
+
 /// Most replies per connection of any worker over the fewest. The proposal was 1.05: on a sound
 /// run, chance and the server's own unevenness reach that [tuned].
 pub(super) const IMBALANCE_WARN: f64 = 1.25;

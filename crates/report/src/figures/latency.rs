@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{Histogram, MeanParts, Quantile, Run};
+use brunt_measure::{Histogram, Interval, MeanParts, NoInterval, Quantile, Run, StageRecord};
 use serde::Serialize;
 
 use super::absent::Absent;
 
-/// The interval of a quantile, nanoseconds: it holds the true one in 95 of 100 runs.
+/// The interval of a quantile, nanoseconds: in 95 of 100 runs it holds the one of a much longer
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantileInterval {
@@ -26,12 +27,16 @@ pub struct Latency {
     pub count: u64,
     /// The smallest, exact.
     pub min_ns: Option<u64>,
-    /// The mean.
+    /// The mean of those that ended.
     pub mean_ns: Option<f64>,
     /// The median.
     pub p50_ns: Option<u64>,
+    /// Three in four are not above it.
+    pub p75_ns: Option<u64>,
     /// Nine in ten are not above it.
     pub p90_ns: Option<u64>,
+    /// 19 in 20 are not above it.
+    pub p95_ns: Option<u64>,
     /// 99 in 100 are not above it.
     pub p99_ns: Option<u64>,
     /// 999 in 1,000 are not above it.
@@ -40,10 +45,12 @@ pub struct Latency {
     pub p99_99_ns: Option<u64>,
     /// The largest of those that ended, exact.
     pub max_ns: Option<u64>,
-    /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`.
-    pub interval_95: BTreeMap<String, QuantileInterval>,
-    /// Lower bounds, nanoseconds, by name, such as `p99_9` or `max`, where requests that were
-    /// never answered would have taken longer.
+    /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`; null
+    /// where the run cannot tell how well it is known. Of response times alone: how other
+    /// durations varied over the window is not recorded.
+    pub interval_95: BTreeMap<String, Option<QuantileInterval>>,
+    /// Lower bounds, nanoseconds, by name, such as `p99_9`, `mean` or `max`, where requests that
+    /// were never answered would have taken longer.
     pub at_least_ns: BTreeMap<String, u64>,
 }
 
@@ -101,30 +108,53 @@ impl Latency {
     /// longer than it was waited for.
     pub(super) fn of_response(path: &str, run: &Run, absent: &mut Absent) -> Self {
         let quantile = |q| run.response_quantile(q);
-        let mut latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
-        if let Some(ns) = run.latencies.unfinished.max_ns() {
-            let ns = latency.max_ns.map_or(ns, |max_ns| max_ns.max(ns));
-            latency.at_least_ns.insert("max".to_owned(), ns);
+        let latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
+        latency.with_bounds(
+            run.latencies.response_mean_at_least_ns(),
+            run.latencies.response_max_at_least_ns(),
+        )
+    }
+
+    /// The same of the requests of one stage.
+    pub(super) fn of_stage(path: &str, stage: &StageRecord, absent: &mut Absent) -> Self {
+        let quantile = |q| stage.response_quantile(q);
+        let latency = Self::with_quantiles(path, &stage.response, quantile, absent);
+        latency.with_bounds(
+            stage.response_mean_at_least_ns(),
+            stage.response_max_at_least_ns(),
+        )
+    }
+
+    /// With what mean and maximum are at least, where they are not known.
+    fn with_bounds(mut self, mean_ns: Option<u64>, max_ns: Option<u64>) -> Self {
+        for (name, ns) in [("mean", mean_ns), ("max", max_ns)] {
+            self.at_least_ns.extend(ns.map(|ns| (name.to_owned(), ns)));
         }
-        latency
+        self
     }
 
     fn with_quantiles(
-        path: &str,
+        of: &str,
         histogram: &Histogram,
         quantile: impl Fn(f64) -> Quantile,
         absent: &mut Absent,
     ) -> Self {
         let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
         let mut known = |name: &str, q: f64| {
-            let path = format!("{path}.{name}_ns");
+            let path = format!("{of}.{name}_ns");
             match quantile(q) {
                 Quantile::Known { ns, interval } => {
-                    let interval = QuantileInterval {
-                        low_ns: interval.low_ns,
-                        high_ns: interval.high_ns,
+                    let interval = match interval {
+                        Ok(Interval { low_ns, high_ns }) => {
+                            Some(Some(QuantileInterval { low_ns, high_ns }))
+                        }
+                        Err(NoInterval::NotOverTime) => None,
+                        Err(reason) => {
+                            let path = format!("{of}.interval_95.{name}");
+                            Some(absent.note(&path, &reason.to_string()))
+                        }
                     };
-                    interval_95.insert(name.to_owned(), interval);
+                    interval_95.extend(interval.map(|interval| (name.to_owned(), interval)));
                     Some(ns)
                 }
                 Quantile::AtLeast { ns } => {
@@ -136,12 +166,12 @@ impl Latency {
                 }
             }
         };
-        let (p50_ns, p90_ns) = (known("p50", 0.5), known("p90", 0.9));
-        let (p99_ns, p99_9_ns) = (known("p99", 0.99), known("p99_9", 0.999));
-        let p99_99_ns = known("p99_99", 0.9999);
+        let (p50_ns, p75_ns, p90_ns) = (known("p50", 0.5), known("p75", 0.75), known("p90", 0.9));
+        let (p95_ns, p99_ns) = (known("p95", 0.95), known("p99", 0.99));
+        let (p99_9_ns, p99_99_ns) = (known("p99_9", 0.999), known("p99_99", 0.9999));
         if histogram.count() == 0 {
             for name in ["min_ns", "mean_ns", "max_ns"] {
-                absent.note::<u64>(&format!("{path}.{name}"), "no sample");
+                absent.note::<u64>(&format!("{of}.{name}"), "no sample");
             }
         }
         Self {
@@ -149,7 +179,9 @@ impl Latency {
             min_ns: histogram.min_ns(),
             mean_ns: histogram.mean_ns(),
             p50_ns,
+            p75_ns,
             p90_ns,
+            p95_ns,
             p99_ns,
             p99_9_ns,
             p99_99_ns,

@@ -3,13 +3,14 @@
 mod absent;
 mod latency;
 mod resources;
+mod stages;
 mod verdict;
 
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ArrivalCounts, FailureScope, Figure, Finding, ModelDescription, Overload, Protocol, Run,
-    Standing, Summary, Verdict, samples_needed,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, ModelDescription,
+    Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict, samples_needed,
 };
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{
     CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_counted, server_cpu,
 };
+pub use self::stages::StageFigures;
+pub(crate) use self::stages::{RecordedStage, recorded_stages};
 pub use self::verdict::{RateIntervalFigures, SteadinessFigures, VerdictFigures};
 pub(crate) use self::verdict::{ceiling_share, data_name};
 
@@ -52,11 +55,15 @@ pub struct StoredSummary {
     pub attempts_per_s: Option<f64>,
     /// Bytes read from sockets per second of the window.
     pub bytes_received_per_s: Option<f64>,
+    /// Bytes of requests, and in HTTP/2 of all frames, handed to the kernel per second of the
+    /// window; without what TLS adds.
+    pub bytes_sent_per_s: Option<f64>,
     /// `closed`, `open` or `sessions`.
     pub model: &'static str,
     /// Arrivals planned in the window, per second of it; null without a schedule.
     pub planned_per_s: Option<f64>,
-    /// Arrivals planned in the window that were sent, per second of it; null without a schedule.
+    /// Arrivals planned in the window that were sent in it, per second of it, without those sent in
+    /// drain; null without a schedule.
     pub arrivals_sent_per_s: Option<f64>,
     /// What became of the arrivals planned in the window; null without a schedule.
     pub arrivals: Option<ArrivalCounts>,
@@ -65,11 +72,20 @@ pub struct StoredSummary {
     pub waited_share: Option<f64>,
     /// How far the server was from following the schedule; null if it followed.
     pub overload: Option<OverloadFigures>,
+    /// The requests by the stage of the schedule in which they were due; null without stages.
+    pub stages: Option<Vec<StageFigures>>,
     /// What became of the requests issued in the window.
     pub requests: Requests,
+    /// What became of the requests of warm-up that were in flight when the window began, none of
+    /// which is among `requests`; null in runs of versions that did not count them.
+    pub carried_in: Option<CarriedIn>,
     /// Replies that were complete in the window, whenever their request was sent: the numerator
     /// of the headline.
     pub replies: Replies,
+    /// The same replies by status.
+    pub statuses: StatusCounts,
+    /// What failed in the window, by kind.
+    pub failures: FailureCounts,
     /// Requests of all phases.
     pub all_phases: AllPhases,
     /// Open connections over the window.
@@ -126,6 +142,8 @@ pub struct StoredSummary {
     pub cpu_ns_per_reply: Option<f64>,
     /// Most memory resident at any time, bytes.
     pub peak_resident_bytes: u64,
+    /// Figures over time, of the window: the sum of the workers' series.
+    pub series: Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
     pub absent: BTreeMap<String, String>,
 }
@@ -231,10 +249,19 @@ pub(crate) fn model_name(model: &ModelDescription) -> &'static str {
     }
 }
 
-/// Arrivals sent per second of the window.
+/// Arrivals planned in the window and sent in it, per second of it.
 pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
+    let arrivals = &summary.arrivals;
+    let sent = match arrivals.sent_by_end {
+        Some(sent) => sent,
+        None if arrivals.sent == 0 => 0,
+        None => {
+            let reason = "how many were sent in drain was not counted by the version that ran";
+            return Figure::Absent(reason.to_owned());
+        }
+    };
     Figure::ratio(
-        summary.arrivals.sent as f64,
+        sent as f64,
         run.window.length_ns() as f64 / 1e9,
         "the measure phase has no length",
     )
@@ -272,6 +299,7 @@ impl StoredSummary {
         let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
         let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
         let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
+        let bytes_sent_per_s = rate("bytes_sent_per_s", &summary.bytes_sent_per_s);
         let ceiling_share = rate("ceiling_share", &ceiling_share(run, &summary));
         let withheld = withheld.as_deref();
         let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
@@ -339,12 +367,14 @@ impl StoredSummary {
             ceiling_share,
             attempts_per_s,
             bytes_received_per_s,
+            bytes_sent_per_s,
             model: model_name(&run.load.model),
             planned_per_s: schedule.planned_per_s,
             arrivals_sent_per_s: schedule.sent_per_s,
             arrivals: schedule.arrivals,
             waited_share: schedule.waited_share,
             overload: schedule.overload,
+            stages: StageFigures::all(run, withheld, &mut absent),
             requests: Requests {
                 issued: summary.population.issued,
                 successes: latencies.response.count(),
@@ -353,10 +383,16 @@ impl StoredSummary {
                 censored: summary.population.censored,
                 unsent: summary.unsent,
             },
+            carried_in: match summary.carried_in {
+                Some(carried_in) => Some(carried_in),
+                None => absent.note("carried_in", "not counted by the version that ran"),
+            },
             replies: Replies {
                 successes: summary.window.replies.successes(),
                 errors: summary.window.replies.errors(),
             },
+            statuses: summary.window.replies.clone(),
+            failures: summary.window.failures.clone(),
             all_phases: AllPhases::new(&run.load.model, &summary),
             live: LiveRange {
                 asked: summary.live.asked,
@@ -386,6 +422,7 @@ impl StoredSummary {
             server_counted,
             cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, &summary)),
             peak_resident_bytes: run.host.peak_resident_bytes,
+            series: summary.series,
             absent: absent.into_reasons(),
         }
     }

@@ -48,6 +48,8 @@ pub struct SteadinessFigures {
 pub(crate) fn data_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Invalid => "invalid",
+        Verdict::NoSuccess => "no_success",
+        Verdict::ServerFailed => "server_failed",
         Verdict::Inconclusive => "inconclusive",
         Verdict::ClientLimited => "client_limited",
         Verdict::NetworkLimited => "network_limited",
@@ -111,10 +113,10 @@ impl RateIntervalFigures {
         const PATH: &str = "successes_interval_95";
         match (withheld, run.successes_interval()) {
             (Some(reason), _) => absent.note(PATH, reason),
-            (None, None) => absent.note(PATH, "the window is too short for 20 sub-windows"),
+            (None, Err(reason)) => absent.note(PATH, &reason.to_string()),
             (
                 None,
-                Some(RateInterval {
+                Ok(RateInterval {
                     low_per_s,
                     high_per_s,
                 }),
@@ -164,6 +166,8 @@ mod tests {
     fn a_verdict_has_one_name_in_all_data() {
         for verdict in [
             Verdict::Invalid,
+            Verdict::NoSuccess,
+            Verdict::ServerFailed,
             Verdict::Inconclusive,
             Verdict::ClientLimited,
             Verdict::NetworkLimited,

@@ -1,6 +1,6 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{FailureCounts, Once, Run, StatusCounts, Steadiness, Summary};
+use brunt_measure::{CarriedIn, FailureCounts, Once, Run, StatusCounts, Steadiness, Summary};
 
 use crate::units;
 
@@ -16,24 +16,27 @@ pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// How long each phase took.
-pub(super) fn phases(run: &Run) -> Vec<String> {
+/// How long the drain may take without being told of.
+const DRAIN_USUAL_NS: u64 = 1_000_000_000;
+
+/// How long each phase took; `verbose`: the drain in any case.
+pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
     let edges = &run.edges;
-    let length = |from: Once, to: Once| {
-        from.get()
-            .zip(to.get())
-            .map(|(from, to)| units::duration(to.saturating_sub(from)))
+    let length_ns = |from: Once, to: Once| {
+        let edges = from.get().zip(to.get());
+        edges.map(|(from, to)| to.saturating_sub(from))
     };
     let mut items = vec![format!(
         "{} measured",
-        units::seconds(run.window.length_ns(), 3)
+        units::duration(run.window.length_ns())
     )];
-    for (name, from, to) in [
-        ("set-up", edges.setup_start, edges.warmup_start),
-        ("warm-up", edges.warmup_start, edges.measure_start),
-        ("drain", edges.measure_end, edges.drain_end),
+    for (name, from, to, usual_ns) in [
+        ("set-up", edges.setup_start, edges.warmup_start, 1),
+        ("warm-up", edges.warmup_start, edges.measure_start, 1),
+        ("drain", edges.measure_end, edges.drain_end, DRAIN_USUAL_NS),
     ] {
-        items.extend(length(from, to).map(|length| format!("{name} {length}")));
+        let told = length_ns(from, to).filter(|&ns| verbose || ns >= usual_ns);
+        items.extend(told.map(|ns| format!("{name} {}", units::duration(ns))));
     }
     items
 }
@@ -87,12 +90,14 @@ pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
     let mut ways = Vec::new();
     ways.extend(steadiness.halves_differ.map(|share| {
         format!(
-            "the second half of the window is {} {} than the first",
+            "the second half was {} {} than the first",
             units::percent(share.abs()),
             if share < 0.0 { "slower" } else { "faster" }
         )
     }));
-    ways.extend(steadiness.trend.map(|share| {
+    // Where the halves tell it, the trend does not say more.
+    let trend = steadiness.trend.filter(|_| ways.is_empty());
+    ways.extend(trend.map(|share| {
         format!(
             "the trend is {} over the window",
             units::percent_change(share)
@@ -153,14 +158,35 @@ fn code_list(codes: &mut [(u16, u64)], verbose: bool) -> String {
     words.join(", ")
 }
 
-/// The failures of all phases by kind; empty when there were none.
-pub(super) fn failures(counts: &FailureCounts) -> Vec<String> {
+/// What became of the requests that were in flight when the window began.
+pub(super) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
+    let CarriedIn {
+        in_flight,
+        answered,
+        failed,
+        unanswered,
+        in_flight_ns: _,
+    } = *carried_in;
+    vec![
+        format!(
+            "{} in flight when the window began",
+            units::count(in_flight)
+        ),
+        format!("{} answered in it", units::count(answered)),
+        format!("{} failed", units::count(failed)),
+        format!("{} unanswered at its end", units::count(unanswered)),
+    ]
+}
+
+/// The failures of all phases by kind; empty when there were none. `in_window`: those of the window
+/// alone.
+pub(super) fn failures(counts: &FailureCounts, in_window: &FailureCounts) -> Vec<String> {
     let mut items: Vec<String> = counts
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    if !items.is_empty() {
-        items.push("in all phases".to_owned());
+    if counts.iter().ne(in_window.iter()) {
+        items.push("in the whole run".to_owned());
     }
     items
 }
@@ -215,19 +241,19 @@ mod tests {
                 Some(-0.083),
                 Some(-0.12),
                 true,
-                Some(
-                    "the rate drifts: the second half of the window is 8.3 % slower than the \
-                     first, the trend is -12 % over the window",
-                ),
+                Some("the rate drifts: the second half was 8.3 % slower than the first"),
             ),
             (
                 Some(0.04),
                 None,
                 true,
-                Some(
-                    "the rate drifts: the second half of the window is 4.0 % faster than the \
-                     first",
-                ),
+                Some("the rate drifts: the second half was 4.0 % faster than the first"),
+            ),
+            (
+                None,
+                Some(-0.12),
+                true,
+                Some("the rate drifts: the trend is -12 % over the window"),
             ),
             (None, None, true, Some("the rate drifts")),
         ];

@@ -57,7 +57,7 @@ fn observer(run: &Run) -> Vec<String> {
     if let Figure::Known(share) =
         Figure::ratio(observer.cpu_ns as f64, evidence.interval_ns as f64, "")
     {
-        items.push(format!("reading took {} of a CPU", units::percent(share)));
+        items.push(format!("reading took {share:.4} CPUs"));
     }
     items
 }
@@ -86,7 +86,7 @@ fn network(evidence: &Evidence) -> Vec<String> {
         }
     }
     if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
-        items.push(format!("softirq {} of CPUs", units::percent(share)));
+        items.push(format!("softirq {} of their time", units::percent(share)));
     }
     items
 }

@@ -1,97 +1,187 @@
-//! The latency table: quantiles by what they are of, their precision, and the parts of the tail.
+//! The latency table: mean and quantiles by what they are of, their precision, and the parts of the
+//! tail.
 
 use brunt_measure::{
-    Histogram, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run, Summary,
+    Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run,
+    Summary, Verdict,
 };
 
 use super::describe::counted;
-use super::layout::{Page, Tone};
-use crate::figures::tail_is_known;
+use super::layout::{Grid, Page, Tone};
+use super::precision::{self, Precision};
+use crate::figures::{AllPhases, tail_is_known};
 use crate::units;
 
-/// The quantiles of the table, by their heading.
-const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+/// The columns of the table.
+const COLUMNS: &[Column] = &[
+    Column::new("mean", Of::Mean, 80),
+    Column::new("p50", Of::Quantile(0.5), 0),
+    Column::new("p90", Of::Quantile(0.9), 0),
+    Column::new("p95", Of::Quantile(0.95), 71),
+    Column::new("p99", Of::Quantile(0.99), 0),
+    Column::new("p99.9", Of::Quantile(0.999), 0),
+    Column::new("max", Of::Max, 0),
+];
+/// Its grid: all columns take 80 of the page.
+const GRID: Grid = Grid { label: 17, cell: 9 };
 /// The line above which the parts of response times are told.
 const TAIL: (&str, f64) = ("above p99", 0.99);
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
 const TRANSFER_MIN: f64 = 0.05;
+/// Service times have a row where one of their columns is this share below that of the response.
+const SERVICE_DIFFERS: f64 = 0.05;
 
-/// Prints the table and what belongs to it; `client_limited`: with which row to believe.
+/// One column.
+#[derive(Clone, Copy)]
+struct Column {
+    heading: &'static str,
+    of: Of,
+    /// Columns that the page needs to have for it.
+    page_min: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Mean,
+    Quantile(f64),
+    Max,
+}
+
+impl Column {
+    const fn new(heading: &'static str, of: Of, page_min: usize) -> Self {
+        Self {
+            heading,
+            of,
+            page_min,
+        }
+    }
+}
+
+/// Prints the table and what belongs to it. `verbose`: with the rows that change nothing about how
+/// the response times are to be read.
 pub(super) fn table(
     run: &Run,
     summary: &Summary,
-    client_limited: bool,
+    judgement: &Judgement,
     verbose: bool,
     page: &mut Page,
 ) {
     let latencies = &run.latencies;
+    if !verbose && is_short(latencies, page) {
+        return;
+    }
     let words = Words::of(run);
-    let headings = QUANTILES.iter().map(|(heading, _)| *heading).chain(["max"]);
-    let headings: Vec<String> = headings.map(str::to_owned).collect();
-    page.cells("latency", &headings, "", Tone::Plain);
-    let mut table = Table {
-        page,
-        needed: Vec::new(),
-        too_few: Vec::new(),
+    let warns = |id| {
+        let found = judgement.signals.iter().find(|signal| signal.id == id);
+        found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
-    table.response(run, words.response);
+    let mut table = Table::new(page);
+    table.response(run, words.response, verbose);
     if latencies.response_error.count() > 0 {
-        table.row("errors", &latencies.response_error, words.response, "");
+        table.row("error replies", &latencies.response_error, words.response);
     }
-    if let Some(note) = words.service {
-        table.row("service", &latencies.service, note, NO_SUCCESS);
+    if let Some(note) = words.service.filter(|_| verbose || service_differs(run)) {
+        table.row_or("service time", &latencies.service, note, NO_SUCCESS);
     }
-    match run.load.stamps_every {
-        Some(_) => {
-            let (split, none) = (
-                &latencies.split,
-                "no successful reply on a connection with kernel stamps",
-            );
-            table.row("brunt's", &split.own, "its own share", none);
-            table.row("the rest", &split.rest, "without it", none);
-        }
-        None => table.none(
-            "brunt's",
-            "its own share needs kernel stamps; none were taken",
-        ),
+    let is_client_limited = judgement.verdict == Verdict::ClientLimited;
+    table.own(run, is_client_limited || warns("own_share"), verbose);
+    if verbose || warns("schedule_lag") {
+        let none = match run.load.model {
+            ModelDescription::Closed { .. } => "needs kernel receive stamps; there were none",
+            _ => "nothing was due in the window",
+        };
+        table.row_or("lag", &latencies.lag, words.lag, none);
     }
-    table.row(
-        "lag",
-        &latencies.lag,
-        words.lag,
-        "nothing was due in the window",
-    );
     if verbose || transfer_counts(latencies) {
-        table.row("1st byte", &latencies.first_byte, "since sent", NO_SUCCESS);
-        table.row(
+        table.row_or("1st byte", &latencies.first_byte, "since sent", NO_SUCCESS);
+        table.row_or(
             "transfer",
             &latencies.transfer,
             "since 1st byte",
             NO_SUCCESS,
         );
     }
-    let none = "no connection was opened";
-    table.row("connect", &latencies.connect, "", none);
-    if run.load.tls.is_some() {
-        table.row("TLS", &latencies.tls, handshakes(summary), none);
+    if verbose || opens_connections(run, summary) {
+        table.connections(run, summary);
     }
     if verbose && run.load.protocol == Protocol::Http2 {
-        table.row("settings", &latencies.greeting, "of HTTP/2", none);
+        table.row_or("settings", &latencies.greeting, "of HTTP/2", NO_CONNECTION);
     }
     if let Some(note) = words.first_reply {
         let none = "no connection due in the window was answered";
-        table.row("1st reply", &latencies.first_reply, note, none);
-    }
-    table.tail(run);
-    if client_limited {
-        table.without_own_share(run);
+        table.row_or("first reply", &latencies.first_reply, note, none);
     }
     if verbose {
+        table.tail(run);
         table.stamps(run);
+        table.finish();
     }
-    table.finish();
+}
+
+/// Prints what there is in one line where it is too little for a table.
+fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
+    let (response, unfinished) = (&latencies.response, &latencies.unfinished);
+    if unfinished.count() > 0 || latencies.response_error.count() > 0 {
+        return false;
+    }
+    let ends = response.min_ns().zip(response.max_ns());
+    let items = match (ends, response.mean_ns()) {
+        (Some((min_ns, _)), _) if response.count() == 1 => {
+            vec![format!("{} (one reply)", units::duration(min_ns))]
+        }
+        (Some((min_ns, max_ns)), Some(mean_ns)) => {
+            if matches!(response.quantile(0.5), Quantile::Known { .. }) {
+                return false;
+            }
+            vec![
+                format!("mean {}", duration(mean_ns)),
+                format!("{} to {}", units::duration(min_ns), units::duration(max_ns)),
+                format!(
+                    "too few for quantiles ({} replies)",
+                    units::count(response.count())
+                ),
+            ]
+        }
+        _ => vec![NO_SUCCESS.to_owned()],
+    };
+    page.row("latency", &items, Tone::Plain);
+    true
+}
+
+/// Whether connections were opened beside those of the set-up, so that opening them is part of the
+/// load. Where the first reply has a row, that holds it.
+fn opens_connections(run: &Run, summary: &Summary) -> bool {
+    let all = AllPhases::new(&run.load.model, summary);
+    !matches!(run.load.model, ModelDescription::Sessions { .. })
+        && all.connections_opened > run.load.connections.into()
+}
+
+/// Whether waiting for a connection, or lag, made response times longer than service times.
+fn service_differs(run: &Run) -> bool {
+    let (response, service) = (&run.latencies.response, &run.latencies.service);
+    if service.count() == 0 {
+        return false;
+    }
+    let differ = |response: Option<f64>, service: Option<f64>| {
+        let (response, service) = (response.unwrap_or(0.0), service.unwrap_or(0.0));
+        (response - service).abs() > response * SERVICE_DIFFERS
+    };
+    COLUMNS.iter().any(|column| match column.of {
+        Of::Mean => differ(response.mean_ns(), service.mean_ns()),
+        Of::Max => differ(
+            response.max_ns().map(|ns| ns as f64),
+            service.max_ns().map(|ns| ns as f64),
+        ),
+        Of::Quantile(q) => match (run.response_quantile(q), service.quantile(q)) {
+            (Quantile::Known { ns, .. }, Quantile::Known { ns: service_ns, .. }) => {
+                differ(Some(ns as f64), Some(service_ns as f64))
+            }
+            (Quantile::AtLeast { .. }, Quantile::Known { .. }) => true,
+            _ => false,
+        },
+    })
 }
 
 /// Whether replies took a part of their time to come that is worth two rows.
@@ -112,6 +202,7 @@ fn handshakes(summary: &Summary) -> &'static str {
 }
 
 const NO_SUCCESS: &str = "no successful reply to a request of the window";
+const NO_CONNECTION: &str = "no connection was opened";
 
 /// What a row counts from, at its end where there is room.
 struct Words {
@@ -149,41 +240,132 @@ impl Words {
 
 struct Table<'a> {
     page: &'a mut Page,
+    /// The columns that the page has room for.
+    columns: Vec<Column>,
     /// Quantiles that some row has too few samples for, and the samples that they need.
     needed: Vec<(&'static str, u64)>,
     /// Rows that have too few for some quantile, and their samples.
     too_few: Vec<(String, u64)>,
 }
 
-impl Table<'_> {
-    /// The row of the response times, with bounds where there is no more, and its precision.
-    fn response(&mut self, run: &Run, note: &str) {
-        let (response, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
-        let max = match (response.max_ns(), unfinished.max_ns()) {
-            (None, None) => return self.none("response", NO_SUCCESS),
-            (Some(max_ns), None) => units::duration(max_ns),
-            (max_ns, Some(bound_ns)) => at_least(max_ns.map_or(bound_ns, |ns| ns.max(bound_ns))),
-        };
-        let quantiles: Vec<Quantile> = QUANTILES
+impl<'a> Table<'a> {
+    /// A table with its headings.
+    fn new(page: &'a mut Page) -> Self {
+        let columns: Vec<Column> = COLUMNS
             .iter()
-            .map(|&(_, q)| run.response_quantile(q))
+            .copied()
+            .filter(|column| column.page_min <= page.width())
             .collect();
-        self.line("response", &quantiles, max, note);
-        let precision: Vec<String> = quantiles.iter().map(half_width).collect();
-        if precision.iter().any(|cell| !cell.is_empty()) {
-            self.page.cells("  ± 95 %", &precision, "", Tone::Plain);
+        let headings: Vec<String> = columns.iter().map(|it| it.heading.to_owned()).collect();
+        page.table_row(GRID, "latency", &headings, "", Tone::Plain);
+        Self {
+            page,
+            columns,
+            needed: Vec::new(),
+            too_few: Vec::new(),
         }
     }
 
-    fn row(&mut self, label: &str, histogram: &Histogram, note: &str, none: &str) {
-        let Some(max_ns) = histogram.max_ns() else {
-            return self.none(label, none);
+    /// The row of the response times, with bounds where there is no more, and its precision.
+    fn response(&mut self, run: &Run, note: &str, verbose: bool) {
+        let (response, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
+        let samples = response.count().saturating_add(unfinished.count());
+        if samples == 0 {
+            // Replies with an error status have a row below.
+            if verbose || run.latencies.response_error.count() == 0 {
+                self.none("response", NO_SUCCESS);
+            }
+            return;
+        }
+        let known_or = |known: Option<u64>, bound: Option<u64>| match (bound, known) {
+            (Some(ns), _) => at_least(ns),
+            (None, Some(ns)) => units::duration(ns),
+            (None, None) => String::new(),
         };
-        let quantiles: Vec<Quantile> = QUANTILES
-            .iter()
-            .map(|&(_, q)| histogram.quantile(q))
-            .collect();
-        self.line(label, &quantiles, units::duration(max_ns), note);
+        let mean_ns = response.mean_ns().map(|ns| ns.round() as u64);
+        let is_bound = unfinished.count() > 0;
+        let mut is_bound_told = false;
+        let mut precision = Precision::default();
+        let mut cells = Vec::new();
+        for column in self.columns.clone() {
+            let mut known = None;
+            cells.push(match column.of {
+                Of::Mean => known_or(mean_ns, run.latencies.response_mean_at_least_ns()),
+                Of::Max => known_or(response.max_ns(), run.latencies.response_max_at_least_ns()),
+                Of::Quantile(q) => {
+                    let quantile = run.response_quantile(q);
+                    known = Some((column.heading, quantile));
+                    is_bound_told |= matches!(quantile, Quantile::AtLeast { .. });
+                    self.quantile("response", column, quantile)
+                }
+            });
+            precision.push(known);
+        }
+        self.page
+            .table_row(GRID, "  response", &cells, note, Tone::Plain);
+        // Where latencies grow with the duration, an interval would be one of nothing.
+        if verbose || run.overload().is_none() {
+            self.precision(&precision);
+        }
+        if is_bound_told || (is_bound && verbose) {
+            let told = format!(
+                "at least: {} no reply after so long",
+                counted(unfinished.count(), "request had", "requests had")
+            );
+            self.page.row("  ≥", &[told], Tone::Plain);
+        }
+    }
+
+    /// How well the response times are known.
+    fn precision(&mut self, precision: &Precision) {
+        let rows = precision.rows();
+        for (label, cells) in &rows {
+            self.page.table_row(GRID, label, cells, "", Tone::Plain);
+        }
+        if let Some(reason) = precision.unknown() {
+            let label = if rows.is_empty() {
+                precision::LABEL
+            } else {
+                ""
+            };
+            self.page.row(label, &[reason], Tone::Plain);
+        }
+    }
+
+    /// The response times without brunt's own share where that counts, and the share itself with
+    /// `verbose`.
+    fn own(&mut self, run: &Run, counts: bool, verbose: bool) {
+        const WITHOUT: &str = "without brunt";
+        const SHARE: &str = "brunt's share";
+        let split = &run.latencies.split;
+        if !(verbose || counts) {
+            return;
+        }
+        if run.load.stamps_every.is_none() {
+            return self.none(WITHOUT, "not known: no kernel stamps were taken");
+        }
+        let none = "not known: no successful reply on a connection with kernel stamps";
+        self.row_or(WITHOUT, &split.rest, "less its own share", none);
+        if verbose {
+            self.row_or(SHARE, &split.own, "", none);
+        }
+    }
+
+    /// What opening connections took.
+    fn connections(&mut self, run: &Run, summary: &Summary) {
+        let latencies = &run.latencies;
+        self.row_or("connect", &latencies.connect, "", NO_CONNECTION);
+        if run.load.tls.is_some() {
+            self.row_or("TLS", &latencies.tls, handshakes(summary), NO_CONNECTION);
+        }
+    }
+
+    /// A row, or why there is none.
+    fn row_or(&mut self, label: &str, histogram: &Histogram, note: &str, none: &str) {
+        match histogram.max_ns() {
+            Some(_) => self.row(label, histogram, note),
+            None => self.none(label, none),
+        }
     }
 
     fn none(&mut self, label: &str, reason: &str) {
@@ -191,21 +373,28 @@ impl Table<'_> {
         self.page.row(&label, &[reason.to_owned()], Tone::Plain);
     }
 
-    fn line(&mut self, label: &str, quantiles: &[Quantile], max: String, note: &str) {
+    fn row(&mut self, label: &str, histogram: &Histogram, note: &str) {
         let mut cells = Vec::new();
-        for (quantile, &(heading, _)) in quantiles.iter().zip(QUANTILES) {
-            cells.push(match *quantile {
-                Quantile::Known { ns, .. } => units::duration(ns),
-                Quantile::AtLeast { ns } => at_least(ns),
-                Quantile::TooFew { samples, needed } => {
-                    self.note_too_few(label, samples, (heading, needed));
-                    "too few".to_owned()
-                }
+        for column in self.columns.clone() {
+            cells.push(match column.of {
+                Of::Mean => histogram.mean_ns().map_or_else(String::new, duration),
+                Of::Max => histogram.max_ns().map_or_else(String::new, units::duration),
+                Of::Quantile(q) => self.quantile(label, column, histogram.quantile(q)),
             });
         }
-        cells.push(max);
         let label = format!("  {label}");
-        self.page.cells(&label, &cells, note, Tone::Plain);
+        self.page.table_row(GRID, &label, &cells, note, Tone::Plain);
+    }
+
+    fn quantile(&mut self, label: &str, column: Column, quantile: Quantile) -> String {
+        match quantile {
+            Quantile::Known { ns, .. } => units::duration(ns),
+            Quantile::AtLeast { ns } => at_least(ns),
+            Quantile::TooFew { samples, needed } => {
+                self.note_too_few(label, samples, (column.heading, needed));
+                "too few".to_owned()
+            }
+        }
     }
 
     /// Where the kernel stamps come from.
@@ -237,16 +426,6 @@ impl Table<'_> {
             self.page
                 .row(&format!("  {label}"), &mean_parts(&parts), Tone::Plain);
         }
-    }
-
-    /// Which row is about the server where brunt was the limit.
-    fn without_own_share(&mut self, run: &Run) {
-        let words = if run.latencies.split.rest.count() > 0 {
-            "brunt was the limit: `the rest` is the latency without its share"
-        } else {
-            "brunt was the limit, and its share of these is not known"
-        };
-        self.page.row("  note", &[words.to_owned()], Tone::Warning);
     }
 
     fn note_too_few(&mut self, label: &str, samples: u64, needed: (&'static str, u64)) {
@@ -283,25 +462,13 @@ impl Table<'_> {
 pub(super) fn at_least(ns: u64) -> String {
     match ns {
         0 => "unknown".to_owned(),
-        _ => format!("≥ {}", units::duration(ns)),
-    }
-}
-
-/// Half the width of a quantile's interval as a share of its value; empty where there is none.
-fn half_width(quantile: &Quantile) -> String {
-    match quantile {
-        Quantile::Known { ns, interval } if *ns > 0 => {
-            let width_ns = interval.high_ns.saturating_sub(interval.low_ns);
-            units::percent(width_ns as f64 / 2.0 / *ns as f64)
-        }
-        _ => String::new(),
+        _ => format!("≥{}", units::duration(ns)),
     }
 }
 
 /// The mean response time and the parts of it that count.
 fn mean_parts(parts: &MeanParts) -> Vec<String> {
     let whole_ns = parts.response_ns();
-    let duration = |ns: f64| units::duration(ns.round() as u64);
     let mut items = vec![format!("mean {}", duration(whole_ns))];
     for (ns, words) in [
         (parts.wait_ns, "waiting for a connection"),
@@ -314,4 +481,8 @@ fn mean_parts(parts: &MeanParts) -> Vec<String> {
         }
     }
     items
+}
+
+fn duration(ns: f64) -> String {
+    units::duration(ns.round().max(0.0) as u64)
 }

@@ -9,8 +9,8 @@ use super::describe::counted;
 use crate::figures::arrivals_sent_per_s;
 use crate::units;
 
-/// Where the requests go and how.
-pub(super) fn target(load: &LoadDescription) -> Vec<String> {
+/// Where the requests go and how; `verbose`: with all that was negotiated.
+pub(super) fn target(load: &LoadDescription, verbose: bool) -> Vec<String> {
     let mut items = vec![load.target.clone()];
     if let Some(path) = &load.unix_socket {
         items.push(format!("Unix socket {path}"));
@@ -20,23 +20,28 @@ pub(super) fn target(load: &LoadDescription) -> Vec<String> {
     if load.method != "GET" {
         items.push(load.method.clone());
     }
-    items.extend(protocol(load));
+    items.extend(protocol(load, verbose));
     items
 }
 
 /// What is spoken to it, and over what.
-fn protocol(load: &LoadDescription) -> Vec<String> {
+fn protocol(load: &LoadDescription, verbose: bool) -> Vec<String> {
     let mut spoken = load.protocol.name().to_owned();
     match (load.protocol, &load.tls) {
-        (Protocol::Http1, _) if load.keepalive => spoken.push_str(" keep-alive"),
+        (Protocol::Http1, None) if load.keepalive => spoken.push_str(" keep-alive"),
         (Protocol::Http2, None) => spoken.push_str(" in clear text"),
         _ => {}
     }
     if let Some(tls) = &load.tls {
         spoken.push_str(" over ");
-        let negotiated = [&tls.version, &tls.cipher_suite].into_iter();
-        let negotiated: Vec<&str> = negotiated.chain(&tls.group).map(String::as_str).collect();
-        spoken.push_str(&negotiated.join(", "));
+        spoken.push_str(&tls.version);
+        if verbose {
+            let negotiated = [&tls.cipher_suite].into_iter().chain(&tls.group);
+            negotiated.for_each(|name| spoken.push_str(&format!(", {name}")));
+        }
+        if tls.insecure && !verbose {
+            spoken.push_str(", not verified");
+        }
     }
     let mut items = vec![spoken];
     if !load.keepalive {
@@ -48,16 +53,16 @@ fn protocol(load: &LoadDescription) -> Vec<String> {
     if host(&load.target) != tls.server_name {
         items.push(format!("server name {}", tls.server_name));
     }
-    items.push(if tls.resumption {
-        "resumption on".to_owned()
-    } else {
-        "full handshakes".to_owned()
-    });
+    if tls.resumption {
+        items.push("sessions resumed".to_owned());
+    } else if verbose {
+        items.push("full handshakes".to_owned());
+    }
+    if tls.insecure && verbose {
+        items.push("certificate not verified".to_owned());
+    }
     if tls.client_certificate {
         items.push("client certificate".to_owned());
-    }
-    if tls.insecure {
-        items.push("certificate not verified".to_owned());
     }
     items
 }
@@ -72,8 +77,8 @@ fn host(url: &str) -> &str {
     }
 }
 
-/// The load that was asked for.
-pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
+/// The load that was asked for; `verbose`: with what makes no difference to it.
+pub(super) fn load(load: &LoadDescription, window: Window, verbose: bool) -> Vec<String> {
     let connections = counted(load.connections.into(), "connection", "connections");
     let streams = match (load.protocol, load.depth) {
         (Protocol::Http1, _) | (Protocol::Http2, 0 | 1) => String::new(),
@@ -123,32 +128,50 @@ pub(super) fn load(load: &LoadDescription, window: Window) -> Vec<String> {
         });
     }
     if load.think_time_ns > 0 {
-        items.push(format!(
-            "think time {}",
-            units::duration(load.think_time_ns)
-        ));
+        let mean = units::duration(load.think_time_ns);
+        let spread = load.think_spread.as_deref();
+        let is_random = spread.is_some_and(|spread| spread != "fixed");
+        items.push(match spread.filter(|_| is_random) {
+            Some(spread) => format!("think time {mean} {spread}"),
+            None => format!("think time {mean}"),
+        });
+        // With a schedule, it is the same seed.
+        if let (Some(seed), None) = (load.think_seed, load.model.schedule())
+            && (verbose || is_random)
+        {
+            items.push(format!("seed {seed}"));
+        }
     }
     match load.source_addresses.as_slice() {
         [] => {}
         [one] => items.push(format!("from {one}")),
         [first, .., last] => items.push(format!(
-            "from {} addresses, {first} to {last}",
+            "from {} addresses, {first} to {last}{}",
             units::count(load.source_addresses.len() as u64),
+            if load.source_addresses_chosen {
+                ": the ports of one would run out"
+            } else {
+                ""
+            },
         )),
     }
-    items.extend(
-        load.model
-            .schedule()
-            .map(|schedule| format!("seed {}", schedule.seed)),
-    );
+    if let Some(schedule) = load.model.schedule()
+        && (verbose || schedule.process != EVEN)
+    {
+        items.push(format!("seed {}", schedule.seed));
+    }
     items
 }
 
+/// The process whose arrivals are evenly spaced, and need no seed.
+const EVEN: &str = "constant";
+
 /// The rate of `schedule`, or how it changes, in `unit`.
 fn rate(schedule: &ScheduleDescription, unit: &str, window: Window) -> String {
-    let process = match schedule.process.as_str() {
-        "poisson" => "Poisson",
-        other => other,
+    let unit = match schedule.process.as_str() {
+        EVEN => unit.to_owned(),
+        "poisson" => format!("{unit} Poisson"),
+        other => format!("{unit} {other}"),
     };
     let rates = || {
         let stages = schedule.stages.iter();
@@ -157,13 +180,13 @@ fn rate(schedule: &ScheduleDescription, unit: &str, window: Window) -> String {
     let Some(highest) = rates().max_by(f64::total_cmp) else {
         let window_s = window.length_ns() as f64 / 1e9;
         return match Figure::ratio(schedule.expected, window_s, "").known() {
-            Some(rate) => format!("{} {unit} {process}", units::rate(rate)),
-            None => process.to_owned(),
+            Some(rate) => format!("{} {unit}", units::rate(rate)),
+            None => format!("unknown {unit}"),
         };
     };
     let lowest = rates().min_by(f64::total_cmp).unwrap_or(highest);
     let stages = counted(schedule.stages.len() as u64, "stage", "stages");
-    let highest = format!("{} {unit} {process}", units::rate(highest));
+    let highest = format!("{} {unit}", units::rate(highest));
     match units::rate(lowest) {
         lowest if highest.starts_with(&format!("{lowest} ")) => format!("{highest} in {stages}"),
         lowest => format!("{lowest} to {highest} in {stages}"),
@@ -187,12 +210,38 @@ pub(super) fn stages(load: &LoadDescription) -> Vec<String> {
         .collect()
 }
 
+/// Share of the arrivals that may be sent in drain without being told of: those that were due when
+/// the window ended.
+const IN_DRAIN_FEW: f64 = 0.01;
+
+/// Whether there is a plan, and all arrivals of the window were sent, hardly any of them in drain:
+/// then the row of the requests, or of the connections, says so, and they need none of their own.
+pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
+    let arrivals = &summary.arrivals;
+    let by_end = arrivals.sent_by_end.unwrap_or(arrivals.sent);
+    let in_drain = arrivals.sent.saturating_sub(by_end);
+    run.load.model.schedule().is_some()
+        && arrivals.planned == arrivals.sent
+        && in_drain as f64 <= arrivals.sent as f64 * IN_DRAIN_FEW
+}
+
+/// How many arrivals had to wait for a connection.
+pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
+    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    summary.waited_share.known().map(|share| match share {
+        0.0 => "none had to wait".to_owned(),
+        _ if is_sessions => format!("{} found no room", small_percent(share)),
+        _ => format!("{} found no connection free", small_percent(share)),
+    })
+}
+
 /// What became of the arrivals planned in the window.
 pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
     let ArrivalCounts {
         planned,
         sent,
         waited: _,
+        sent_by_end,
         skipped_full,
         skipped_late,
         unsent,
@@ -202,49 +251,52 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
         None => String::new(),
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
-    let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
     let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
     let what = |arrivals| match is_sessions {
         true => counted(arrivals, "connection", "connections"),
         false => units::count(arrivals),
     };
-    let mut items = vec![
-        format!("{} planned{planned_per_s}", what(planned)),
-        format!("{} sent{sent_per_s}", units::count(sent)),
-    ];
-    let queue = run.load.model.schedule().map_or(0, |it| it.queue_max);
-    let timeout = units::duration(run.load.timeout_ns);
+    let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
+    let planned_words = format!("{} planned{planned_per_s}", what(planned));
+    let mut items = match sent_by_end {
+        Some(by_end) if by_end < sent => vec![
+            format!("{} planned", what(planned)),
+            format!("{} sent{sent_per_s}", units::count(by_end)),
+            format!("{} in drain", units::count(sent - by_end)),
+        ],
+        _ if planned == sent => vec![planned_words + ", all sent"],
+        _ => vec![
+            planned_words,
+            format!("{} sent{sent_per_s}", units::count(sent)),
+        ],
+    };
     for (lost, words) in [
-        (
-            skipped_full,
-            format!("skipped: {} were waiting", count(queue)),
-        ),
-        (skipped_late, format!("given up: too late for {timeout}")),
-        (unsent, "unsent: still waiting at the end".to_owned()),
+        (skipped_full, "skipped, the queue was full"),
+        (skipped_late, "given up, too late"),
+        (unsent, "never sent"),
     ] {
         if lost > 0 {
             items.push(format!("{} {words}", units::count(lost)));
         }
     }
-    items.extend(summary.waited_share.known().map(|share| match share {
-        0.0 => "none had to wait".to_owned(),
-        _ if is_sessions => format!("{} found no room", small_percent(share)),
-        _ => format!("{} found no connection free", small_percent(share)),
-    }));
+    // In an overload nearly all have to wait.
+    if run.overload().is_none() {
+        items.extend(waited(run, summary));
+    }
     items
 }
 
 /// How far the server was from following the schedule.
-pub(super) fn overload(overload: &Overload, unit: &str) -> String {
+pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
     let capacity = units::rate(overload.capacity_per_s);
     let growth = match overload.growth_ns_per_s {
         Some(ns) => format!(
-            "latency grows by {} per second, so the quantiles depend on the duration",
+            "latencies grow by {} every second",
             units::duration(ns.max(0.0).round() as u64)
         ),
-        None => "the quantiles depend on the duration".to_owned(),
+        None => "latencies depend on the duration".to_owned(),
     };
-    format!("capacity about {capacity} {unit}; {growth}")
+    vec![format!("capacity about {capacity} {unit}"), growth]
 }
 
 /// A share above 0, which is not to look like 0.
@@ -289,19 +341,15 @@ mod tests {
         // Arrivals in 4 s, rates of the stages, and the words.
         type Case<'a> = (f64, &'a [(f64, f64)], &'a str);
         let cases: &[Case<'_>] = &[
-            (8_000.0, &[], "2,000 req/s constant"),
-            (1.0, &[], "0.250 req/s constant"),
-            (0.0, &[(7.0, 7.0)], "7.00 req/s constant in 1 stage"),
+            (8_000.0, &[], "2,000 req/s"),
+            (1.0, &[], "0.250 req/s"),
+            (0.0, &[(7.0, 7.0)], "7.00 req/s in 1 stage"),
             (
                 0.0,
                 &[(1_000.0, 5_000.0), (5_000.0, 5_000.0), (5_000.0, 0.0)],
-                "0 to 5,000 req/s constant in 3 stages",
+                "0 to 5,000 req/s in 3 stages",
             ),
-            (
-                0.0,
-                &[(20.0, 200.0)],
-                "20.0 to 200 req/s constant in 1 stage",
-            ),
+            (0.0, &[(20.0, 200.0)], "20.0 to 200 req/s in 1 stage"),
         ];
         for &(expected, stages, words) in cases {
             let stages = stages
@@ -325,21 +373,17 @@ mod tests {
     #[test]
     fn overload_tells_capacity_and_growth() {
         for (growth_ns_per_s, words) in [
-            (
-                Some(310_400_000.0),
-                "capacity about 41,200 req/s; latency grows by 310 ms per second, so the \
-                 quantiles depend on the duration",
-            ),
-            (
-                None,
-                "capacity about 41,200 req/s; the quantiles depend on the duration",
-            ),
+            (Some(310_400_000.0), "latencies grow by 310 ms every second"),
+            (None, "latencies depend on the duration"),
         ] {
             let overload_found = Overload {
                 capacity_per_s: 41_200.4,
                 growth_ns_per_s,
             };
-            assert_eq!(overload(&overload_found, "req/s"), words);
+            assert_eq!(
+                overload(&overload_found, "req/s"),
+                ["capacity about 41,200 req/s", words]
+            );
         }
     }
 

@@ -2,17 +2,20 @@
 
 mod certificate;
 mod describe;
+mod diagnosis;
 mod evidence;
 mod latency;
 mod layout;
 mod load;
+mod outage;
+mod outcome;
+mod precision;
 mod resources;
 mod spectrum;
+mod stages;
 mod verdict;
 
-use brunt_measure::{
-    Figure, Finding, ModelDescription, RateInterval, Run, Standing, Summary, Verdict,
-};
+use brunt_measure::{Figure, Finding, ModelDescription, Run, Standing, Summary, Verdict};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -24,17 +27,22 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     let summary = run.summary();
     let judgement = run.judge();
     let is_withheld = standing_at(run, Standing::Broken).next().is_some();
-    let client_limited = judgement.verdict == Verdict::ClientLimited;
     let mut page = Page::new(style);
     refusal(run, &mut page);
-    page.row("target", &load::target(&run.load), Tone::Plain);
-    page.row("load", &load::load(&run.load, run.window), Tone::Plain);
+    outcome::first_line(&judgement, &mut page);
+    page.row(
+        "target",
+        &load::target(&run.load, style.verbose),
+        Tone::Plain,
+    );
+    let asked = load::load(&run.load, run.window, style.verbose);
+    page.row("load", &asked, Tone::Plain);
     if style.verbose {
         for (index, stage) in load::stages(&run.load).into_iter().enumerate() {
             page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
         }
     }
-    page.row("window", &describe::phases(run), Tone::Plain);
+    page.row("window", &describe::phases(run, style.verbose), Tone::Plain);
     let mut notes = describe::notes(run, &summary);
     // Where the drift decides, the verdict tells of it.
     if !is_withheld && !judgement.decisive.contains(&"drift") {
@@ -44,26 +52,37 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
-    throughput(run, &summary, client_limited, &mut page);
-    arrivals(run, &summary, is_withheld, &mut page);
+    throughput(run, &summary, judgement.verdict, &mut page);
+    arrivals(run, &summary, is_withheld, style.verbose, &mut page);
     requests(run, &summary, style.verbose, &mut page);
-    latency::table(run, &summary, client_limited, style.verbose, &mut page);
+    latency::table(run, &summary, &judgement, style.verbose, &mut page);
+    stages::table(run, is_withheld, style.verbose, &mut page);
     page.blank();
-    verdict::rows(&judgement, style.verbose, &mut page);
+    // What the first line said is not said again.
+    if style.verbose || judgement.verdict != Verdict::NoSuccess {
+        verdict::rows(&judgement, style.verbose, &mut page);
+    }
+    if !is_withheld {
+        diagnosis::row(run, &judgement, &mut page);
+    }
+    if judgement.verdict == Verdict::ServerFailed {
+        outage::rows(run, style.verbose, &mut page);
+    }
     page.blank();
     if style.spectrum {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
-    connections(run, &summary, &mut page);
-    all_phases(run, &summary, &mut page);
-    resources::client(run, &summary, is_withheld, &mut page);
+    connections(run, &summary, style.verbose, &mut page);
+    whole_run(run, &summary, style.verbose, &mut page);
+    resources::client(run, &summary, is_withheld, style.verbose, &mut page);
     resources::server(run, &summary, is_withheld, style.verbose, &mut page);
     if style.verbose {
         evidence::rows(run, &summary, is_withheld, &mut page);
+        page.blank();
     }
-    page.blank();
-    checks(run, style.verbose, &mut page);
+    let is_overload_told = !is_withheld && run.overload().is_some();
+    checks(run, is_overload_told, style.verbose, &mut page);
     page.into_text()
 }
 
@@ -82,7 +101,7 @@ fn refusal(run: &Run, page: &mut Page) {
     }
 }
 
-fn throughput(run: &Run, summary: &Summary, client_limited: bool, page: &mut Page) {
+fn throughput(run: &Run, summary: &Summary, verdict: Verdict, page: &mut Page) {
     let broken = ids(standing_at(run, Standing::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
@@ -92,50 +111,44 @@ fn throughput(run: &Run, summary: &Summary, client_limited: bool, page: &mut Pag
     match &summary.successes_per_s {
         Figure::Known(rate) => {
             let per_s = format!("{} req/s", units::rate(*rate));
-            // The precision of a lower bound says nothing about the server.
-            items.push(if client_limited {
-                format!("at least {per_s}")
-            } else {
-                per_s + &precision(run.successes_interval().as_ref(), *rate)
+            items.push(match verdict {
+                Verdict::ServerFailed => format!("{per_s} on average, outages included"),
+                Verdict::NoSuccess => "none: no request succeeded".to_owned(),
+                // The precision of a lower bound says nothing about the server.
+                Verdict::ClientLimited => format!("at least {per_s} (brunt was the limit)"),
+                _ => per_s + &precision::of_rate(run.successes_interval(), *rate),
             });
         }
         Figure::Absent(reason) => items.push(format!("not known: {reason}")),
     }
-    // The attempts stand beside the headline where they tell something else than it does.
-    if let (Some(successes), Some(attempts)) = (
-        summary.successes_per_s.known(),
-        summary.attempts_per_s.known(),
-    ) && (attempts - successes).abs() > attempts * 0.001
-    {
+    items.extend(outcome::redirects(&summary.window.replies));
+    // The attempts stand beside the headline where not all that ended was a success.
+    let window = &summary.window;
+    let has_other_ends = window.replies.errors() > 0 || window.failures.iter().next().is_some();
+    if let Some(attempts) = summary.attempts_per_s.known().filter(|_| has_other_ends) {
         items.push(format!("of {} sent/s", units::rate(attempts)));
     }
     if let Some(rate) = summary.bytes_received_per_s.known() {
         items.push(format!("{} received", units::bytes_per_s(rate)));
     }
+    // Where nothing succeeded, what was sent for it is not worth a line.
+    let has_success = verdict != Verdict::NoSuccess;
+    if let Some(rate) = summary.bytes_sent_per_s.known().filter(|_| has_success) {
+        items.push(format!("{} sent", units::bytes_per_s(rate)));
+    }
     page.row("throughput", &items, Tone::Strong);
 }
 
-/// How far `rate` may be off, as a share of it; empty where that is not known.
-fn precision(interval: Option<&RateInterval>, rate: f64) -> String {
-    let Some(interval) = interval else {
-        return String::new();
-    };
-    let off = (interval.high_per_s - rate).max(rate - interval.low_per_s);
-    match Figure::ratio(off, rate, "") {
-        // Rounded up where it would look like none.
-        Figure::Known(share) => format!(" ±{}", units::percent(share.max(0.001))),
-        Figure::Absent(_) => String::new(),
-    }
-}
-
 /// What became of the schedule, where there is one.
-fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page: &mut Page) {
     if run.load.model.schedule().is_none() {
         return;
     }
     let lost = summary.arrivals.planned > summary.arrivals.sent;
     let tone = if lost { Tone::Warning } else { Tone::Plain };
-    page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
+    if verbose || !load::all_sent(run, summary) {
+        page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
+    }
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
         let unit = match run.load.model {
             ModelDescription::Sessions { .. } => "connections/s",
@@ -143,7 +156,7 @@ fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
         };
         page.row(
             "overloaded",
-            &[load::overload(&overload, unit)],
+            &load::overload(&overload, unit),
             Tone::Warning,
         );
     }
@@ -151,119 +164,197 @@ fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
 
 fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
-    let mut items = vec![
-        format!("{} ok", units::count(run.latencies.response.count())),
-        format!(
-            "{} error statuses",
-            units::count(run.latencies.response_error.count())
+    let carried_in = summary.carried_in.unwrap_or_default();
+    let mut items = vec![format!(
+        "{} ok",
+        units::count(run.latencies.response.count())
+    )];
+    for (count, words) in [
+        (run.latencies.response_error.count(), "error statuses"),
+        (population.failed, "failed"),
+        (population.censored, "without a reply at the end"),
+        (
+            carried_in.unanswered,
+            "from the warm-up unanswered throughout",
         ),
-        format!("{} failed", units::count(population.failed)),
-        format!("{} censored", units::count(population.censored)),
-    ];
-    if summary.unsent > 0 {
-        items.push(format!("{} never sent", units::count(summary.unsent)));
+        (summary.unsent, "never sent"),
+    ] {
+        if verbose || count > 0 {
+            items.push(format!("{} {words}", units::count(count)));
+        }
     }
-    page.row("requests", &items, Tone::Plain);
-    page.row(
-        "statuses",
-        &describe::statuses(&summary.window.replies, verbose),
-        Tone::Plain,
-    );
-    let failures = describe::failures(&summary.lifetime.failures);
+    let is_open = matches!(run.load.model, ModelDescription::Open { .. });
+    if !verbose && is_open && load::all_sent(run, summary) {
+        let planned = units::count(summary.arrivals.planned);
+        items.push(format!("{planned} planned, all sent"));
+        items.extend(load::waited(run, summary));
+    }
+    let tone = match carried_in.unanswered {
+        0 => Tone::Plain,
+        _ => Tone::Warning,
+    };
+    page.row("requests", &items, tone);
+    if verbose && carried_in.in_flight > 0 {
+        page.row(
+            "  carried in",
+            &describe::carried_in(&carried_in),
+            Tone::Plain,
+        );
+    }
+    let replies = &summary.window.replies;
+    if verbose || replies.iter().any(|(status, _)| status != 200) {
+        let statuses = describe::statuses(replies, verbose);
+        page.row("statuses", &statuses, Tone::Plain);
+    }
+    let failures = describe::failures(&summary.lifetime.failures, &summary.window.failures);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);
     }
 }
 
-fn connections(run: &Run, summary: &Summary, page: &mut Page) {
+/// The connections, where they are not just those of the set-up, open throughout.
+fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let live = &summary.live;
     let all = AllPhases::new(&run.load.model, summary);
     let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
-    let count = |connections: u32| units::count(connections.into());
-    let mut items = Vec::new();
-    if is_steady {
-        items.push(format!("{} live throughout", count(live.asked)));
-    } else {
-        let mean = summary.live_mean.known().map_or_else(
-            || "mean not known".to_owned(),
-            |mean| format!("mean {}", units::rate(mean)),
-        );
-        let asked = if is_sessions {
-            format!("at most {}", count(live.most))
-        } else if live.most > live.asked {
-            format!("{} to {} asked", count(live.asked), count(live.most))
-        } else {
-            format!("{} asked", count(live.asked))
-        };
-        items.push(format!(
-            "{} to {} live, {mean}, of {asked}",
-            count(live.min),
-            count(live.max),
-        ));
+    let mut items = vec![live_connections(summary, is_sessions, is_steady)];
+    let is_plan_told = !verbose && is_sessions && load::all_sent(run, summary);
+    if is_plan_told {
+        let planned = units::count(summary.arrivals.planned);
+        items.push(format!("{planned} planned, all opened"));
+        items.extend(load::waited(run, summary));
     }
-    items.push(format!("{} opened", units::count(all.connections_opened)));
-    if run.load.tls.is_some() {
-        items.push(format!(
-            "{}, {} resumed",
-            describe::counted(all.handshakes_full, "full handshake", "full handshakes"),
-            units::count(all.handshakes_resumed)
-        ));
+    let opened_beside = verbose || all.connections_opened != u64::from(live.asked);
+    if opened_beside && !is_plan_told {
+        items.push(format!("{} opened", units::count(all.connections_opened)));
+        if run.load.tls.is_some() {
+            items.push(format!(
+                "{}, {} resumed",
+                describe::counted(all.handshakes_full, "full handshake", "full handshakes"),
+                units::count(all.handshakes_resumed)
+            ));
+        }
     }
-    items.push(format!(
-        "{} closed idle by server",
-        units::count(all.connections_closed_by_server)
-    ));
-    if !is_sessions {
-        items.push(format!(
-            "{} replaced",
-            units::count(all.connections_replaced)
-        ));
+    let set_up = short_set_up(run);
+    let is_short_set_up = set_up.is_some();
+    items.extend(set_up);
+    let mut seldom = 0;
+    for (count, words) in [
+        (
+            all.connections_closed_by_server,
+            "closed by the server while idle",
+        ),
+        (all.connections_replaced, "replaced"),
+        (all.goaways, "asked to be replaced by the server (GOAWAY)"),
+        (
+            all.connections_shut,
+            "times without streams by the server's settings",
+        ),
+    ] {
+        seldom += count;
+        if count > 0 {
+            items.push(format!("{} {words}", units::count(count)));
+        }
     }
-    if all.goaways > 0 {
-        items.push(format!(
-            "{} asked to be replaced by the server (GOAWAY)",
-            units::count(all.goaways)
-        ));
+    if verbose || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
+        let is_short = !is_sessions && live.min < live.asked;
+        let tone = if is_short { Tone::Warning } else { Tone::Plain };
+        page.row("connections", &items, tone);
     }
-    if all.connections_shut > 0 {
-        items.push(format!(
-            "{} times without streams by the server's settings",
-            units::count(all.connections_shut)
-        ));
-    }
-    let is_short = !is_sessions && live.min < live.asked;
-    let tone = if is_short { Tone::Warning } else { Tone::Plain };
-    page.row("connections", &items, tone);
 }
 
-fn all_phases(run: &Run, summary: &Summary, page: &mut Page) {
+/// What was open when set-up ended, where that was not all that was asked for.
+fn short_set_up(run: &Run) -> Option<String> {
+    let set_up = run.set_up().filter(|it| it.open < it.asked)?;
+    let open = format!(
+        "{} of {} open when set-up {}",
+        units::count(set_up.open.into()),
+        units::count(set_up.asked.into()),
+        if set_up.timed_out {
+            "was over its limit"
+        } else {
+            "ended"
+        }
+    );
+    Some(match set_up.main_failure() {
+        None => open,
+        Some((kind, count)) => {
+            format!("{open} (mostly {}: {})", kind.label(), units::count(count))
+        }
+    })
+}
+
+/// How many were open over the window.
+fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> String {
+    let live = &summary.live;
+    let count = |connections: u32| units::count(connections.into());
+    if is_steady {
+        return format!("{} open throughout", count(live.asked));
+    }
+    let mean = summary.live_mean.known().map_or_else(
+        || "mean not known".to_owned(),
+        |mean| format!("mean {}", units::rate(mean)),
+    );
+    if is_sessions {
+        // The row of the load says how many there may be.
+        return format!("{} to {} open, {mean}", count(live.min), count(live.max));
+    }
+    let asked = if live.most > live.asked {
+        format!("{} to {} asked", count(live.asked), count(live.most))
+    } else {
+        format!("{} asked", count(live.asked))
+    };
+    format!(
+        "{} to {} open, {mean}, of {asked}",
+        count(live.min),
+        count(live.max),
+    )
+}
+
+/// The requests of all phases, with the server's own count of them where it was asked for.
+fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
+    let counted = server_counted(run);
+    if !verbose && counted.is_none() {
+        return;
+    }
     let all = AllPhases::new(&run.load.model, summary);
     let mut items = vec![
         format!("{} sent", units::count(all.sent)),
         format!("{} answered", units::count(all.answered)),
-        format!("{} failed", units::count(all.failed)),
-        format!("{} under way", units::count(all.under_way)),
     ];
+    for (count, words) in [
+        (all.failed, "failed"),
+        (all.under_way, "in flight at the end"),
+    ] {
+        if verbose || count > 0 {
+            items.push(format!("{} {words}", units::count(count)));
+        }
+    }
     let own_reads = run.evidence.server_count.as_ref().map(|it| it.own_reads);
-    items.extend(
-        server_counted(run).map(|counted| match (counted, own_reads) {
-            (Err(reason), _) => reason,
-            (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
-            (Ok(count), Some(own)) => format!(
-                "server counted {}, up to {} by being asked",
-                units::count(count),
-                units::count(own)
-            ),
-        }),
-    );
-    page.row("all phases", &items, Tone::Plain);
+    items.extend(counted.map(|counted| match (counted, own_reads) {
+        (Err(reason), _) => reason,
+        (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
+        (Ok(count), Some(own)) => format!(
+            "server counted {}, up to {} by being asked",
+            units::count(count),
+            units::count(own)
+        ),
+    }));
+    page.row("whole run", &items, Tone::Plain);
 }
 
-fn checks(run: &Run, verbose: bool, page: &mut Page) {
+/// The invariant that an overload flags.
+const OVERLOADED: &str = "L6";
+
+/// What was checked; `is_overload_told`: above, with all that its invariant would say.
+fn checks(run: &Run, is_overload_told: bool, verbose: bool, page: &mut Page) {
     let count = |standing| standing_at(run, standing).count() as u64;
     let (held, broken) = (count(Standing::Held), count(Standing::Broken));
-    let (flagged, beside) = (count(Standing::Flagged), count(Standing::NotApplicable));
+    let beside = count(Standing::NotApplicable);
+    let is_told = |finding: &Finding| !verbose && is_overload_told && finding.id == OVERLOADED;
+    let flagged = standing_at(run, Standing::Flagged).filter(|finding| !is_told(finding));
+    let flagged = flagged.count() as u64;
     if run.findings.is_empty() {
         return page.row("checks", &["none were made".to_owned()], Tone::Warning);
     }
@@ -281,7 +372,7 @@ fn checks(run: &Run, verbose: bool, page: &mut Page) {
     if flagged > 0 {
         items.push(format!("{} flagged", units::count(flagged)));
     }
-    if beside > 0 {
+    if verbose && beside > 0 {
         items.push(describe::counted(beside, "does not apply", "do not apply"));
     }
     page.row("checks", &items, tone);
@@ -292,7 +383,8 @@ fn checks(run: &Run, verbose: bool, page: &mut Page) {
         Standing::NotApplicable,
     ] {
         for finding in standing_at(run, standing) {
-            if verbose || matches!(standing, Standing::Broken | Standing::Flagged) {
+            let is_notable = matches!(standing, Standing::Broken | Standing::Flagged);
+            if verbose || (is_notable && !is_told(finding)) {
                 check(finding, page);
             }
         }
@@ -312,26 +404,4 @@ fn check(finding: &Finding, page: &mut Page) {
         detail => format!("{word}: {detail}"),
     };
     page.row(&format!("  {}", finding.id), &[line], tone);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn precision_is_a_share_of_the_rate() {
-        for (ends, rate, words) in [
-            (None, 100.0, ""),
-            (Some((99.2, 100.8)), 100.0, " ±0.8 %"),
-            (Some((100.0, 100.0)), 100.0, " ±0.1 %"),
-            (Some((0.0, 30.0)), 10.0, " ±200 %"),
-            (Some((0.0, 0.0)), 0.0, ""),
-        ] {
-            let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
-                low_per_s,
-                high_per_s,
-            });
-            assert_eq!(precision(interval.as_ref(), rate), words);
-        }
-    }
 }

@@ -14,8 +14,14 @@ const ROWS_MAX: usize = 20;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
-/// What brunt itself used, and how near that is to the most it reaches on this machine.
-pub(super) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+/// What brunt itself used; `verbose`: with how near that is to the most it reaches on this machine.
+pub(super) fn client(
+    run: &Run,
+    summary: &Summary,
+    is_withheld: bool,
+    verbose: bool,
+    page: &mut Page,
+) {
     let host = &run.host;
     let mut items = Vec::new();
     match client_cpu(run) {
@@ -23,6 +29,7 @@ pub(super) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut
         Ok(cpu) => items.push(cpu_of(
             &cpu,
             Some(host.usable_cpus.min(run.load.workers).into()),
+            verbose,
         )),
         Err(reason) => items.push(format!("CPU not known: {reason}")),
     }
@@ -35,15 +42,12 @@ pub(super) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut
         };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
-    items.extend(of_ceiling(run, summary).filter(|_| !is_withheld));
-    if summary.spun_ns > 0 {
+    items.extend(of_ceiling(run, summary).filter(|_| verbose && !is_withheld));
+    if verbose && summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
     if host.peak_resident_bytes > 0 {
-        items.push(format!(
-            "{} resident",
-            units::bytes(host.peak_resident_bytes)
-        ));
+        items.push(units::bytes(host.peak_resident_bytes));
     }
     page.row("client", &items, Tone::Plain);
 }
@@ -78,34 +82,32 @@ pub(super) fn server(
     page: &mut Page,
 ) {
     let Some(server) = &run.evidence.server else {
-        if verbose {
-            let words = match run.evidence.missing.get("server") {
-                Some(reason) => format!("not watched: {reason}"),
-                None => "not watched".to_owned(),
-            };
+        // Nobody wonders about a server that was not to be watched.
+        let words = match run.evidence.missing.get("server") {
+            Some(reason) => Some(format!("not watched: {reason}")),
+            None => verbose.then(|| "not watched".to_owned()),
+        };
+        if let Some(words) = words {
             page.row("server", &[words], Tone::Plain);
         }
         return;
     };
-    let mut items = vec![who(server)];
+    let mut items = vec![who(server, verbose)];
     match server_cpu(server) {
-        Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
+        Some(cpu) => items.push(cpu_of(&cpu, server.cpus, verbose)),
         None => items.push("CPU not known: it was not read twice".to_owned()),
     }
     if let Some(rate) = requests_per_cpu_s(run, summary, server)
         .known()
-        .filter(|_| !is_withheld)
+        .filter(|&rate| rate > 0.0 && !is_withheld)
     {
-        items.push(format!("{} req per CPU-second", units::rate(rate)));
+        items.push(format!("{} req/s per CPU", units::rate(rate)));
     }
-    items.extend(
-        server
-            .resident_bytes_max
-            .map(|bytes| format!("{} resident", units::bytes(bytes))),
-    );
+    items.extend(server.resident_bytes_max.map(units::bytes));
     items.extend(
         server
             .descriptors_max
+            .filter(|_| verbose)
             .map(|count| counted(count, "descriptor", "descriptors")),
     );
     page.row("server", &items, Tone::Plain);
@@ -119,23 +121,24 @@ pub(super) fn server(
     }
 }
 
-/// The CPUs used, of how many, and where: `CPU 1.93 of 2 (user 0.61, kernel 1.32)`.
-fn cpu_of(cpu: &CpuUse, limit: Option<f64>) -> String {
-    let of = limit.map_or_else(String::new, |limit| {
-        format!(" of {}", units::cpu_limit(limit))
-    });
+/// The CPUs used, of how many, and with `verbose` where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
+fn cpu_of(cpu: &CpuUse, limit: Option<f64>, verbose: bool) -> String {
+    let used = units::cpus_used(cpu.cpus(), limit);
+    if !verbose {
+        return used;
+    }
     format!(
-        "CPU {}{of} (user {}, kernel {})",
-        units::cpus(cpu.cpus()),
+        "{used} ({} user, {} kernel)",
         units::cpus(cpu.user_cpus),
         units::cpus(cpu.system_cpus),
     )
 }
 
-/// The server's name, and what of it was watched.
-fn who(server: &ServerEvidence) -> String {
+/// The server's name, and what of it was watched where that is not one process.
+fn who(server: &ServerEvidence, verbose: bool) -> String {
     let mut words = Vec::new();
     match &server.scope {
+        ServerScope::Processes { .. } if !verbose => {}
         ServerScope::Processes { pids, .. } => {
             words.push(counted(pids.len() as u64, "process", "processes"));
         }
@@ -146,9 +149,13 @@ fn who(server: &ServerEvidence) -> String {
     words.extend(
         server
             .threads
+            .filter(|_| verbose)
             .map(|threads| counted(threads.count.into(), "thread", "threads")),
     );
-    format!("{} ({})", server.name, words.join(", "))
+    match words.as_slice() {
+        [] => server.name.clone(),
+        _ => format!("{} ({})", server.name, words.join(", ")),
+    }
 }
 
 /// How it was watched.
@@ -183,8 +190,8 @@ fn threads(server: &ServerEvidence) -> Vec<String> {
             units::count(threads.saturated.into())
         ));
         items.push(format!(
-            "the busiest at {} of a CPU",
-            units::percent(share(threads.busiest_cpu_ns))
+            "the busiest {}",
+            units::cpus_used(share(threads.busiest_cpu_ns), None)
         ));
     }
     if let Some(wait_ns) = server.run_queue_wait_ns {
@@ -199,7 +206,7 @@ fn threads(server: &ServerEvidence) -> Vec<String> {
         ));
     }
     if let Some(cpus) = server.idle_cpus_used {
-        items.push(format!("CPU {} before the load", units::cpus(cpus)));
+        items.push(format!("{} before the load", units::cpus_used(cpus, None)));
     }
     items
 }

@@ -35,11 +35,11 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
     page.cells("quantiles", &headings, "", Tone::Plain);
     for &(name, q) in QUANTILES {
         let mut cells = match run.response_quantile(q) {
-            Quantile::Known { ns, interval } => vec![
-                units::duration(ns),
-                units::duration(interval.low_ns),
-                units::duration(interval.high_ns),
-            ],
+            Quantile::Known { ns, interval } => {
+                let ends = interval.map(|it| [it.low_ns, it.high_ns].map(units::duration));
+                let [low, high] = ends.unwrap_or_default();
+                vec![units::duration(ns), low, high]
+            }
             Quantile::AtLeast { ns } => {
                 vec![at_least(ns), String::new(), String::new()]
             }

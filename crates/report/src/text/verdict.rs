@@ -5,13 +5,14 @@ use brunt_measure::{Grade, Judgement, Signal, Verdict};
 use super::layout::{Page, Tone};
 
 /// Lines of evidence, unless all of it is asked for.
-const EVIDENCE_LINES: usize = 2;
+const EVIDENCE_LINES: usize = 1;
 
 fn tone(verdict: Verdict) -> Tone {
     match verdict {
-        Verdict::Invalid => Tone::Refusal,
+        Verdict::Invalid | Verdict::NoSuccess => Tone::Refusal,
         Verdict::ClientLimited
         | Verdict::NetworkLimited
+        | Verdict::ServerFailed
         | Verdict::SharedHost
         | Verdict::Inconclusive => Tone::Warning,
         Verdict::ServerLimited => Tone::Strong,

@@ -1,5 +1,6 @@
 //! Runs with known contents, made with the real recorder.
 
+mod kinds;
 mod planned;
 mod secured;
 mod watched;
@@ -10,6 +11,7 @@ use brunt_measure::{
     Recording, Run, RunEdges, Standing, Wall, Window, check,
 };
 
+pub(crate) use kinds::kinds;
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
@@ -34,6 +36,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("few", few()),
         ("invalid", invalid()),
         ("silent", silent()),
+        ("hanging", hanging()),
         ("open", open()),
         ("growing", growing()),
         ("overloaded", overloaded()),
@@ -123,6 +126,7 @@ pub(crate) fn failures() -> Run {
         connect_per_s: Some(500.0),
     };
     run.load.requests_per_connection = Some(1_000);
+    run.load.source_addresses_chosen = true;
     run.load.source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
     run.findings = findings(
         27,
@@ -199,13 +203,38 @@ pub(crate) fn silent() -> Run {
     };
     let mut recorder = opened(0, 8, window);
     for _ in 0..8 {
-        let issue = sent_at(window.start_ns);
+        let issue = sent_at(window.start_ns - 900 * MS);
         recorder.sent(issue, 1, REQUEST_BYTES);
         recorder.censored(issue, window.end_ns + 500 * MS, 0);
     }
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
     run.load.target = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run.findings = findings(27, &[("I1", Standing::NotApplicable, "no complete reply")]);
+    run
+}
+
+/// A server that serves 20 of 64 connections and never answers on the others.
+pub(crate) fn hanging() -> Run {
+    let window = Window {
+        start_ns: S,
+        end_ns: 11 * S,
+    };
+    let mut recorder = opened(0, 64, window);
+    let issue = sent_at(window.start_ns - 950 * MS);
+    recorder.sent(issue, 64, 64 * REQUEST_BYTES);
+    for _ in 0..20 {
+        recorder.received(issue.sent_ns + 8 * MS, REPLY.0 + REPLY.1);
+        recorder.reply(issue, issue.sent_ns + 8 * MS, &answer(200));
+    }
+    pace(&mut recorder, 20, window, 20_000, |index| {
+        index * window.length_ns() / 20_000
+    });
+    for _ in 0..44 {
+        recorder.censored(issue, window.end_ns + S, 0);
+    }
+    recorder.record().edges.drained = Once::at(window.end_ns + S);
+    let mut run = run(window, vec![recorder.finish(window.end_ns)]);
+    run.findings = findings(27, &[]);
     run
 }
 
@@ -277,7 +306,21 @@ fn paced(
     at: impl Fn(u64) -> u64,
 ) -> Recording {
     let mut recorder = opened(worker, connections, window);
-    let mut latency = ServiceTimes::new(u64::from(worker) + 1);
+    let last_ns = pace(&mut recorder, connections, window, requests, at);
+    recorder.record().edges.drained = Once::at(last_ns + 8 * MS);
+    recorder.finish(window.end_ns)
+}
+
+/// Records the requests of [`paced`]; gives when the last reply came, or the window's end if that
+/// is later.
+fn pace(
+    recorder: &mut Recorder,
+    connections: u32,
+    window: Window,
+    requests: u64,
+    at: impl Fn(u64) -> u64,
+) -> u64 {
+    let mut latency = ServiceTimes::new(u64::from(recorder.record().worker) + 1);
     let mut last_ns = window.end_ns;
     for index in 0..requests {
         let sent_ns = window.start_ns + at(index);
@@ -293,8 +336,7 @@ fn paced(
             recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
         }
     }
-    recorder.record().edges.drained = Once::at(last_ns + 8 * MS);
-    recorder.finish(window.end_ns)
+    last_ns
 }
 
 /// A request that was due when it was sent.
@@ -363,6 +405,8 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             keepalive: true,
             requests_per_connection: None,
             think_time_ns: 0,
+            think_spread: None,
+            think_seed: None,
             stamps_every: Some(STAMPS_EVERY),
             duration_ns: Some(10 * S),
             requests: None,
@@ -373,6 +417,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             backend: Backend::Uring,
             backend_note: None,
             source_addresses: Vec::new(),
+            source_addresses_chosen: false,
             oversubscribed: false,
             own_server: false,
         },

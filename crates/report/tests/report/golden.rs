@@ -70,6 +70,47 @@ fn text_at_100_columns() {
     }
 }
 
+/// Lines of a report in which nothing is unusual, blank ones counted.
+const LINES_MAX: usize = 20;
+
+#[test]
+fn the_usual_kinds_of_run_fit_twenty_lines() {
+    for (name, run) in fixtures::kinds() {
+        for (width, file) in [
+            (80, format!("kind.{name}")),
+            (100, format!("kind.{name}.100")),
+        ] {
+            let text = report(&run, Format::Text, &Style { width, ..PIPED });
+            compare(&format!("{file}.txt"), &text);
+            // Intervals so wide that their ends are told take a line more.
+            let earned = text
+                .lines()
+                .filter(|line| line.starts_with("  to  "))
+                .count();
+            let lines = text.lines().count() - earned;
+            assert!(
+                lines <= LINES_MAX,
+                "{name} at {width}, {lines} lines:\n{text}"
+            );
+            let wide = text
+                .lines()
+                .find(|line| line.chars().count() > width.into());
+            assert_eq!(wide, None, "{name} at {width}");
+        }
+    }
+}
+
+#[test]
+fn the_kinds_of_run_are_sound() {
+    for (name, run) in fixtures::kinds() {
+        let broken = run
+            .findings
+            .iter()
+            .find(|it| it.standing == Standing::Broken);
+        assert_eq!(broken, None, "{name}");
+    }
+}
+
 #[test]
 fn text_with_colour() {
     for (name, run) in [
@@ -103,6 +144,7 @@ fn text_in_full() {
         ("diagnosed", fixtures::diagnosed()),
         ("throttled", fixtures::throttled()),
         ("streams", fixtures::streams()),
+        ("hanging", fixtures::hanging()),
     ] {
         compare(
             &format!("{name}.verbose.txt"),
@@ -136,7 +178,7 @@ fn text_with_the_spectrum() {
         };
         let text = report(&run, Format::Text, &style);
         let (_, spectrum) = text.split_once("\nquantiles").unwrap();
-        let (spectrum, _) = spectrum.split_once("\nconnections").unwrap();
+        let (spectrum, _) = spectrum.split_once("\nclient").unwrap();
         compare(
             &format!("{name}.spectrum.txt"),
             &format!("quantiles{spectrum}"),
@@ -178,7 +220,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 load.protocol = Protocol::Http1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
-             · resumption on",
+             · sessions resumed",
         ),
         (
             |load| {
@@ -187,7 +229,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 tls.client_certificate = true;
             },
             "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · server name www.example.com \
-             · full handshakes · client certificate · certificate not verified",
+             · full handshakes · certificate not verified · client certificate",
         ),
         (
             // The path is no host.
@@ -205,6 +247,7 @@ fn what_is_spoken_is_told_in_a_line() {
         edit(&mut run.load);
         let style = Style {
             width: 160,
+            verbose: true,
             ..PIPED
         };
         let text = report(&run, Format::Text, &style);
@@ -343,6 +386,11 @@ fn every_null_of_the_summary_has_its_reason() {
                 for (name, field) in fields {
                     let dot = if path.is_empty() { "" } else { "." };
                     nulls(field, &format!("{path}{dot}{name}"), found);
+                }
+            }
+            serde_json::Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    nulls(element, &format!("{path}.{index}"), found);
                 }
             }
             _ => {}

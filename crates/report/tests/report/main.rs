@@ -4,6 +4,8 @@ mod calibration;
 mod fixtures;
 mod golden;
 mod hdr;
+mod hostile;
 mod read;
 #[cfg(feature = "schema")]
 mod schema;
+mod summary;

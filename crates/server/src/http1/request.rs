@@ -77,6 +77,11 @@ impl Reader {
         self.body.is_none() && self.looked_at == 0
     }
 
+    /// Whether a request's body is coming.
+    pub(crate) fn is_in_body(&self) -> bool {
+        self.body.is_some()
+    }
+
     /// Looks for the next request in `input`; also tells how many bytes it took. The caller keeps
     /// what was not taken and gives it again, with more behind it.
     pub(crate) fn read(

@@ -3,6 +3,8 @@
 mod replies;
 mod requests;
 
+use std::rc::Rc;
+
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 
 use super::Http2Options;
@@ -13,6 +15,7 @@ use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http1::stream::After;
+use crate::room::{Hold, Room};
 
 /// Bytes of DATA that a client may send before it waits for a WINDOW_UPDATE: on a stream, and on
 /// the connection. All of it is skipped at once, so this takes no memory.
@@ -44,14 +47,16 @@ struct Gathering {
     frame_bytes: u64,
     /// What they count for.
     cost: usize,
+    hold: Hold,
 }
 
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Session {
     options: Http2Options,
+    room: Rc<Room>,
     reader: head::Reader,
-    streams: Streams,
+    pub(super) streams: Streams,
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
@@ -90,7 +95,7 @@ type Frame<T> = Result<T, ErrorCode>;
 
 impl Session {
     /// A connection whose preface came. Appends the server's own.
-    pub(crate) fn new(options: Http2Options, batch: &mut Batch) -> Self {
+    pub(crate) fn new(options: Http2Options, room: &Rc<Room>, batch: &mut Batch) -> Self {
         let out = batch.bytes();
         let settings = [
             Setting::MaxConcurrentStreams(options.streams_max.get()),
@@ -101,6 +106,7 @@ impl Session {
         frame::write_window_update(out, 0, WINDOW_BYTES - frame::WINDOW_BYTES);
         Self {
             options,
+            room: Rc::clone(room),
             reader: head::Reader::default(),
             streams: Streams::default(),
             gathering: None,
@@ -181,6 +187,11 @@ impl Session {
     /// Notes that all that was appended is handed over.
     pub(crate) fn handed_over(&mut self) {
         self.unsent = 0;
+    }
+
+    /// Whether a field block has begun of which more is to come.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.gathering.is_some()
     }
 
     /// What becomes of the connection.
@@ -302,11 +313,16 @@ impl Session {
                 Err(ErrorCode::FrameSizeError)
             };
         }
+        let mut initial_window = None;
         for setting in frame::settings(payload)? {
             setting.check()?;
             if let Setting::InitialWindowSize(bytes) = setting {
-                self.streams.set_initial_window(bytes)?;
+                let (_, greatest) = initial_window.unwrap_or((bytes, bytes));
+                initial_window = Some((bytes, bytes.max(greatest)));
             }
+        }
+        if let Some((last, greatest)) = initial_window {
+            self.streams.set_initial_window(last, greatest)?;
         }
         self.is_greeted = true;
         frame::write_settings_ack(turn.batch.bytes());

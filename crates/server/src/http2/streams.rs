@@ -106,6 +106,9 @@ pub(super) struct Streams {
     window_bytes: i64,
     /// The window of a new stream.
     initial_window_bytes: i64,
+    /// How often a stream was visited because the client set the window of all.
+    #[cfg(test)]
+    pub(super) window_visits: u64,
 }
 
 impl Default for Streams {
@@ -116,6 +119,8 @@ impl Default for Streams {
             wakes: BTreeSet::new(),
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
+            #[cfg(test)]
+            window_visits: 0,
         }
     }
 }
@@ -245,15 +250,25 @@ impl Streams {
         Ok(())
     }
 
-    /// The client sets the window of every stream (RFC 9113 section 6.9.2).
-    pub(super) fn set_initial_window(&mut self, bytes: u32) -> Result<(), ErrorCode> {
-        let more = i64::from(bytes) - self.initial_window_bytes;
-        self.initial_window_bytes = i64::from(bytes);
+    /// The client sets the window of every stream (RFC 9113 section 6.9.2), by the values of one
+    /// frame, which count in their order: the last one stays, and none may make a window too large,
+    /// so that the greatest tells. The streams are visited once, however many values there are.
+    pub(super) fn set_initial_window(&mut self, last: u32, greatest: u32) -> Result<(), ErrorCode> {
+        let more = i64::from(last) - self.initial_window_bytes;
+        let most = i64::from(greatest) - self.initial_window_bytes;
+        self.initial_window_bytes = i64::from(last);
+        if more == 0 && most <= 0 {
+            return Ok(());
+        }
         for (id, stream) in &mut self.by_id {
-            stream.window_bytes += more;
-            if stream.window_bytes > WINDOW_MAX {
+            #[cfg(test)]
+            {
+                self.window_visits += 1;
+            }
+            if stream.window_bytes + most > WINDOW_MAX {
                 return Err(ErrorCode::FlowControlError);
             }
+            stream.window_bytes += more;
             let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window_bytes > 0;
             if resumes && matches!(stream.state, State::Body(_)) {
                 stream.is_ready = true;

@@ -31,14 +31,15 @@ impl<B: Backend> Worker<'_, B> {
             Some(false) => true,
             None => {
                 let work = connection.work.get_or_insert_default();
-                // A part of the preface is not too much.
-                work.keep(bytes, self.backend.now_ns());
+                if !work.keep(bytes, self.backend.now_ns(), &self.room) {
+                    self.overflow(slot);
+                }
                 false
             }
             Some(true) => {
                 let preface_bytes = PREFACE.len() - before.len();
                 connection.work = None;
-                let session = Session::new(self.settings.http2, &mut self.batch);
+                let session = Session::new(self.settings.http2, &self.room, &mut self.batch);
                 connection.http2 = Some(Box::new(Http2::new(session)));
                 self.counters.http2.add(1);
                 self.receive_http2(slot, preface_bytes);
@@ -67,19 +68,27 @@ impl<B: Backend> Worker<'_, B> {
             now_ns: &|| self.backend.now_ns(),
         };
         let session = &mut http2.session;
-        if http2.input.rest().is_empty() {
-            let taken = session.receive(bytes, batch, &mut self.scratch, &context);
+        let mut taken = 0;
+        let is_kept = if http2.input.rest().is_empty() {
+            taken = session.receive(bytes, batch, &mut self.scratch, &context);
             if taken < bytes.len() {
                 http2.noticed_ns = self.backend.now_ns();
-                // At most what was received at once.
-                http2.input.keep(&bytes[taken..]);
             }
-        } else if http2.input.keep(bytes) {
+            taken == bytes.len() || http2.input.keep(&bytes[taken..], &self.room)
+        } else if http2.input.keep(bytes, &self.room) {
             http2.noticed_ns = self.backend.now_ns();
             let rest = http2.input.rest();
-            let taken = session.receive(rest, batch, &mut self.scratch, &context);
+            taken = session.receive(rest, batch, &mut self.scratch, &context);
             http2.input.take(taken);
+            true
         } else {
+            false
+        };
+        if taken > 0 && !session.is_gathering() {
+            // Parts of a frame, or of a field block, are no progress.
+            connection.moved = self.calendar;
+        }
+        if !is_kept {
             self.counters.overflowed.add(1);
             session.calm_down(batch, &context);
             http2.input = Default::default();

@@ -39,6 +39,8 @@ impl<'a> Site<'a> {
             connections_max,
             spin,
             is_tls: false,
+            idle_timeout_ns: None,
+            input_bytes_max: 64 << 20,
             http2: Http2Options::default(),
         };
         let mut worker = Worker::new(backend, listener.as_fd(), shared, 0, settings).unwrap();
@@ -700,6 +702,111 @@ fn a_client_that_leaves_is_let_go() {
         (counters.connections_accepted, counters.connections_live),
         (5, 0)
     );
+}
+
+/// What neither side gets on with is closed: idle connections, half heads that come byte by byte,
+/// half prefaces, answers that nobody reads and those that never come. What waits for its time, a
+/// body that comes slowly and a client that asks now and then stay.
+#[test]
+fn connections_on_which_nothing_gets_on_are_closed() {
+    const TIMEOUT_NS: u64 = 800 * MS;
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    site.worker.settings.idle_timeout_ns = Some(TIMEOUT_NS);
+    site.worker.calendar_turns_ns = 0;
+    let [quiet, half, preface, never] = std::array::from_fn(|_| site.connect());
+    let [delayed, body, asking] = std::array::from_fn(|_| site.connect());
+    site.say(preface, "PRI * HT");
+    site.say(never, get("/never"));
+    site.say(delayed, get("/delay/10s"));
+    site.say(
+        body,
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
+    );
+    site.say(half, "G");
+    for _ in 0..40 {
+        site.script().now_ns += TIMEOUT_NS / 20;
+        if !site.seen(half).closed {
+            site.say(half, "x");
+        }
+        site.say(body, "x");
+        site.say(asking, get("/"));
+    }
+    for slot in [quiet, half, preface, never] {
+        assert!(site.seen(slot).closed, "{slot:?}");
+    }
+    for slot in [delayed, body, asking] {
+        assert!(!site.seen(slot).closed, "{slot:?}");
+    }
+    assert_eq!(shared.totals().connections_timed_out, 4);
+    // A client that does not read.
+    site.script().hold_sends = true;
+    site.say(asking, get("/bytes/1m"));
+    assert!(!site.seen(asking).closed);
+    for _ in 0..20 {
+        site.script().now_ns += TIMEOUT_NS / 10;
+        site.turns(1);
+    }
+    assert!(site.seen(asking).closed);
+    assert!(!site.seen(delayed).closed);
+}
+
+#[test]
+fn a_connection_stays_for_its_whole_time() {
+    const TIMEOUT_NS: u64 = 800 * MS;
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    site.worker.settings.idle_timeout_ns = Some(TIMEOUT_NS);
+    site.worker.calendar_turns_ns = 0;
+    let slot = site.connect();
+    site.say(slot, get("/"));
+    let from_ns = site.script().now_ns;
+    while !site.seen(slot).closed {
+        site.script().now_ns += MS;
+        site.turns(1);
+    }
+    let took_ns = site.script().now_ns - from_ns;
+    assert!(
+        (TIMEOUT_NS..TIMEOUT_NS * 3 / 2).contains(&took_ns),
+        "{took_ns}"
+    );
+}
+
+/// Many clients that leave much behind a delayed answer do not take the room of those that come
+/// later; what is refused is counted.
+#[test]
+fn input_of_all_connections_together_is_bounded() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    site.worker.room = Room::new(1 << 20, 1_000);
+    let hoarders: Vec<_> = (0..100).map(|_| site.connect()).collect();
+    let piece = vec![b'x'; 4 * 1024];
+    for &slot in &hoarders {
+        site.say(slot, get("/delay/60m"));
+        for _ in 0..32 {
+            if !site.seen(slot).closed {
+                site.say(slot, &piece);
+            }
+        }
+        assert!(site.worker.room.shared_bytes() <= 1 << 20);
+    }
+    let refused = shared.totals().connections_overflowed;
+    assert!(refused > 0);
+    let honest = site.connect();
+    let request = get("/");
+    let (start, end) = request.split_at(10);
+    site.say(honest, start);
+    site.say(honest, end);
+    assert!(!site.seen(honest).closed);
+    assert_eq!(site.seen(honest).sent, NULL.as_bytes());
+    assert_eq!(shared.totals().connections_overflowed, refused);
+    for slot in hoarders {
+        if !site.seen(slot).closed {
+            site.script().happen(Event::ReceiveFailed(slot, 104));
+        }
+    }
+    site.turns(2);
+    assert_eq!(site.worker.room.shared_bytes(), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) mod certificates;
 pub(crate) mod exporter;
 pub(crate) mod foreign;
 pub(crate) mod haproxy;
+pub(crate) mod hostile;
 pub(crate) mod http;
 pub(crate) mod json_schema;
 pub(crate) mod listener;

@@ -21,6 +21,20 @@ pub(crate) struct Outcome {
     pub(crate) took: Duration,
 }
 
+impl Outcome {
+    /// What it wrote to standard error, but for how far the run was: a busy machine may make it
+    /// long enough for that.
+    pub(crate) fn messages(&self) -> String {
+        let phases = ["set-up", "warm-up", "measure", "drain", "diagnose"];
+        let is_progress = |line: &&str| {
+            let words = line.strip_prefix("brunt: ").unwrap_or_default();
+            phases.iter().any(|phase| words.starts_with(phase))
+        };
+        let messages = self.stderr.lines().filter(|line| !is_progress(line));
+        messages.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// A child process that does not outlive the test.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -56,6 +70,22 @@ pub(crate) fn start(words: &str) -> Process {
     let mut command = binary();
     command.args(words.split_whitespace());
     Process::start(command)
+}
+
+/// `command` as started from a terminal: SIGHUP is not ignored, even if the tests run under nohup.
+pub(crate) fn with_hangup(command: &Command) -> Command {
+    let mut with = Command::new("env");
+    with.arg("--default-signal=HUP").arg(command.get_program());
+    with.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        with.env(name, value.unwrap_or_default());
+    }
+    with
+}
+
+/// Starts `command` so that SIGHUP reaches it.
+pub(crate) fn start_with_hangup(command: &Command) -> Process {
+    Process::start(with_hangup(command))
 }
 
 impl Process {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_server::Counters;
 
-use super::process::{Process, binary, first_line};
+use super::process::{Process, binary, first_line, with_hangup};
 use super::{http, wait_for};
 
 /// A reference server of the test's own.
@@ -73,6 +73,26 @@ impl Serve {
     /// The file of its certificate.
     pub(crate) fn certificate(&self) -> &Path {
         self.certificate.as_deref().expect("a server over TLS")
+    }
+
+    /// Kills it (SIGKILL) and gives where it listened.
+    pub(crate) fn kill(self) -> SocketAddr {
+        self.process.kill();
+        self.address
+    }
+
+    /// Starts one at `address`, where another was killed.
+    pub(crate) fn start_again(address: SocketAddr) -> Self {
+        let (process, line) = listening(&["--listen", &address.to_string()]);
+        assert!(
+            line.contains(&address.to_string()),
+            "`brunt serve` says {line:?}"
+        );
+        Self {
+            address,
+            certificate: None,
+            process,
+        }
     }
 
     /// Its process id.
@@ -148,7 +168,7 @@ fn listening_at(scheme: &str, options: &[&str]) -> (Process, SocketAddr) {
 fn listening(arguments: &[&str]) -> (Process, String) {
     let mut command = binary();
     command.arg("serve").args(["-t", "1"]).args(arguments);
-    let (process, stdout) = Process::start_open(command);
+    let (process, stdout) = Process::start_open(with_hangup(&command));
     (process, first_line(stdout))
 }
 

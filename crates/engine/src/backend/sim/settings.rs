@@ -85,6 +85,8 @@ pub struct SimServer {
     pub announces_close: bool,
     /// It closes when a request asks for it (HTTP/1.1 only).
     pub honours_close: bool,
+    /// Connections that it takes in all; it does not answer further attempts. Absent: no limit.
+    pub accepts_max: Option<NonZeroU64>,
     /// A time in which the server is gone.
     pub outage: Option<Outage>,
     /// How often something goes wrong.
@@ -119,6 +121,7 @@ impl Default for SimServer {
             close_after: None,
             announces_close: true,
             honours_close: true,
+            accepts_max: None,
             outage: None,
             faults: SimFaults::default(),
             body_bytes: 100,

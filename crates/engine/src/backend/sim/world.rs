@@ -273,6 +273,9 @@ impl World {
     fn answer_attempt(&mut self, at_ns: u64, id: LinkId) {
         let server = &self.settings.server;
         let faults = server.faults;
+        let takes_no_more = server
+            .accepts_max
+            .is_some_and(|most| self.counts.connections_accepted >= most.get());
         let is_out = server
             .outage
             .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
@@ -280,7 +283,7 @@ impl World {
             self.counts.connections_refused += 1;
             let refused = Happening::Answered(id, Some(libc::ECONNREFUSED));
             self.after_network(at_ns, refused);
-        } else if self.chance(faults.connect_unanswered) {
+        } else if takes_no_more || self.chance(faults.connect_unanswered) {
             self.counts.connections_unanswered += 1;
         } else if let Some(link) = self.links.get_mut(id) {
             link.server = Server::Open;

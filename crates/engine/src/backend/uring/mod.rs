@@ -3,8 +3,9 @@
 
 mod buffers;
 mod ring;
+mod sends;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -22,14 +23,14 @@ use crate::clock::{self, RealTime};
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use ring::{Ring, Timespec};
+use sends::Sends;
 
 /// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE.
 const RING_FILES_MAX: u32 = 16_384;
-/// Receive buffers of one ring.
+/// Receive buffers of one ring. The kernel fills up to 32 for one connection before it looks at the
+/// next.
+const BUFFERS_MIN: u32 = 64;
 const BUFFERS_MAX: u32 = 256;
-/// Parts of shared payloads up to this size (of the whole payload) are sent without a completion:
-/// they fit into any socket's send buffer, and a failure shows on the receiving side too.
-const SILENT_BYTES_MAX: usize = 16 * 1024;
 /// One connection in this many keeps a descriptor, so that the kernel's account of it can be read.
 const SAMPLE_EVERY: u32 = 64;
 /// Connections in that sample at most.
@@ -46,7 +47,14 @@ pub struct Uring {
     /// Peers with the kernel's form of their address, which must not move.
     addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
     /// What was being sent on connections that were closed meanwhile, by user data.
-    abandoned: Vec<(u64, Outgoing)>,
+    abandoned: HashMap<u64, Outgoing>,
+    /// Connections, with their generation, whose next send waits until it is known what became of
+    /// the one before.
+    held: Vec<(Slot, u32)>,
+    /// Connections, with their generation, that are to receive again after all others.
+    rearmed_last: Vec<(Slot, u32)>,
+    /// Counts waits.
+    turn: u32,
     sample: Vec<(Slot, OwnedFd)>,
     listener: Option<OwnedFd>,
     /// Completions taken from the ring with the number beside them; `next` is the next one.
@@ -73,15 +81,22 @@ struct Filled {
 #[derive(Debug, Default)]
 struct Connection {
     generation: u32,
-    /// `Ring::handovers` when something was last queued for it.
-    queued_at: u32,
+    /// The number of what was last queued for it.
+    queued_number: u64,
+    /// Something was opened or offered, and not closed since.
+    is_used: bool,
     connecting: bool,
     /// Whether the peer connected to us. It may leave answers unread for as long as it likes, so
-    /// that its socket's buffer fills; sends that then wait side by side would mix their bytes.
+    /// that its socket's buffer fills.
     accepted: bool,
     receiving: bool,
+    /// `Uring::turn` when bytes came last.
+    received_turn: u32,
+    /// The times of its hand-overs are taken.
     is_stamped: bool,
-    sending: Option<Outgoing>,
+    /// The kernel stamps what it receives.
+    has_receive_stamps: bool,
+    sends: Sends,
 }
 
 /// What a completion answers.
@@ -114,7 +129,7 @@ impl Uring {
     pub fn new(slots: u32) -> io::Result<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let ring_files = limit.unwrap_or(u64::MAX).min(u64::from(RING_FILES_MAX)) as u32;
-        let buffers = slots.clamp(16, BUFFERS_MAX).next_power_of_two() as u16;
+        let buffers = slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two() as u16;
         let mut uring = Self {
             rings: Vec::new(),
             ring_files,
@@ -122,7 +137,10 @@ impl Uring {
             slots: Vec::new(),
             payloads: Payloads::default(),
             addresses: Vec::new(),
-            abandoned: Vec::new(),
+            abandoned: HashMap::new(),
+            held: Vec::new(),
+            rearmed_last: Vec::new(),
+            turn: 0,
             sample: Vec::new(),
             listener: None,
             completions: Vec::new(),
@@ -140,7 +158,16 @@ impl Uring {
         Ok(uring)
     }
 
-    /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table.
+    /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
+    /// rings, and the sample.
+    pub(crate) fn descriptors(slots: u64, limit: u64) -> u64 {
+        let ring_files = limit.clamp(1, RING_FILES_MAX.into());
+        let sample = slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64);
+        slots.div_ceil(ring_files) + sample
+    }
+
+    /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table,
+    /// which nothing of an earlier connection refers to any more.
     fn place(&mut self, slot: Slot) -> io::Result<(usize, u32)> {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
@@ -150,6 +177,15 @@ impl Uring {
         while self.rings.len() <= ring {
             self.rings
                 .push(Ring::new(self.ring_files, self.buffers_per_ring)?);
+        }
+        let number = self.slots[index].queued_number;
+        if !self.rings[ring].has_taken(number) {
+            self.rings[ring].submit()?;
+            self.settle_hand_overs(ring);
+            if !self.rings[ring].has_taken(number) {
+                // The kernel has no memory for it.
+                return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+            }
         }
         Ok((ring, place))
     }
@@ -175,7 +211,7 @@ impl Uring {
         let connection = &mut self.slots[slot.0 as usize];
         connection.receiving = true;
         let data = user_data(Operation::Receive, connection.generation, slot);
-        let outcome = if connection.is_stamped {
+        let outcome = if connection.has_receive_stamps {
             self.rings[ring].receive_stamped(place, data)
         } else {
             self.rings[ring].receive(place, data)
@@ -190,44 +226,28 @@ impl Uring {
         }
     }
 
-    /// Queues the send of what is in `sending`.
-    fn queue_send(&mut self, slot: Slot) {
+    /// Notes that something was just queued for `slot`, or why it could not be.
+    fn queued(&mut self, slot: Slot, ring: usize, outcome: io::Result<()>) {
+        self.slots[slot.0 as usize].queued_number = self.rings[ring].last_number();
+        self.remember(outcome);
+    }
+
+    /// Queues that closing `slot` sends a reset. Where the kernel does not know this (before 6.7)
+    /// the socket is closed as usual.
+    fn queue_reset(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
-        let connection = &mut self.slots[slot.0 as usize];
-        let Some(outgoing) = &connection.sending else {
-            return;
-        };
-        let bytes = self.payloads.bytes(outgoing);
-        // A client has no more than its payload under way, as long as the server answers what it
-        // has read; so the send buffer never fills. A server has no such bound.
-        let silent = !connection.accepted
-            && self
-                .payloads
-                .shared_bytes(outgoing)
-                .is_some_and(|bytes| bytes <= SILENT_BYTES_MAX);
-        let operation = if silent {
-            Operation::SilentSend
-        } else {
-            Operation::Send
-        };
-        let data = user_data(operation, connection.generation, slot);
-        // SAFETY: shared payloads live as long as the rings; owned bytes are kept in `sending`,
-        // and in `abandoned` after a close, until the completion comes.
-        let outcome = unsafe { self.rings[ring].send(place, bytes, silent, data) };
-        if connection.is_stamped {
-            self.rings[ring].stamp_send(slot);
-        }
-        if silent {
-            connection.sending = None;
-            self.events
-                .push_back((connection.generation, Event::Sent(slot)));
-        }
+        let generation = self.slots[slot.0 as usize].generation;
+        let data = user_data(Operation::SetOption, generation, slot);
+        let outcome = self.rings[ring].reset_on_close(place, data);
         self.queued(slot, ring, outcome);
     }
 
-    /// Notes that something was just queued for `slot`, or why it could not be.
-    fn queued(&mut self, slot: Slot, ring: usize, outcome: io::Result<()>) {
-        self.slots[slot.0 as usize].queued_at = self.rings[ring].handovers;
+    /// Queues the cancellation of an operation of the connection with `generation`.
+    fn queue_cancel(&mut self, slot: Slot, operation: Operation, generation: u32) {
+        let (ring, _) = self.home(slot);
+        let target = user_data(operation, generation, slot);
+        let own = user_data(Operation::Cancel, generation, slot);
+        let outcome = self.rings[ring].cancel(target, own);
         self.remember(outcome);
     }
 
@@ -244,22 +264,29 @@ impl Uring {
         }
     }
 
+    /// Whether a completion is of the connection that is in its slot now.
+    fn is_current(&self, data: u64) -> bool {
+        let generation = (data >> 32) as u32 & GENERATION_MASK;
+        self.slots
+            .get(data as u32 as usize)
+            .is_some_and(|connection| generation == connection.generation & GENERATION_MASK)
+    }
+
     /// What a completion means to the caller, if anything.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Event> {
         let data = entry.user_data();
         let slot = Slot(data as u32);
         let operation = data >> 60;
-        let connection = self.slots.get_mut(slot.0 as usize)?;
-        let current =
-            (data >> 32) as u32 & GENERATION_MASK == connection.generation & GENERATION_MASK;
+        let current = self.is_current(data);
         if operation == Operation::Receive as u64 {
             return self.translate_receive(entry, slot, current);
         }
+        let result = entry.result();
         if !current {
-            self.settle_abandoned(data);
+            self.settle_former(data, result);
             return None;
         }
-        let result = entry.result();
+        let connection = &mut self.slots[slot.0 as usize];
         if operation == Operation::Connect as u64 {
             connection.connecting = false;
             if result < 0 {
@@ -270,26 +297,15 @@ impl Uring {
         } else if operation == Operation::Accept as u64 {
             connection.connecting = false;
             if result < 0 {
+                connection.is_used = false;
                 return Some(Event::AcceptFailed(slot, -result));
             }
             self.arm_receive(slot);
             Some(Event::Accepted(slot))
         } else if operation == Operation::Send as u64 {
-            let outgoing = connection.sending.take()?;
-            let whole = result >= 0 && result as usize == self.payloads.bytes(&outgoing).len();
-            self.payloads.recycle(outgoing);
-            match result {
-                // MSG_WAITALL makes the kernel go on until all is sent or the connection breaks.
-                _ if whole => Some(Event::Sent(slot)),
-                0.. => Some(Event::SendFailed(slot, libc::EPIPE)),
-                _ => Some(Event::SendFailed(slot, -result)),
-            }
+            self.send_completed(slot, result)
         } else if operation == Operation::SilentSend as u64 {
-            // It was reported as sent when it was queued; the connection is broken.
-            Some(Event::ReceiveFailed(
-                slot,
-                if result < 0 { -result } else { libc::EPIPE },
-            ))
+            self.silent_send_failed(slot, result)
         } else {
             None
         }
@@ -305,7 +321,7 @@ impl Uring {
         if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
             let ring = self.completions_ring;
             let mut bytes = 0..result.max(0) as usize;
-            if current && result > 0 && self.slots[slot.0 as usize].is_stamped {
+            if current && result > 0 && self.slots[slot.0 as usize].has_receive_stamps {
                 match self.rings[ring].stamped(buffer, bytes.end) {
                     Some(stamped) => {
                         let stamp = stamped.stamp;
@@ -331,9 +347,11 @@ impl Uring {
             return None;
         }
         let armed = cqueue::more(entry.flags());
-        self.slots[slot.0 as usize].receiving = armed;
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.receiving = armed;
         match result {
             1.. => {
+                connection.received_turn = self.turn;
                 if !armed {
                     self.arm_receive(slot);
                 }
@@ -341,18 +359,41 @@ impl Uring {
             }
             0 => Some(Event::Ended(slot)),
             // All buffers were in use: they are free again by the time that this is submitted.
+            // Whoever had some of them takes its turn after those that had none.
             _ if result == -libc::ENOBUFS => {
-                self.arm_receive(slot);
+                if connection.received_turn == self.turn {
+                    self.rearmed_last.push((slot, connection.generation));
+                } else {
+                    self.arm_receive(slot);
+                }
                 None
             }
             _ => Some(Event::ReceiveFailed(slot, -result)),
         }
     }
 
-    fn settle_abandoned(&mut self, data: u64) {
-        if let Some(index) = self.abandoned.iter().position(|(known, _)| *known == data) {
-            let (_, outgoing) = self.abandoned.swap_remove(index);
+    /// Sees to what completed for a connection that was closed before.
+    fn settle_former(&mut self, data: u64, result: i32) {
+        let slot = Slot(data as u32);
+        if let Some(outgoing) = self.abandoned.remove(&data) {
             self.payloads.recycle(outgoing);
+        } else if data >> 60 == Operation::Accept as u64
+            && result >= 0
+            && !self.slots[slot.0 as usize].is_used
+        {
+            // It was accepted after all.
+            let (ring, place) = self.home(slot);
+            self.rings[ring].clear_file(place);
+        }
+    }
+
+    /// Has those receive again that were put last.
+    fn rearm_last(&mut self) {
+        while let Some((slot, generation)) = self.rearmed_last.pop() {
+            let connection = &self.slots[slot.0 as usize];
+            if connection.generation == generation {
+                self.arm_receive(slot);
+            }
         }
     }
 
@@ -392,6 +433,7 @@ impl Uring {
             ring.drain(&mut self.completions);
             if !self.completions.is_empty() {
                 self.completions_ring = index;
+                self.resume_silent_sends();
                 return true;
             }
         }
@@ -416,16 +458,19 @@ impl Backend for Uring {
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
         let socket = socket::client(peer, source, Blocking::Yes)?;
         let is_stamped = self.hand_overs.opened(slot);
-        if is_stamped {
+        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
+        if has_receive_stamps {
             socket::enable_receive_stamps(&socket)?;
         }
         let address = self.address_index(peer)?;
         let (ring, place) = self.place(slot)?;
         self.rings[ring].set_file(place, socket.as_raw_fd())?;
         let connection = &mut self.slots[slot.0 as usize];
+        connection.is_used = true;
         connection.connecting = true;
         connection.accepted = false;
         connection.is_stamped = is_stamped;
+        connection.has_receive_stamps = has_receive_stamps;
         let data = user_data(Operation::Connect, connection.generation, slot);
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
@@ -455,17 +500,18 @@ impl Backend for Uring {
             return;
         };
         let connection = &mut self.slots[slot.0 as usize];
+        connection.is_used = true;
         connection.connecting = true;
         connection.accepted = true;
         connection.is_stamped = false;
+        connection.has_receive_stamps = false;
         let data = user_data(Operation::Accept, connection.generation, slot);
         let outcome = self.rings[ring].accept(listener, place, data);
         self.queued(slot, ring, outcome);
     }
 
     fn send(&mut self, slot: Slot, outgoing: Outgoing) {
-        self.slots[slot.0 as usize].sending = Some(outgoing);
-        self.queue_send(slot);
+        self.send_next(slot, outgoing);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {
@@ -474,37 +520,37 @@ impl Backend for Uring {
 
     fn close(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
+        if self.is_send_pending(slot) && !self.slots[slot.0 as usize].accepted {
+            // The peer does not read: the kernel would keep what it was sent for minutes.
+            self.queue_reset(slot);
+        }
         let connection = &mut self.slots[slot.0 as usize];
         let generation = connection.generation;
         connection.generation = generation.wrapping_add(1);
-        let (connecting, receiving) = (connection.connecting, connection.receiving);
-        (connection.connecting, connection.receiving) = (false, false);
-        let sending = connection.sending.take();
-        if connection.queued_at == self.rings[ring].handovers {
+        connection.is_used = false;
+        let connecting = std::mem::take(&mut connection.connecting);
+        let receiving = std::mem::take(&mut connection.receiving);
+        let accepted = connection.accepted;
+        let sending = self.abandon_sends(slot, user_data(Operation::Send, generation, slot));
+        if connecting && accepted {
+            // No socket may be put into the place once that is empty.
+            self.queue_cancel(slot, Operation::Accept, generation);
+            self.queued(slot, ring, Ok(()));
+        }
+        if !self.rings[ring].has_taken(self.slots[slot.0 as usize].queued_number) {
             // A submission that still waits would find the next connection in its place.
             let outcome = self.rings[ring].submit();
             self.settle_hand_overs(ring);
             self.remember(outcome);
         }
-        let mut cancel = |operation| {
-            let target = user_data(operation, generation, slot);
-            let own = user_data(Operation::Cancel, generation, slot);
-            let outcome = self.rings[ring].cancel(target, own);
-            if let Err(error) = outcome {
-                self.fault.get_or_insert(error);
-            }
-        };
-        if connecting {
-            cancel(Operation::Connect);
-            cancel(Operation::Accept);
+        if connecting && !accepted {
+            self.queue_cancel(slot, Operation::Connect, generation);
         }
         if receiving {
-            cancel(Operation::Receive);
+            self.queue_cancel(slot, Operation::Receive, generation);
         }
-        if let Some(outgoing) = sending {
-            cancel(Operation::Send);
-            self.abandoned
-                .push((user_data(Operation::Send, generation, slot), outgoing));
+        if sending {
+            self.queue_cancel(slot, Operation::Send, generation);
         }
         self.rings[ring].clear_file(place);
         if let Some(index) = self.sample.iter().position(|(known, _)| *known == slot) {
@@ -513,12 +559,7 @@ impl Backend for Uring {
     }
 
     fn reset(&mut self, slot: Slot) {
-        let (ring, place) = self.home(slot);
-        let generation = self.slots[slot.0 as usize].generation;
-        let data = user_data(Operation::SetOption, generation, slot);
-        // Where the kernel does not know this (before 6.7) the socket is closed as usual.
-        let outcome = self.rings[ring].reset_on_close(place, data);
-        self.queued(slot, ring, outcome);
+        self.queue_reset(slot);
         self.close(slot);
     }
 
@@ -534,7 +575,10 @@ impl Backend for Uring {
         if let Some(error) = self.fault.take() {
             return Err(error);
         }
-        let until_ns = if self.events.is_empty() {
+        self.turn = self.turn.wrapping_add(1);
+        self.rearm_last();
+        self.release_held()?;
+        let until_ns = if self.events.is_empty() && self.held.is_empty() {
             until_ns
         } else {
             Some(0)
@@ -606,3 +650,6 @@ impl Backend for Uring {
         TcpInfo::read(socket.as_fd()).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

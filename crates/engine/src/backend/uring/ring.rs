@@ -44,16 +44,19 @@ pub(super) struct Ring {
     stamped_message: Box<libc::msghdr>,
     /// Submissions queued and not yet handed over.
     queued: u32,
-    /// How often the queue was handed over: tells whether a given submission still waits.
-    pub(super) handovers: u32,
     /// How long a wait lasts at least, microseconds.
     gather_us: u32,
-    /// Submissions that the kernel has taken, wrapping.
-    taken: u32,
-    /// Stamped sends in the queue, with the value of `taken` from which on they have been taken.
-    stamped_sends: Vec<(Slot, u32)>,
+    /// Submissions that the kernel has taken. They are numbered from 1 in the order of the queue.
+    taken: u64,
+    /// Of these, those whose completion has been moved out if they failed at once.
+    settled: u64,
+    /// Stamped sends in the queue, with their numbers.
+    stamped_sends: Vec<(Slot, u64)>,
     /// Stamped sends that were taken, until `take_hand_overs`.
     hand_overs: Vec<(Slot, HandOver)>,
+    /// How many times from now on nothing in the queue is taken.
+    #[cfg(test)]
+    refusals: u32,
 }
 
 /// What a stamped receive left in its buffer.
@@ -84,12 +87,21 @@ impl Ring {
             buffers,
             stamped_message,
             queued: 0,
-            handovers: 0,
             gather_us: 0,
             taken: 0,
+            settled: 0,
             stamped_sends: Vec::new(),
             hand_overs: Vec::new(),
+            #[cfg(test)]
+            refusals: 0,
         })
+    }
+
+    /// Has nothing in the queue taken the next `count` times that it is handed over, as by a kernel
+    /// that lacks memory.
+    #[cfg(test)]
+    pub(super) fn refuse(&mut self, count: u32) {
+        self.refusals = count;
     }
 
     /// Puts `socket` into the file table at `place`.
@@ -149,6 +161,7 @@ impl Ring {
     pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry =
             opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)
+                .flags(receive_stamps::RECEIVE_FLAGS as u32)
                 .build()
                 .user_data(user_data);
         // SAFETY: the message and the buffers belong to the ring and are dropped after it.
@@ -160,16 +173,44 @@ impl Ring {
         let filled = self.buffers.filled(buffer, length);
         let parts = RecvMsgOut::parse(filled, &self.stamped_message).ok()?;
         let end = filled.len();
+        // SAFETY: the kernel has written the message; a completion is looked at once.
+        unsafe { receive_stamps::close_descriptors(parts.control_data()) };
         Some(Stamped {
             bytes: end - parts.payload_data().len()..end,
             stamp: receive_stamps::stamp_in(parts.control_data()),
         })
     }
 
+    /// The number of what was queued last.
+    pub(super) fn last_number(&self) -> u64 {
+        self.taken + u64::from(self.queued)
+    }
+
+    /// Whether the kernel has taken the submission with this number: it is in the queue no more.
+    pub(super) fn has_taken(&self, number: u64) -> bool {
+        number <= self.taken
+    }
+
+    /// Whether the submission with this number has been taken, and its completion moved out if it
+    /// failed at once.
+    pub(super) fn is_settled(&self, number: u64) -> bool {
+        number <= self.settled
+    }
+
+    /// Hands the queue over. What fails at once completes within the call: if nothing has
+    /// completed, everything is settled.
+    pub(super) fn submit_and_settle(&mut self) -> io::Result<()> {
+        self.submit()?;
+        if self.ring.completion().is_empty() && !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
+        Ok(())
+    }
+
     /// Notes that what was queued last is a send on stamped `slot`.
     pub(super) fn stamp_send(&mut self, slot: Slot) {
-        let taken = self.taken.wrapping_add(self.queued);
-        self.stamped_sends.push((slot, taken));
+        let number = self.last_number();
+        self.stamped_sends.push((slot, number));
     }
 
     /// Moves out how stamped sends were handed over, first to last.
@@ -177,25 +218,43 @@ impl Ring {
         self.hand_overs.drain(..)
     }
 
-    /// Queues a send of all of `bytes`. A `silent` one completes with an event only if it fails.
+    /// Queues a send of all of `bytes`, which waits until the socket takes them.
     ///
     /// # Safety
     ///
-    /// `bytes` must stay where they are until the send's completion, or for the life of the ring.
+    /// `bytes` must stay where they are until the send's completion.
     pub(super) unsafe fn send(
         &mut self,
         place: u32,
         bytes: &[u8],
-        silent: bool,
         user_data: u64,
     ) -> io::Result<()> {
-        let mut entry = opcode::Send::new(Fixed(place), bytes.as_ptr(), bytes.len() as u32)
+        let entry = opcode::Send::new(Fixed(place), bytes.as_ptr(), bytes.len() as u32)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(user_data);
-        if silent {
-            entry = entry.flags(Flags::SKIP_SUCCESS);
-        }
+        // SAFETY: the bytes outlive the operation, by this function's own contract.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues a send that never waits, and that completes only if the socket does not take all of
+    /// `bytes` at once: with their count, or with EAGAIN for none.
+    ///
+    /// # Safety
+    ///
+    /// `bytes` must stay where they are for the life of the ring.
+    pub(super) unsafe fn send_silently(
+        &mut self,
+        place: u32,
+        bytes: &[u8],
+        user_data: u64,
+    ) -> io::Result<()> {
+        // MSG_WAITALL makes a part of them a failure, and so gives it a completion.
+        let entry = opcode::Send::new(Fixed(place), bytes.as_ptr(), bytes.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL | libc::MSG_DONTWAIT)
+            .build()
+            .flags(Flags::SKIP_SUCCESS)
+            .user_data(user_data);
         // SAFETY: the bytes outlive the operation, by this function's own contract.
         unsafe { self.push(&entry) }
     }
@@ -245,7 +304,7 @@ impl Ring {
         self.enter(0, None, 0)?;
         let to_ns = clock::now_ns();
         let (sends, all_taken) = (&mut self.stamped_sends, self.taken);
-        let is_taken = |&&(_, taken): &&(Slot, u32)| all_taken.wrapping_sub(taken) as i32 >= 0;
+        let is_taken = |&&(_, number): &&(Slot, u64)| number <= all_taken;
         let count = sends.iter().take_while(is_taken).count();
         let hand_over = HandOver { from_ns, to_ns };
         let handed_over = sends.drain(..count).map(|(slot, _)| (slot, hand_over));
@@ -295,6 +354,10 @@ impl Ring {
     /// Moves what has completed to `into`.
     pub(super) fn drain(&mut self, into: &mut Vec<cqueue::Entry>) {
         into.extend(self.ring.completion());
+        // What the queue had no room for comes with the next wait.
+        if !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
     }
 
     /// The descriptor, to wait for several rings at once.
@@ -303,8 +366,18 @@ impl Ring {
         unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
 
+    /// How many submissions are handed over now.
+    fn next_submissions(&mut self) -> u32 {
+        #[cfg(test)]
+        if self.queued > 0 && self.refusals > 0 {
+            self.refusals -= 1;
+            return 0;
+        }
+        self.queued
+    }
+
     fn enter(&mut self, want: u32, timeout: Option<Timespec>, flags: u32) -> io::Result<()> {
-        self.handovers = self.handovers.wrapping_add(1);
+        let queued = self.next_submissions();
         let submitter = self.ring.submitter();
         // SAFETY: the flags match the argument that is passed, and what the queued entries point
         // to outlives them by the contract of `push`.
@@ -314,19 +387,20 @@ impl Ring {
                     let arguments = SubmitArgs::new()
                         .timespec(&timeout)
                         .min_wait_usec(self.gather_us);
-                    submitter.enter(self.queued, want, flags | ENTER_EXT_ARG, Some(&arguments))
+                    submitter.enter(queued, want, flags | ENTER_EXT_ARG, Some(&arguments))
                 }
-                None => submitter.enter::<libc::sigset_t>(self.queued, want, flags, None),
+                None => submitter.enter::<libc::sigset_t>(queued, want, flags, None),
             }
         };
         match outcome {
             Ok(taken) => {
                 self.queued = self.queued.saturating_sub(taken as u32);
-                self.taken = self.taken.wrapping_add(taken as u32);
+                self.taken += taken as u64;
                 Ok(())
             }
             Err(error) => match error.raw_os_error() {
-                // The time is over, a signal came, or completions must be taken first.
+                // The time is over, a signal came, the kernel lacks memory for now, or completions
+                // must be taken first. What it has not taken stays in the queue.
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(error),
             },

@@ -71,8 +71,8 @@ pub(super) fn listening_pids(peer: &Peer) -> Result<Vec<u32>, String> {
         Ok(pids) if !pids.is_empty() => Ok(pids),
         Ok(_) if is_own => Err(format!("brunt itself listens on {place}")),
         Ok(_) if unreadable > 0 => Err(format!(
-            "no process that may be looked into listens on {place}; run brunt as the server's user \
-             or as root, or name its process with --watch PID"
+            "the process that listens on {place} is another user's and may not be looked into; \
+             run brunt as that user or as root, or name the process with --watch PID"
         )),
         Ok(_) => Err(format!(
             "the process that listens on {place} is not to be seen from here (it is in another \
@@ -214,6 +214,21 @@ fn without_helpers(holders: Vec<(u32, String)>) -> Result<Vec<u32>, String> {
     match helper {
         Some((_, name)) if pids.is_empty() => Err(name),
         _ => Ok(pids),
+    }
+}
+
+/// For fuzzing: any bytes as the tables of sockets.
+pub(super) fn fuzz_tables(data: &[u8]) {
+    let listeners = parse_tcp(data);
+    assert!(listeners.len() <= LINES_MAX);
+    for address in [([127, 0, 0, 1], 80).into(), ([0; 16], 8_080).into()] {
+        let best = best_matches(&listeners, address);
+        assert!(best.len() <= listeners.len());
+    }
+    assert!(parse_unix(data, Path::new("/run/x")).len() <= LINES_MAX);
+    let link = String::from_utf8_lossy(data);
+    if let Some(inode) = socket_inode(Path::new(&*link)) {
+        assert!(link.contains(&inode.to_string()) || link.contains('+') || link.contains("[0"));
     }
 }
 

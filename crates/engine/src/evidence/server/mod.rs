@@ -225,6 +225,11 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
 }
 
+/// For fuzzing: any bytes as the tables of sockets.
+pub(crate) fn fuzz_socket_tables(data: &[u8]) {
+    listener::fuzz_tables(data);
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;

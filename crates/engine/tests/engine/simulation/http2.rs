@@ -153,7 +153,7 @@ fn after_a_goaway_the_server_has_answered_what_it_took() {
                 });
                 let plan = over(wire, streams, closed(connections));
                 let (run, counts) = run(plan.clone(), &settings);
-                let problems = broken(&run, &["L1"]);
+                let problems = broken(&run, &[]);
                 assert!(problems.is_empty(), "{what}: {problems:?}");
                 assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
                 let lifetime = lifetime(&run);
@@ -240,7 +240,7 @@ fn a_silent_connection_is_replaced() {
     let mut plan = http2(2, 10);
     plan.timeout_ns = 20 * MS;
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &["L1"]), Vec::<&brunt_measure::Finding>::new());
+    assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
     assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
     assert!(counts.silent > 5, "{counts:?}");
     assert!(counts.connections_accepted > 2, "{counts:?}");
@@ -390,7 +390,7 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
         });
         let plan = http2(2, 10);
         let (run, counts) = run(plan.clone(), &settings);
-        assert_eq!(broken(&run, &["L1"]), Vec::<&brunt_measure::Finding>::new());
+        assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
         let wrong = books::wrong(&plan, &run, &counts);
         assert_eq!(wrong, Vec::<String>::new(), "{malformed:?}");
         assert!(counts.malformed >= 5, "{malformed:?}: {counts:?}");
@@ -432,7 +432,7 @@ fn handshakes_that_fail_are_failed_attempts() {
         let mut plan = over(wire, 4, closed(5));
         plan.connect_timeout_ns = 20 * MS;
         let (run, counts) = run(plan.clone(), &settings);
-        let problems = broken(&run, &["L1"]);
+        let problems = broken(&run, &[]);
         assert!(problems.is_empty(), "{wire:?}: {problems:?}");
         let wrong = books::wrong(&plan, &run, &counts);
         assert_eq!(wrong, Vec::<String>::new(), "{wire:?}");

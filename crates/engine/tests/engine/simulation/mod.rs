@@ -2,17 +2,21 @@
 
 mod accounting;
 mod books;
+mod carried_in;
 mod closed_loop;
 mod counterfactual;
 mod drawn;
 mod http2;
 mod machine;
+mod outages;
 mod own_share;
 mod queueing;
 mod rates;
 mod seeds;
 mod sessions;
+mod stages;
 mod stall;
+mod throttled;
 mod verdict;
 
 use brunt_engine::backend::sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use brunt_engine::RunError;
 use brunt_engine::backend::sim::{Framing, SimCounts, SimFaults, SimSettings};
 use brunt_load::LoadModel;
-use brunt_measure::{ArrivalCounts, FailureKind, Protocol, Run};
+use brunt_measure::{ArrivalCounts, FailureKind, Run};
 
 use super::drawn::Case;
 use super::{books, plan, run};
@@ -75,12 +75,16 @@ impl Case {
             Err(RunError::Interrupted) if self.settings.interrupt_ns.is_some() => {
                 return Vec::new();
             }
+            // Each attempt failed.
+            Err(RunError::NoConnection { set_up, .. }) if set_up.main_failure().is_some() => {
+                return Vec::new();
+            }
             Err(error) => return vec![error.to_string()],
         };
-        let excused: &[&str] = if self.may_lack_connections(&run, &counts) {
-            &["L1"]
-        } else {
-            &[]
+        // A brunt that wakes up late replaces connections late.
+        let excused: &[&str] = match counts.late_wake_ups {
+            0 => &[],
+            _ => &["L1"],
         };
         let broken = broken(&run, excused).into_iter();
         let mut problems: Vec<_> = broken
@@ -92,27 +96,6 @@ impl Case {
             problems.push(format!("{counts:?}, {:?}", failures(&run)));
         }
         problems
-    }
-
-    /// Whether the load that was asked for may be missing: where attempts to connect fail; and
-    /// where connections that ended are replaced late, in a run by count, or in a window in which
-    /// the attempt that was under way at the end weighs, as it does when a handshake comes piece by
-    /// piece.
-    fn may_lack_connections(&self, run: &Run, counts: &SimCounts) -> bool {
-        let failed = counts.connections_impossible
-            + counts.connections_refused
-            + counts.connections_unanswered
-            + counts.handshakes_cut
-            + counts.handshakes_silent;
-        let replaced = counts.connections_accepted > u64::from(run.load.connections);
-        // TCP, the settings of HTTP/2 and TLS take a round trip each.
-        let round_trips =
-            1 + u64::from(run.load.protocol == Protocol::Http2) + u64::from(run.load.tls.is_some());
-        let attempt_ns = round_trips * 2 * self.settings.network_ns;
-        let in_pieces = round_trips > 1 && self.settings.server.piece_gap_ns > 0;
-        let is_short = in_pieces || run.window.length_ns() < 100 * attempt_ns;
-        let late = counts.late_wake_ups > 0;
-        failed > 0 || replaced && (run.load.requests.is_some() || is_short || late)
     }
 
     /// Failures and missing replies that the simulated server did not cause.

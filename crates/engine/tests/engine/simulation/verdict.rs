@@ -5,7 +5,9 @@
 
 use std::num::NonZeroU32;
 
-use brunt_engine::backend::sim::{Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
+use brunt_engine::backend::sim::{
+    LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken,
+};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_measure::{Judgement, Run, Verdict};
 
@@ -253,4 +255,18 @@ fn a_server_that_drifts() {
         });
         drifting.expect(Verdict::Inconclusive, "drift");
     }
+}
+
+#[test]
+fn a_brunt_that_is_stopped_now_and_then() {
+    let stopped = |_: &mut Plan, settings: &mut SimSettings| {
+        settings.host = None;
+        settings.network_ns = MS;
+        settings.late_wake_ups = Some(LateWakeUps {
+            probability: 0.002,
+            delay_ns: 500 * MS,
+        });
+    };
+    let situation = Situation::closed(4).with(stopped);
+    situation.expect(Verdict::ClientLimited, "did not run for");
 }

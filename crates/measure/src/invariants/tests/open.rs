@@ -52,6 +52,7 @@ fn one_timed_out(run: &mut Run) {
 fn skip_one(run: &mut Run) {
     in_both_books(run, |arrivals| {
         arrivals.sent -= 1;
+        arrivals.sent_by_end = arrivals.sent_by_end.map(|by_end| by_end - 1);
         arrivals.skipped_late += 1;
     });
 }
@@ -89,10 +90,17 @@ fn open_load_was_put_on() {
         })
         .breaking(&["S1"]),
         broken("W6", "a request of warm-up without an arrival", |run| {
-            first(run).arrivals_all.planned -= 1;
-            first(run).arrivals_all.sent -= 1;
+            let all = &mut first(run).arrivals_all;
+            all.planned -= 1;
+            all.sent -= 1;
+            all.sent_by_end = all.sent_by_end.map(|by_end| by_end - 1);
         })
         .breaking(&["A5"]),
+        broken("L2", "more sent by the end than were sent at all", |run| {
+            in_both_books(run, |arrivals| {
+                arrivals.sent_by_end = arrivals.sent_by_end.map(|by_end| by_end + 1);
+            });
+        }),
         held("W6", "by count", by_count),
         held("W6", "by count, two never sent", |run| {
             by_count(run);

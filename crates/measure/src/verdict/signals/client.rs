@@ -5,14 +5,15 @@ use super::super::thresholds::{
     CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
     IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
     LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
-    OWN_SHARE_WARN, PRESSURE_FAIL, PRESSURE_WARN, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN,
-    SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, SWITCHES_FAIL_PER_S,
-    SWITCHES_WARN_PER_S, THROTTLED_FAIL, UPLOAD_BYTES,
+    OWN_SHARE_WARN, PAUSED_FAIL, PRESSURE_FAIL, PRESSURE_WARN, RARE_LEAST, RUN_WAIT_FAIL,
+    RUN_WAIT_WARN, SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY,
+    SWITCHES_FAIL_PER_S, SWITCHES_WARN_PER_S, THROTTLED_FAIL, UPLOAD_BYTES,
 };
 use super::super::words::{count, counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
+use super::TOO_NOISY;
 use super::{Reading, grade_above, missing};
-use crate::{FailureKind, Protocol, TcpCounters};
+use crate::{Diagnosis, FailureKind, Protocol, TcpCounters};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -371,9 +372,34 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
     }
 }
 
+pub(super) fn pauses(case: &Case<'_>) -> Reading {
+    let paused_ns = case.paused_ns();
+    let Some(share) = ratio(paused_ns, case.run.window.length_ns() as f64) else {
+        return Reading::unknown("there is no window");
+    };
+    if share <= 0.0 {
+        return Reading::healthy("brunt ran throughout");
+    }
+    let words = format!(
+        "brunt did not run for {} of the window",
+        duration(paused_ns)
+    );
+    Reading::new(
+        if share >= PAUSED_FAIL {
+            Grade::Fail
+        } else {
+            Grade::Warn
+        },
+        words,
+    )
+}
+
 pub(super) fn added_delay(case: &Case<'_>) -> Reading {
     let Some(effect) = case.delay_effect else {
-        let why = if case.run.diagnosis.is_some() {
+        let is_noise = |made: &Diagnosis| made.delay_effect().is_some();
+        let why = if case.run.diagnosis.as_ref().is_some_and(is_noise) {
+            TOO_NOISY
+        } else if case.run.diagnosis.is_some() {
             "the work added was too little to tell"
         } else {
             "no experiment was made: `--diagnose`"

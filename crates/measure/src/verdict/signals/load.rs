@@ -9,7 +9,7 @@ use super::super::thresholds::{
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
-use super::{Reading, grade_above, missing};
+use super::{Reading, TOO_NOISY, grade_above, missing};
 use crate::FailureKind;
 
 /// What an HTTP/2 server resets a stream with when it is asked for too much.
@@ -40,7 +40,7 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
         return Reading::unknown("no reply in the window");
     };
     if refused == 0 {
-        return Reading::healthy("no request turned away");
+        return Reading::healthy("no request refused");
     }
     let mut names: Vec<String> = statuses
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
     let resets = resets.iter().filter(|(count, _)| *count > 0);
     names.extend(resets.map(|(_, name)| (*name).to_owned()));
     let words = format!(
-        "the server turned {} of the requests away ({})",
+        "the server refused {} of the requests ({})",
         percent(share),
         names.join(", ")
     );
@@ -182,6 +182,10 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
 
 pub(super) fn elasticity(case: &Case<'_>) -> Reading {
     let Some(effect) = case.elasticity else {
+        let made = case.run.diagnosis.as_ref();
+        if made.is_some_and(|made| made.connections_elasticity().is_some()) {
+            return Reading::unknown(TOO_NOISY);
+        }
         return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
     };
     let words = format!(

@@ -10,8 +10,11 @@ mod network;
 mod server;
 
 use super::case::Case;
-use super::words::tame;
+use super::words::truncated;
 use super::{Grade, Side, Signal};
+
+/// What an experiment says whose parts differ by more than what was changed does to them.
+const TOO_NOISY: &str = "the experiment was too noisy to tell";
 
 /// One signal.
 pub struct SignalRule {
@@ -73,6 +76,12 @@ pub const SIGNALS: &[SignalRule] = &[
         side: Side::Client,
         rule: "brunt's CPU quota does not hold it back; in 1 % of its periods at most",
         read: client::throttling,
+    },
+    SignalRule {
+        id: "pauses",
+        side: Side::Client,
+        rule: "brunt runs throughout the window; it stands still for 1 % of it at most",
+        read: client::pauses,
     },
     SignalRule {
         id: "worker_imbalance",
@@ -288,7 +297,7 @@ fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
     let missing = &case.evidence().missing;
     let part = field.split('.').next().unwrap_or(field);
     let noted = missing.get(field).or_else(|| missing.get(part));
-    Reading::unknown(tame(noted.map_or(otherwise, String::as_str)))
+    Reading::unknown(truncated(noted.map_or(otherwise, String::as_str)))
 }
 
 /// Every signal of a run, in the order of [`SIGNALS`].

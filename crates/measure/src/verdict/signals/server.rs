@@ -8,7 +8,7 @@ use super::super::thresholds::{
     SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST, SLOW_CONNECT_FAIL,
     SLOW_CONNECT_NS, UPLOAD_BYTES,
 };
-use super::super::words::{counted, cpus, name, number, percent};
+use super::super::words::{counted, cpus, name, percent};
 use super::network::loses_segments;
 use super::{Reading, grade_above, missing};
 use crate::{CpuTimes, FailureKind, ServerScope};
@@ -23,11 +23,9 @@ pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
         return Reading::unknown(format!("{name} uses {} with nothing to do", cpus(idle)));
     }
     let used = server.cpus_used().unwrap_or(0.0);
-    let words = match (server.cpus, case.server_use()) {
-        (Some(may_use), Some(share)) => {
-            format!("{name} {} of {}", percent(share), cpus(may_use))
-        }
-        _ => format!("{name} {}", cpus(used)),
+    let words = match server.cpus {
+        Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
+        None => format!("{name} {}", cpus(used)),
     };
     if case.server_use().is_some_and(|share| share >= SERVER_FAIL) {
         // Where requests wait for each other, there is work for it.
@@ -200,11 +198,8 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     let Some(busy) = ratio(sum(&common, |times| times.busy_ns), all_ns) else {
         return Reading::unknown("the machine's CPUs were not read");
     };
-    let seconds = |used: f64| number(used * interval_ns / 1e9);
     let words = format!(
-        "client {} and server {} CPU-seconds on the same {}",
-        seconds(client_used),
-        seconds(server_used),
+        "client {client_used:.2} and server {server_used:.2} of the same {}",
         counted(common.len() as u64, "CPU", "CPUs")
     );
     // Unknown counts as long: it is not known that nobody waits.
@@ -229,7 +224,7 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
     let others = of_tasks_ns / interval_ns - client_used - server_used;
     if others > SHARED_OTHERS_MOST * common.len() as f64 {
-        Reading::warn(format!("{words}, others {}", seconds(others)))
+        Reading::warn(format!("{words}, others {others:.2}"))
     } else {
         Reading::fail(words)
     }

@@ -121,7 +121,13 @@ fn verify(run: &Run) {
             | Verdict::RateLimited
             | Verdict::NetworkLimited
     );
-    assert!(!(client_fails && speaks_of_others), "{judgement:#?}");
+    // A rate that was met was met, however late brunt was.
+    let is_met = judgement.verdict == Verdict::RateLimited
+        && judgement.decisive.first() == Some(&"planned_rate");
+    assert!(
+        !(client_fails && speaks_of_others && !is_met),
+        "{judgement:#?}"
+    );
 }
 
 #[test]

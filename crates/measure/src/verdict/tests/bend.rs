@@ -145,6 +145,7 @@ pub(super) fn drifting(run: &mut Run) {
 /// So many replies less in each point than in the one before.
 pub(super) fn drifting_by(run: &mut Run, replies: u64) {
     for worker in &mut run.workers {
+        worker.series = worker.series.coarsened();
         for (index, point) in worker.series.points.iter_mut().enumerate() {
             point.successes -= replies * index as u64;
         }

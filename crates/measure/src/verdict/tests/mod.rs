@@ -2,6 +2,7 @@
 
 mod any_run;
 mod bend;
+mod failed;
 mod rules;
 mod sample;
 mod signals;

@@ -10,7 +10,7 @@ use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict};
 use crate::{FailureKind, Run};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
-fn judged(run: &Run) -> Judgement {
+pub(super) fn judged(run: &Run) -> Judgement {
     let mut case = Case::of(run);
     case.broken.clear();
     let signals = read_all(&case);
@@ -123,7 +123,7 @@ fn doubts_come_before_the_rest() {
                 drifting(run);
             },
             Inconclusive,
-            ["drift", "hold still", "--warmup 10s"],
+            ["drift", "not steady", "--warmup 10s"],
         ),
         situation(
             "drift of a client at its end",
@@ -133,7 +133,7 @@ fn doubts_come_before_the_rest() {
                 drifting(run);
             },
             ClientLimited,
-            ["worker_idle", "at least", "machines"],
+            ["worker_idle", "the limit", "machines"],
         ),
         situation(
             "too short",
@@ -161,7 +161,7 @@ fn doubts_come_before_the_rest() {
                 failures.add(FailureKind::ConnectNoPort);
             },
             ClientLimited,
-            ["client_limits", "at least", "--source-address"],
+            ["client_limits", "the limit", "--source-address"],
         ),
         situation(
             "a rate that falls because connections are not accepted",
@@ -186,11 +186,7 @@ fn a_pair_is_a_pair() {
             closed(),
             |run| same_cpus(run, 1_900),
             SharedHost,
-            [
-                "shared_host",
-                "on the same 2 CPUs: the figures describe the pair",
-                "taskset",
-            ],
+            ["shared_host", "the figures describe the pair", "taskset"],
         ),
         situation(
             "even when both are at their end",
@@ -227,7 +223,7 @@ fn a_pair_is_a_pair() {
 
 #[test]
 fn the_client_is_blamed_before_the_server() {
-    use Verdict::{ClientLimited, ConcurrencyLimited, ServerLimited};
+    use Verdict::{ClientLimited, ConcurrencyLimited, RateLimited, ServerLimited};
     verify([
         situation(
             "workers at their end",
@@ -236,7 +232,7 @@ fn the_client_is_blamed_before_the_server() {
             ClientLimited,
             [
                 "worker_idle",
-                "at least this; the server can do more",
+                "brunt was the limit; the server can do more",
                 "more machines",
             ],
         ),
@@ -256,7 +252,7 @@ fn the_client_is_blamed_before_the_server() {
             closed(),
             |run| throttled(run, 1_000),
             ClientLimited,
-            ["throttling", "at least this", "cpu.max"],
+            ["throttling", "brunt was the limit", "cpu.max"],
         ),
         situation(
             "a busy process on the same CPU",
@@ -268,7 +264,7 @@ fn the_client_is_blamed_before_the_server() {
                 }
             },
             ClientLimited,
-            ["worker_idle", "at least", "taskset"],
+            ["worker_idle", "the limit", "taskset"],
         ),
         situation(
             "two warnings of different kinds",
@@ -278,7 +274,7 @@ fn the_client_is_blamed_before_the_server() {
                 thread(run).run_queue_wait_ns = Some(40 * MS);
             },
             ClientLimited,
-            ["worker_idle", "at least", "machines"],
+            ["worker_idle", "the limit", "machines"],
         ),
         situation(
             "the same beside a server whose CPU is used up",
@@ -324,7 +320,7 @@ fn the_client_is_blamed_before_the_server() {
                 run.diagnosis = tried(BY_CLIENT);
             },
             ClientLimited,
-            ["added_delay", "at least", "machines"],
+            ["added_delay", "the limit", "machines"],
         ),
         situation(
             "arrivals that are sent late",
@@ -334,8 +330,12 @@ fn the_client_is_blamed_before_the_server() {
                 (0..1_000).for_each(|_| run.latencies.lag.record(2 * MS));
                 busy_for(run, 1_800);
             },
-            ClientLimited,
-            ["schedule_lag", "at least", "machines"],
+            RateLimited,
+            [
+                "planned_rate",
+                "was met, the capacity not measured; p99 of brunt's lag",
+                "-r",
+            ],
         ),
     ]);
 }
@@ -370,11 +370,7 @@ fn the_rate_limits() {
             open(),
             |_| (),
             RateLimited,
-            [
-                "planned_rate",
-                "was met; the capacity was not measured",
-                "-r",
-            ],
+            ["planned_rate", "was met, the capacity not measured", "-r"],
         ),
         situation(
             "a rate that is met by a server of which nothing is known",
@@ -390,7 +386,7 @@ fn the_rate_limits() {
             RateLimited,
             [
                 "refusals",
-                "the server turned 3.1 % of the requests away (429)",
+                "the server refused 3.1 % of the requests (429)",
                 "-r RATE",
             ],
         ),
@@ -528,7 +524,7 @@ fn the_server_limits() {
                 run.evidence.server = None;
             },
             ClientLimited,
-            ["worker_idle", "at least", "machines"],
+            ["worker_idle", "the limit", "machines"],
         ),
     ]);
 }
@@ -627,7 +623,7 @@ fn the_connections_limit() {
             Inconclusive,
             [
                 "worker_idle",
-                "the server's use of its CPUs is not known",
+                "the server's CPU use is not known",
                 "--watch PID",
             ],
         ),
@@ -732,7 +728,10 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
                     judgement.verdict,
                     Verdict::ClientLimited | Verdict::Inconclusive | Verdict::SharedHost
                 );
-                assert!(is_safe, "{failure} on {other}: {judgement:#?}");
+                // A rate that was met was met, however late brunt was.
+                let is_met = judgement.verdict == Verdict::RateLimited
+                    && judgement.decisive[0] == "planned_rate";
+                assert!(is_safe || is_met, "{failure} on {other}: {judgement:#?}");
             }
         }
     }

@@ -63,7 +63,7 @@ fn worker(number: u32, is_open: bool) -> Recording {
             if is_open {
                 issue.sent_ns += 5 * US;
                 recorder.arrival_planned(due_ns);
-                recorder.arrival_sent(due_ns, false);
+                recorder.arrival_sent(due_ns, due_ns, false);
                 recorder.lag(due_ns, 5 * US);
             }
             recorder.sent(issue, 1, 80);

@@ -180,11 +180,11 @@ fn bulk(run: &mut Run, largest_us: u64) {
 #[test]
 fn the_server() {
     verify([
-        bent("server_cpu", HEALTHY, "server nginx 20 % of 2 CPUs", |_| ()),
-        bent("server_cpu", WARN, "85 %", |run| {
+        bent("server_cpu", HEALTHY, "server nginx 0.40 of 2 CPUs", |_| ()),
+        bent("server_cpu", WARN, "1.70 of 2 CPUs", |run| {
             server_busy_for(run, 3_400)
         }),
-        bent("server_cpu", FAIL, "98 % of 2 CPUs", |run| {
+        bent("server_cpu", FAIL, "1.95 of 2 CPUs", |run| {
             server_busy_for(run, 3_900)
         }),
         // One thread, of two CPUs.
@@ -197,7 +197,7 @@ fn the_server() {
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
         // With another that has time left.
-        bent("server_cpu", HEALTHY, "80 % of 2 CPUs", |run| {
+        bent("server_cpu", HEALTHY, "1.59 of 2 CPUs", |run| {
             one_thread(run, 3_190);
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
@@ -207,7 +207,7 @@ fn the_server() {
             server(run).run_queue_wait_ns = Some(980 * MS);
         }),
         // A request at a time keeps a thread busy without more being there to do.
-        bent("server_cpu", HEALTHY, "49 %", |run| {
+        bent("server_cpu", HEALTHY, "0.98 of 2 CPUs", |run| {
             one_thread(run, 1_960);
             run.workers
                 .iter_mut()
@@ -340,32 +340,32 @@ fn the_server() {
 fn the_same_cpus() {
     verify([
         bent("shared_host", HEALTHY, "CPUs of their own", |_| ()),
-        bent("shared_host", HEALTHY, "on the same 2 CPUs", |run| {
+        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_000)
         }),
         bent(
             "shared_host",
             FAIL,
-            "client 1.4 and server 2.2 CPU-seconds on the same 2 CPUs",
+            "client 0.70 and server 1.10 of the same 2 CPUs",
             |run| {
                 same_cpus(run, 1_900);
             },
         ),
-        bent("shared_host", FAIL, "CPU-seconds", |run| {
+        bent("shared_host", FAIL, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_600);
             run.evidence.host.pressure_ns = Some(200 * MS);
         }),
-        bent("shared_host", HEALTHY, "CPU-seconds", |run| {
+        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 900);
             run.evidence.host.pressure_ns = Some(200 * MS);
         }),
         // Busy, and yet nobody waits.
-        bent("shared_host", HEALTHY, "CPU-seconds", |run| {
+        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_900);
             server(run).run_queue_wait_ns = Some(10 * MS);
             thread(run).run_queue_wait_ns = Some(2 * MS);
         }),
-        bent("shared_host", WARN, "others 1", |run| {
+        bent("shared_host", WARN, "others 0.50", |run| {
             same_cpus(run, 2_000);
             server_busy_for(run, 1_600);
         }),
@@ -399,7 +399,7 @@ fn the_load() {
         bent(
             "refusals",
             FAIL,
-            "turned 3.1 % of the requests away (429)",
+            "refused 3.1 % of the requests (429)",
             |run| {
                 answered_with(run, 429, 500);
             },
@@ -413,13 +413,13 @@ fn the_load() {
         bent(
             "refusals",
             FAIL,
-            "turned 5.9 % of the requests away (REFUSED_STREAM, ENHANCE_YOUR_CALM)",
+            "refused 5.9 % of the requests (REFUSED_STREAM, ENHANCE_YOUR_CALM)",
             |run| {
                 failed(run, FailureKind::StreamRefused, 900);
                 failed(run, FailureKind::StreamEnhanceYourCalm, 100);
             },
         ),
-        bent("refusals", FAIL, "turned 100 %", |run| {
+        bent("refusals", FAIL, "refused 100 %", |run| {
             run.workers
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());

@@ -8,6 +8,7 @@ use super::{
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::head::{self, Head, Malformed, Says};
 use crate::http2::streams::{Incoming, State};
+use crate::room::Hold;
 
 impl Session {
     pub(super) fn take_data(
@@ -79,14 +80,26 @@ impl Session {
         if header.has(flags::END_HEADERS) {
             return self.take_block(stream, block, is_end, frame_bytes, turn);
         }
-        self.gathering = Some(Box::new(Gathering {
+        let mut gathering = Box::new(Gathering {
             stream,
             is_end,
             block: block.to_vec(),
             frame_bytes,
             cost: block.len().max(BLOCK_FRAME_BYTES_MIN),
-        }));
+            hold: Hold::default(),
+        });
+        self.hold(&mut gathering, turn)?;
+        self.gathering = Some(gathering);
         Ok(())
+    }
+
+    /// Counts what is gathered as input that waits.
+    fn hold(&self, gathering: &mut Gathering, turn: &mut Turn<'_>) -> Frame<()> {
+        if gathering.hold.set(gathering.block.capacity(), &self.room) {
+            return Ok(());
+        }
+        turn.context.counters.overflowed.add(1);
+        Err(ErrorCode::EnhanceYourCalm)
     }
 
     pub(super) fn take_continuation(
@@ -108,6 +121,7 @@ impl Session {
             return Err(ErrorCode::EnhanceYourCalm);
         }
         if !header.has(flags::END_HEADERS) {
+            self.hold(&mut gathering, turn)?;
             self.gathering = Some(gathering);
             return Ok(());
         }

@@ -1,0 +1,25 @@
+//! What goes to standard error: one line per message, safe for a terminal whatever it quotes.
+
+use std::fmt::Display;
+
+use brunt_report::printable;
+
+/// Prints `message`. Parts of it may come from files, from servers and from arguments.
+pub(crate) fn print(message: &dyn Display) {
+    eprintln!("brunt: {}", printable(&message.to_string()));
+}
+
+/// Ends the process as `error` asks for: with its help or version on standard output, or with what
+/// is wrong about the arguments on standard error.
+pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
+    let text = error.render();
+    let lines = text.to_string();
+    // What is wrong quotes arguments. Colour is left to what quotes nothing harmful.
+    if error.use_stderr() && lines.lines().any(|line| printable(line) != line) {
+        for line in lines.lines() {
+            eprintln!("{}", printable(line));
+        }
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}

@@ -1,0 +1,160 @@
+//! Hostile servers: whatever one connection does, the run ends in time, its memory is bounded, its
+//! failures have their kind, and the connections beside it are answered.
+
+mod http1;
+mod http2;
+mod tls;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::support::hostile::{Hostile, Serve, Step};
+use crate::support::process::brunt;
+use crate::support::run::RunReport;
+
+/// Far above what these runs need.
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
+/// What the quiet connections are answered at least, on a machine however loaded.
+const ANSWERED_MIN: u64 = 6;
+/// How long a run takes at most: it is planned to take a second or two.
+const TIME_MAX: Duration = Duration::from_secs(25);
+/// How much later than planned the drain ends at most.
+const LATE_NS_MAX: u64 = 5_000_000_000;
+/// The longest drain that these runs allow.
+const DRAIN_NS: u64 = 300_000_000;
+/// How often a run is begun.
+const ATTEMPTS: usize = 10;
+/// Runs at a time: they mostly wait.
+const RUNS: usize = 6;
+
+/// How long a run lasts, and what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// What fails does so at once.
+    Brief,
+    /// Requests or handshakes are waited for until they time out.
+    Patient,
+}
+use Pace::{Brief, Patient};
+
+/// One way to be hostile.
+struct Behaviour {
+    name: &'static str,
+    /// What the server does on the hostile connection.
+    steps: Vec<Step>,
+    pace: Pace,
+    /// The kinds of failure that come of it: one of them at least, and no others. None: it is put
+    /// up with.
+    kinds: &'static [&'static str],
+    /// Further options of the run.
+    options: String,
+}
+
+fn behaviour(
+    name: &'static str,
+    pace: Pace,
+    kinds: &'static [&'static str],
+    steps: Vec<Step>,
+) -> Behaviour {
+    Behaviour {
+        name,
+        steps,
+        pace,
+        kinds,
+        options: String::new(),
+    }
+}
+
+impl Behaviour {
+    /// The same with further options of the run.
+    fn with(self, options: impl Into<String>) -> Self {
+        let options = options.into();
+        Self { options, ..self }
+    }
+
+    /// Runs against it, beside quiet connections.
+    fn check(self, backend: &str, scheme: &str, options: &str, quiet: Serve) {
+        let kinds = self.kinds;
+        let pace = match self.pace {
+            Brief => "-d 300ms -T 5s",
+            Patient => "-d 1s -T 600ms --connect-timeout 600ms",
+        };
+        let steps = Arc::new(self.steps);
+        // On a loaded machine the first connection, which is a quiet one, may be late.
+        let begun = (0..ATTEMPTS).find_map(|_| {
+            let steps = Arc::clone(&steps);
+            let hostile: Serve = Arc::new(move |peer| peer.follow(&steps));
+            let server = Hostile::start(Arc::clone(&quiet), hostile);
+            let outcome = brunt(&format!(
+                "--format json --backend {backend} -t 1 -c 4 --warmup 0s --think-time 2ms \
+                 --drain 300ms --watch off {pace} {options} {} {scheme}://{}/",
+                self.options, server.address
+            ));
+            (outcome.code != Some(2)).then_some((server, outcome))
+        });
+        let (server, outcome) = begun.expect("the server is there");
+        assert!(outcome.took < TIME_MAX, "it took {:?}", outcome.took);
+        let report = RunReport::of(outcome);
+        let drained_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
+        assert!(
+            drained_ns < DRAIN_NS + LATE_NS_MAX,
+            "drain: {drained_ns} ns"
+        );
+        let resident_bytes = report.number("/host/peak_resident_bytes");
+        assert!(resident_bytes < MEMORY_BYTES_MAX, "{resident_bytes} bytes");
+        assert!(server.count() > 0, "it was not hostile");
+        let requests = report.requests();
+        assert!(requests.answered >= ANSWERED_MIN, "{requests:?}");
+        let failures = report.failures();
+        let expected = |kind: &String| kinds.contains(&kind.as_str());
+        assert!(failures.keys().all(expected), "{failures:?}");
+        assert!(kinds.is_empty() || !failures.is_empty(), "no failure");
+    }
+}
+
+/// Checks all of `behaviours`, several at a time.
+fn check_all(
+    backend: &str,
+    scheme: &str,
+    options: &str,
+    quiet: impl Fn() -> Serve + Sync,
+    behaviours: impl Fn() -> Vec<Behaviour> + Sync,
+) {
+    let next = AtomicUsize::new(0);
+    let failed = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..RUNS {
+            scope.spawn(|| {
+                let mut behaviours: Vec<_> = behaviours().into_iter().map(Some).collect();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(behaviour) = behaviours.get_mut(index).and_then(Option::take) else {
+                        return;
+                    };
+                    let name = behaviour.name;
+                    let check =
+                        AssertUnwindSafe(|| behaviour.check(backend, scheme, options, quiet()));
+                    if let Err(panic) = catch_unwind(check) {
+                        let words = panic.downcast_ref::<String>().cloned();
+                        let mut failed = failed.lock().expect("nobody panics with it");
+                        failed.push((name, words.unwrap_or_default()));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("nobody panics with it");
+    assert!(failed.is_empty(), "on {backend}: {failed:#?}");
+}
+
+#[test]
+fn there_are_enough_of_them() {
+    let all = [http1::behaviours(), http2::behaviours(), tls::behaviours()];
+    let mut names: Vec<_> = all.iter().flatten().map(|known| known.name).collect();
+    assert!(names.len() >= 60, "{}", names.len());
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all.iter().map(Vec::len).sum::<usize>());
+}

@@ -1,0 +1,472 @@
+//! Hostile servers of TLS: handshakes that stall or break at each flight, and sessions that do.
+
+use std::io::{self, Read as _, Write};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, Stream};
+
+use crate::support::certificates::{Authority, Identity};
+use crate::support::hostile::Step::{self, Do, Drip, Flood, Read, Reset, Say, Wait};
+use crate::support::hostile::{Peer, Serve};
+
+use super::{Behaviour, Brief, Patient, behaviour, check_all};
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// The head of an answer that goes on.
+const LARGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n";
+
+/// An authority, and what the servers show.
+struct Shown {
+    trusted: Authority,
+    _strange: Authority,
+    good: Identity,
+    strange: Identity,
+    expired: Identity,
+}
+
+fn shown() -> &'static Shown {
+    static SHOWN: OnceLock<Shown> = OnceLock::new();
+    SHOWN.get_or_init(|| {
+        let trusted = Authority::new();
+        let stranger = Authority::new();
+        let address = ([127, 0, 0, 1], 0).into();
+        Shown {
+            good: trusted.server(address),
+            expired: trusted.expired(address),
+            strange: stranger.server(address),
+            _strange: stranger,
+            trusted,
+        }
+    })
+}
+
+/// The configuration of a server that shows this chain, and chooses one of these protocols.
+fn config(identity: &Identity, further: usize, alpn: &[u8]) -> Arc<ServerConfig> {
+    let certificate = CertificateDer::from_pem_file(&identity.certificate).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(&identity.key).expect("a key");
+    let chain = vec![certificate; 1 + further];
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(chain, key);
+    let mut config = config.expect("they belong together");
+    config.alpn_protocols = vec![alpn.to_vec()];
+    Arc::new(config)
+}
+
+fn good() -> Arc<ServerConfig> {
+    config(&shown().good, 0, b"http/1.1")
+}
+
+/// A session, and what it is spoken over.
+struct Secure<'a> {
+    peer: &'a mut Peer,
+    session: ServerConnection,
+}
+
+impl<'a> Secure<'a> {
+    /// Completes the handshake.
+    fn new(peer: &'a mut Peer, config: Arc<ServerConfig>) -> io::Result<Self> {
+        let mut session = ServerConnection::new(config).expect("a session");
+        while session.is_handshaking() {
+            session.complete_io(&mut peer.stream)?;
+        }
+        Ok(Self { peer, session })
+    }
+
+    fn stream(&mut self) -> Stream<'_, ServerConnection, std::net::TcpStream> {
+        Stream::new(&mut self.session, &mut self.peer.stream)
+    }
+
+    fn read_request(&mut self) -> io::Result<()> {
+        let mut last = [0; 4];
+        while last != *b"\r\n\r\n" {
+            last.rotate_left(1);
+            self.stream().read_exact(&mut last[3..])?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream().write_all(bytes)?;
+        self.stream().flush()
+    }
+}
+
+/// Takes the handshake and a request.
+fn secured(peer: &mut Peer) -> io::Result<Secure<'_>> {
+    let mut secure = Secure::new(peer, good())?;
+    secure.read_request()?;
+    Ok(secure)
+}
+
+/// Answers every request.
+fn quiet() -> Serve {
+    let config = good();
+    Arc::new(move |peer| {
+        let mut secure = Secure::new(peer, Arc::clone(&config))?;
+        loop {
+            secure.read_request()?;
+            secure.say(ANSWER)?;
+        }
+    })
+}
+
+/// What a server that shows this says to the client's first flight.
+fn flight(peer: &mut Peer, config: Arc<ServerConfig>) -> io::Result<Vec<u8>> {
+    let mut session = ServerConnection::new(config).expect("a session");
+    while !session.wants_write() {
+        if session.read_tls(&mut peer.stream)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        session.process_new_packets().expect("a first flight");
+    }
+    let mut bytes = Vec::new();
+    while session.wants_write() {
+        session.write_tls(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// How much of its flight a server sends: more each time.
+fn part(peer: &mut Peer) -> io::Result<Vec<u8>> {
+    let mut bytes = flight(peer, good())?;
+    let end = peer.number as usize * 211 % bytes.len();
+    bytes.truncate(end);
+    Ok(bytes)
+}
+
+fn hello(peer: &mut Peer) -> io::Result<()> {
+    let mut header = [0; 5];
+    peer.stream.read_exact(&mut header)?;
+    let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+    peer.stream.read_exact(&mut vec![0; length])
+}
+
+fn cut(peer: &mut Peer) -> io::Result<()> {
+    let bytes = part(peer)?;
+    peer.stream.write_all(&bytes)
+}
+
+fn stall(peer: &mut Peer) -> io::Result<()> {
+    cut(peer)?;
+    peer.follow(&[Wait])
+}
+
+fn break_off(peer: &mut Peer) -> io::Result<()> {
+    cut(peer)?;
+    peer.reset();
+    Ok(())
+}
+
+fn flip(peer: &mut Peer) -> io::Result<()> {
+    let mut bytes = flight(peer, good())?;
+    let at = (6 + peer.number as usize * 101) % bytes.len();
+    bytes[at] ^= 0x40;
+    peer.stream.write_all(&bytes)?;
+    peer.follow(&[Read])
+}
+
+fn drip(peer: &mut Peer) -> io::Result<()> {
+    let bytes = flight(peer, good())?;
+    peer.follow(&[Drip(bytes, Duration::from_millis(5)), Read])
+}
+
+fn show(peer: &mut Peer, config: Arc<ServerConfig>) -> io::Result<()> {
+    let bytes = flight(peer, config)?;
+    peer.stream.write_all(&bytes)?;
+    peer.follow(&[Read])
+}
+
+/// Sends this as it is, after a request over TLS.
+fn raw(peer: &mut Peer, bytes: &[u8], then: Step) -> io::Result<()> {
+    secured(peer)?;
+    peer.stream.write_all(bytes)?;
+    peer.follow(&[then])
+}
+
+fn update_keys(peer: &mut Peer) -> io::Result<()> {
+    let mut secure = secured(peer)?;
+    loop {
+        secure
+            .session
+            .refresh_traffic_keys()
+            .map_err(io::Error::other)?;
+        secure.session.write_tls(&mut secure.peer.stream)?;
+    }
+}
+
+fn trickle(peer: &mut Peer) -> io::Result<()> {
+    let mut secure = secured(peer)?;
+    secure.say(LARGE)?;
+    loop {
+        secure.say(b"x")?;
+    }
+}
+
+/// A server that knows no protocol of the client's refuses it.
+fn other_protocol(peer: &mut Peer) -> io::Result<()> {
+    Secure::new(peer, config(&shown().good, 0, b"nonsense")).map(drop)
+}
+
+fn many_tickets(peer: &mut Peer) -> io::Result<()> {
+    let mut config = Arc::unwrap_or_clone(good());
+    config.send_tls13_tickets = 200;
+    config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().expect("a ticketer");
+    let mut secure = Secure::new(peer, Arc::new(config))?;
+    loop {
+        secure.read_request()?;
+        secure.say(ANSWER)?;
+    }
+}
+
+pub(super) fn behaviours() -> Vec<Behaviour> {
+    let cut_short = &["handshake_cut"];
+    let late = &["handshake_timed_out"];
+    let broken = &["tls_failed"];
+    // A plaintext record in a session is an error, an alert, or what it says.
+    let spoilt = &["tls_broken", "timed_out"];
+    vec![
+        behaviour("tls: silence", Patient, late, vec![Wait]),
+        behaviour(
+            "tls: silence after the hello",
+            Patient,
+            late,
+            vec![Do(hello), Wait],
+        ),
+        behaviour("tls: a close at once", Brief, cut_short, vec![]),
+        behaviour(
+            "tls: a close after the hello",
+            Brief,
+            cut_short,
+            vec![Do(hello)],
+        ),
+        behaviour(
+            "tls: a reset after the hello",
+            Brief,
+            cut_short,
+            vec![Do(hello), Reset],
+        ),
+        behaviour(
+            "tls: a flight that is cut everywhere",
+            Brief,
+            cut_short,
+            vec![Do(cut)],
+        ),
+        behaviour(
+            "tls: a flight that is reset everywhere",
+            Brief,
+            cut_short,
+            vec![Do(break_off)],
+        ),
+        behaviour(
+            "tls: a flight that stalls everywhere",
+            Patient,
+            late,
+            vec![Do(stall)],
+        ),
+        behaviour(
+            "tls: a flight a byte at a time",
+            Patient,
+            late,
+            vec![Do(drip)],
+        ),
+        behaviour(
+            "tls: a flight with wrong bits",
+            Brief,
+            &[
+                "tls_failed",
+                "tls_alert",
+                "tls_certificate",
+                "handshake_cut",
+                "handshake_timed_out",
+            ],
+            vec![Do(flip)],
+        ),
+        behaviour(
+            "tls: an answer in clear text",
+            Brief,
+            broken,
+            vec![Do(hello), Say(ANSWER.to_vec()), Read],
+        ),
+        behaviour(
+            "tls: garbage without end",
+            Brief,
+            broken,
+            vec![Do(hello), Flood(vec![0xa5])],
+        ),
+        behaviour(
+            "tls: a record too large",
+            Brief,
+            broken,
+            vec![Do(hello), Say(vec![0x16, 3, 3, 0xff, 0xff]), Flood(vec![2])],
+        ),
+        behaviour(
+            "tls: empty records without end",
+            Brief,
+            broken,
+            vec![Do(hello), Flood(vec![0x16, 3, 3, 0, 0])],
+        ),
+        behaviour(
+            "tls: cipher changes without end",
+            Brief,
+            broken,
+            vec![Do(hello), Flood(vec![0x14, 3, 3, 0, 1, 1])],
+        ),
+        behaviour(
+            "tls: warnings without end",
+            Brief,
+            &["tls_failed", "tls_alert"],
+            vec![Do(hello), Flood(vec![0x15, 3, 3, 0, 2, 1, 90])],
+        ),
+        behaviour(
+            "tls: a fatal alert",
+            Brief,
+            &["tls_alert"],
+            vec![Do(hello), Say(vec![0x15, 3, 3, 0, 2, 2, 40]), Read],
+        ),
+        behaviour(
+            "tls: an alert that closes",
+            Brief,
+            &["tls_alert", "handshake_cut"],
+            vec![Do(hello), Say(vec![0x15, 3, 3, 0, 2, 1, 0])],
+        ),
+        behaviour(
+            "tls: a message of 16 MB",
+            Brief,
+            broken,
+            vec![
+                Do(hello),
+                Say(vec![0x16, 3, 3, 0x40, 0, 2, 0xff, 0xff, 0xff]),
+                Flood(vec![3]),
+            ],
+        ),
+        behaviour(
+            "tls: a renegotiation instead of a hello",
+            Brief,
+            broken,
+            vec![Do(hello), Say(vec![0x16, 3, 3, 0, 4, 0, 0, 0, 0]), Read],
+        ),
+        behaviour(
+            "tls: a chain of 200 certificates",
+            Brief,
+            &["tls_failed", "tls_certificate"],
+            vec![Do(|peer| {
+                show(peer, config(&shown().good, 200, b"http/1.1"))
+            })],
+        ),
+        behaviour(
+            "tls: a stranger's certificate",
+            Brief,
+            &["tls_certificate"],
+            vec![Do(|peer| {
+                show(peer, config(&shown().strange, 0, b"http/1.1"))
+            })],
+        ),
+        behaviour(
+            "tls: an expired certificate",
+            Brief,
+            &["tls_certificate"],
+            vec![Do(|peer| {
+                show(peer, config(&shown().expired, 0, b"http/1.1"))
+            })],
+        ),
+        behaviour(
+            "tls: no common protocol",
+            Brief,
+            &["tls_alert", "other_protocol"],
+            vec![Do(other_protocol)],
+        ),
+        behaviour("tls: 200 tickets", Brief, &[], vec![Do(many_tickets)]),
+        behaviour(
+            "tls: silence after a request",
+            Patient,
+            &["timed_out"],
+            vec![Do(|peer| secured(peer).map(drop)), Wait],
+        ),
+        behaviour(
+            "tls: a close without notice",
+            Brief,
+            &["closed_before_reply"],
+            vec![Do(|peer| secured(peer).map(drop))],
+        ),
+        behaviour(
+            "tls: a body cut without notice",
+            Brief,
+            &["truncated_body"],
+            vec![Do(|peer| secured(peer)?.say(LARGE))],
+        ),
+        behaviour(
+            "tls: a body without length, cut without notice",
+            Brief,
+            &["truncated_body"],
+            vec![Do(|peer| {
+                secured(peer)?.say(b"HTTP/1.1 200 OK\r\n\r\nall?")
+            })],
+        ),
+        behaviour(
+            "tls: garbage in a session",
+            Brief,
+            &["tls_broken"],
+            vec![Do(|peer| {
+                raw(peer, &[0x17, 3, 3, 0, 32], Flood(vec![0xa5]))
+            })],
+        ),
+        behaviour(
+            "tls: clear text in a session",
+            Brief,
+            &["tls_broken"],
+            vec![Do(|peer| raw(peer, ANSWER, Read))],
+        ),
+        behaviour(
+            "tls: an alert in clear text in a session",
+            Brief,
+            spoilt,
+            vec![Do(|peer| raw(peer, &[0x15, 3, 3, 0, 2, 2, 80], Read))],
+        ),
+        behaviour(
+            "tls: a record that stalls",
+            Patient,
+            &["timed_out"],
+            vec![Do(|peer| raw(peer, &[0x17, 3, 3, 0x40, 0, 1, 2, 3], Wait))],
+        ),
+        behaviour(
+            "tls: empty records in a session without end",
+            Brief,
+            &["tls_broken"],
+            vec![Do(|peer| raw(peer, &[], Flood(vec![0x17, 3, 3, 0, 0])))],
+        ),
+        behaviour(
+            "tls: new keys without end",
+            Patient,
+            &["timed_out", "tls_broken"],
+            vec![Do(update_keys)],
+        ),
+        behaviour(
+            "tls: records of one byte without end",
+            Patient,
+            &["timed_out"],
+            vec![Do(trickle)],
+        ),
+    ]
+}
+
+fn check(backend: &str) {
+    let options = format!("--http1 {}", shown().trusted.trusted());
+    check_all(backend, "https", &options, quiet, behaviours);
+}
+
+#[test]
+fn tls_on_uring() {
+    check("uring");
+}
+
+#[test]
+fn tls_on_epoll() {
+    check("epoll");
+}

@@ -1,0 +1,318 @@
+//! `brunt report` of stored runs that were made to do harm: each ends soon, within a bound on its
+//! memory, with a report or with exit code 2 and a line that says what is wrong.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde_json::{Value, json};
+
+use crate::support::process::{Outcome, Process};
+use crate::support::run::run;
+
+/// Address space of the process, KiB. The binary itself has 20 MiB of it.
+const SPACE_KIB: u64 = 160 << 10;
+/// The same for files at the limit of what is read.
+const SPACE_LARGE_KIB: u64 = 900 << 10;
+/// CPU time, seconds: far more than any of them takes, far less than what the worst took.
+const CPU_S: u64 = 20;
+
+/// Reports the file within the limits.
+fn report_within(space_kib: u64, path: &Path, format: &str) -> Outcome {
+    let limits = format!("ulimit -v {space_kib} && ulimit -t {CPU_S} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command
+        .env("XDG_STATE_HOME", "/nonexistent")
+        .args(["-c", &limits, env!("CARGO_BIN_EXE_brunt"), "report"])
+        .arg(path)
+        .args(["-v", "--format", format]);
+    Process::start(command).wait()
+}
+
+fn report(bytes: &[u8]) -> Outcome {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), bytes).expect("it is ours");
+    let outcome = report_within(SPACE_KIB, file.path(), "text");
+    assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+    outcome
+}
+
+/// Reports `bytes`, and checks that they are refused with `words`.
+fn refused(name: &str, bytes: &[u8], words: &str) {
+    let outcome = report(bytes);
+    assert_eq!(outcome.code, Some(2), "{name}: {outcome:?}");
+    assert_eq!(outcome.stdout, "", "{name}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{name}: {outcome:?}");
+    assert!(outcome.stderr.contains(words), "{name}: {outcome:?}");
+    assert!(outcome.stderr.len() < 1_500, "{name}: {outcome:?}");
+}
+
+/// A run with every kind of list in it.
+fn whole() -> Value {
+    let mut whole = run("-c 2 -n 200 --rate 2000").json;
+    whole.as_object_mut().expect("an object").remove("summary");
+    whole
+}
+
+/// The run with the value at `pointer` replaced by `text`, which need not be JSON.
+fn with(whole: &Value, pointer: &str, text: &str) -> Vec<u8> {
+    const MARK: &str = "what comes here";
+    let mut changed = whole.clone();
+    *changed
+        .pointer_mut(pointer)
+        .unwrap_or_else(|| panic!("no {pointer}")) = json!(MARK);
+    let mark = format!("\"{MARK}\"");
+    changed.to_string().replacen(&mark, text, 1).into_bytes()
+}
+
+fn zlib(bytes: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    for piece in bytes {
+        encoder.write_all(&piece).expect("memory");
+    }
+    encoder.finish().expect("memory")
+}
+
+/// A stored histogram: cookie, length, compressed bytes.
+fn histogram(stated: Option<u32>, inflated: impl Iterator<Item = Vec<u8>>) -> String {
+    let compressed = zlib(inflated);
+    let stated = stated.unwrap_or(compressed.len() as u32);
+    let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+    bytes.extend(stated.to_be_bytes());
+    bytes.extend(compressed);
+    format!("\"{}\"", base64::prelude::BASE64_STANDARD.encode(bytes))
+}
+
+/// The start of an inflated histogram: cookie, length, offset, digits, bounds, ratio.
+fn header(length: u32, digits: u32, highest: u64) -> Vec<u8> {
+    let mut bytes = 0x1c84_9313_u32.to_be_bytes().to_vec();
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(0_u32.to_be_bytes());
+    bytes.extend(digits.to_be_bytes());
+    bytes.extend(1_u64.to_be_bytes());
+    bytes.extend(highest.to_be_bytes());
+    bytes.extend(1_f64.to_be_bytes());
+    bytes
+}
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+const MIB: usize = 1 << 20;
+
+fn zeros(mib: usize) -> impl Iterator<Item = Vec<u8>> {
+    (0..mib).map(|_| vec![0; MIB])
+}
+
+#[test]
+fn histograms_that_state_or_inflate_to_much() {
+    let whole = whole();
+    let one = |bytes: Vec<u8>| std::iter::once(bytes);
+    let bombs = [
+        // 4 GiB of zeros are announced, and none comes.
+        ("length", histogram(None, one(header(u32::MAX, 3, HOUR_NS)))),
+        // 1 GiB of zeros comes.
+        (
+            "bomb",
+            histogram(None, one(header(1 << 30, 3, HOUR_NS)).chain(zeros(500))),
+        ),
+        (
+            "silent bomb",
+            histogram(None, one(header(0, 3, HOUR_NS)).chain(zeros(500))),
+        ),
+        (
+            "outer length",
+            histogram(Some(u32::MAX), one(header(0, 3, HOUR_NS))),
+        ),
+        ("digits", histogram(None, one(header(0, 5, HOUR_NS)))),
+        (
+            "many digits",
+            histogram(None, one(header(0, u32::MAX, HOUR_NS))),
+        ),
+        ("range", histogram(None, one(header(0, 3, u64::MAX)))),
+        ("no bytes", histogram(None, std::iter::empty())),
+        (
+            "beyond",
+            histogram(
+                None,
+                one([header(10, 3, HOUR_NS), vec![0xff; 9], vec![1]].concat()),
+            ),
+        ),
+        ("not compressed", "\"HISTFAAAAAQAAAAA\"".to_owned()),
+        ("not base64", "\"HISTFA!\"".to_owned()),
+        ("half base64", "\"HISTFAA\"".to_owned()),
+    ];
+    for place in [
+        "/latencies/response/hdr_v2",
+        "/latencies/split/own/hdr_v2",
+        "/latencies/intervals/hdr_v2/0",
+    ] {
+        for (name, bomb) in &bombs {
+            let json = with(&whole, place, bomb);
+            refused(&format!("{name} at {place}"), &json, "istogram");
+        }
+    }
+    // Many in one file: each is within its limit, all together are not.
+    let varied: Vec<u8> = (0..4_000_u32).map(|n| (n % 50 + 1) as u8 * 2).collect();
+    let varied = [header(varied.len() as u32, 2, HOUR_NS), varied].concat();
+    let varied = histogram(None, one(varied));
+    let list = format!("[{}]", vec![varied; 600].join(","));
+    let json = with(&whole, "/latencies/intervals/hdr_v2", &list);
+    refused("600 full intervals", &json, "filled buckets");
+    let bomb = histogram(None, one(header(30 << 20, 2, HOUR_NS)).chain(zeros(30)));
+    let list = format!("[{}]", vec![bomb; 600].join(","));
+    let json = with(&whole, "/latencies/intervals/hdr_v2", &list);
+    assert!(json.len() > 10 * MIB);
+    refused("600 bombs", &json, "istogram");
+}
+
+#[test]
+fn lists_texts_and_maps_without_end() {
+    let whole = whole();
+    let mut worker = whole["workers"][0].clone();
+    worker["series"]["points"] = json!([]);
+    let worker = worker.to_string();
+    let list = |element: &str, count: usize| format!("[{}]", vec![element; count].join(","));
+    let point = whole["workers"][0]["series"]["points"][0].to_string();
+    for (pointer, element, count) in [
+        ("/workers", worker.as_str(), 5_000),
+        ("/workers/0/series/points", &point, 100_000),
+        ("/load/source_addresses", "\"\"", 5_000_000),
+        (
+            "/load/model/schedule/stages",
+            r#"{"duration_ns":1,"from_per_s":1,"to_per_s":1}"#,
+            90_000,
+        ),
+        ("/evidence/host/client_cpus", "0", 10_000_000),
+        (
+            "/evidence/host/cpus",
+            r#"{"cpu":0,"busy_ns":0,"softirq_ns":0,"steal_ns":0,"idle_ns":0}"#,
+            90_000,
+        ),
+        ("/latencies/intervals/hdr_v2", "null", 4_000_000),
+        (
+            "/findings",
+            r#"{"id":"","standing":"held","detail":""}"#,
+            300_000,
+        ),
+    ] {
+        refused(
+            pointer,
+            &with(&whole, pointer, &list(element, count)),
+            "over the limit of",
+        );
+    }
+    let entries: String = (0..1_000_000).map(|n| format!("\"{n}\":\"\",")).collect();
+    let map = format!("{{{}\"\":\"\"}}", entries);
+    refused(
+        "map",
+        &with(&whole, "/evidence/missing", &map),
+        "over the limit of",
+    );
+    // What a tagged enumeration does not know is not kept.
+    let zeros = list("0", 10_000_000);
+    for (pointer, kind) in [
+        ("/load/model", "closed"),
+        ("/evidence/network/route", "loopback"),
+    ] {
+        let junk = format!("{{\"junk\":{zeros},\"kind\":\"{kind}\"}}");
+        let outcome = report(&with(&whole, pointer, &junk));
+        assert!(
+            matches!(outcome.code, Some(0 | 3)),
+            "{pointer}: {outcome:?}"
+        );
+    }
+    let outcome = report(&with(&whole, "/host", &zeros));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let text = format!("\"{}\"", "\\u001b[31m".repeat(1 << 20));
+    for pointer in ["/load/target", "/brunt_version", "/findings/0/detail"] {
+        refused(pointer, &with(&whole, pointer, &text), "a text of over");
+    }
+    let unknown = format!("\"{}\"", "\\u001b[31m".repeat(10_000));
+    for pointer in ["/load/backend", "/load/model/kind", "/findings/0/standing"] {
+        refused(pointer, &with(&whole, pointer, &unknown), "unknown variant");
+    }
+}
+
+#[test]
+fn what_is_cut_nested_or_mistyped() {
+    let whole = whole();
+    let text = whole.to_string();
+    for part in 1..12 {
+        let cut = &text.as_bytes()[..text.len() * part / 12];
+        refused(&format!("cut at {part}/12"), cut, "cut short");
+    }
+    for (name, open, close) in [("lists", "[", "]"), ("objects", "{\"a\":", "}")] {
+        let (open, close) = (open.repeat(1_000_000), close.repeat(1_000_000));
+        for pointer in ["/format", "/load", "/workers", "/latencies/response/hdr_v2"] {
+            let nested = with(&whole, pointer, &format!("{open}1{close}"));
+            refused(&format!("{name} at {pointer}"), &nested, "cannot read");
+            let open = with(&whole, pointer, &open);
+            assert_eq!(report(&open).code, Some(2), "{name} open at {pointer}");
+        }
+    }
+    for (pointer, value) in [
+        ("/workers/0/tallies/measure/requests_sent", "-1"),
+        (
+            "/workers/0/tallies/measure/requests_sent",
+            "18446744073709551616",
+        ),
+        ("/workers/0/tallies/measure/requests_sent", "1e999"),
+        ("/workers/0/tallies/measure/requests_sent", "NaN"),
+        ("/workers/0/tallies/measure/replies", "{\"99999\":1}"),
+        ("/workers/0/tallies/measure/failures", "{\"\":1}"),
+        ("/workers/0/series/interval_ns", "0"),
+        ("/workers/0/worker", "4294967296"),
+        ("/window", "[]"),
+        ("/window", "null"),
+        ("/load/connections", "\"2\""),
+        ("/load/model", "{}"),
+        ("/load/model", "{\"kind\":\"open\"}"),
+        ("/latencies/response", "{}"),
+        ("/latencies/response/count", "4611686018427387905"),
+        ("/findings", "{}"),
+        ("/evidence/missing", "[]"),
+    ] {
+        refused(
+            &format!("{value} at {pointer}"),
+            &with(&whole, pointer, value),
+            "cannot read",
+        );
+    }
+    for (name, bytes) in [
+        ("twice", [text.as_bytes(), text.as_bytes()].concat()),
+        ("zeros", vec![0; 10 * MIB]),
+        ("quotes", vec![b'"'; 10 * MIB]),
+        ("escapes", vec![b'\\'; 10 * MIB]),
+        ("blanks", vec![b' '; 10 * MIB]),
+        (
+            "not UTF-8",
+            text.replace("http", "\u{fffd}").into_bytes().repeat(2),
+        ),
+    ] {
+        refused(name, &bytes, "cannot read");
+    }
+    let endless = report_within(SPACE_LARGE_KIB, Path::new("/dev/zero"), "text");
+    assert_eq!(endless.code, Some(2), "{endless:?}");
+    assert!(
+        endless.stderr.contains("no stored run is that large"),
+        "{endless:?}"
+    );
+}
+
+/// As many workers as there may be: accepted, printed in every form, and still bounded.
+#[test]
+fn the_largest_runs_are_read() {
+    let whole = whole();
+    let worker = whole["workers"][0].to_string();
+    let workers = format!("[{}]", vec![worker; 4_096].join(","));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), with(&whole, "/workers", &workers)).expect("it is ours");
+    for format in ["text", "json", "csv"] {
+        let outcome = report_within(SPACE_LARGE_KIB, file.path(), format);
+        // The workers' sums are not those of the histograms.
+        assert_eq!(outcome.code, Some(3), "{format}: {:.2000}", outcome.stderr);
+        assert!(outcome.took.as_secs() < 60, "{:?}", outcome.took);
+    }
+}

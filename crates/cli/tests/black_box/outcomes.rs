@@ -1,0 +1,334 @@
+//! What a run comes to when things go wrong: its first line, its verdict and its exit code.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::support::BACKENDS;
+use crate::support::listener::Port;
+use crate::support::process::{Outcome, brunt, start};
+use crate::support::run::{RunReport, run, start_run};
+use crate::support::serve::Serve;
+
+/// A server that speaks all protocols, and the options with which brunt speaks each of them.
+struct Servers {
+    clear: Serve,
+    secure: Serve,
+    _directory: tempfile::TempDir,
+}
+
+impl Servers {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let secure = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+        Self {
+            clear: Serve::start(),
+            secure,
+            _directory: directory,
+        }
+    }
+
+    /// Options and URL of `path` over HTTP/1.1 and HTTP/2, in clear text and over TLS.
+    fn spoken(&self, path: &str) -> [String; 4] {
+        let (clear, secure) = (self.clear.url(path), self.secure.url(path));
+        [
+            format!("--http1 {clear}"),
+            format!("--http2 {clear}"),
+            format!("--http1 -k {secure}"),
+            format!("--http2 -k {secure}"),
+        ]
+    }
+}
+
+#[test]
+fn a_run_in_which_nothing_succeeds_has_no_result() {
+    let servers = Servers::start();
+    // (path, options, why)
+    let cases = [
+        ("/status/404", "", "had status 404"),
+        ("/status/500", "-r 500", "had status 500"),
+        ("/truncate/1000", "", "failed ("),
+        ("/never", "-T 100ms", "failed (timed out)"),
+        ("/never", "--drain 50ms", "got no reply"),
+    ];
+    for backend in BACKENDS {
+        for (path, options, why) in cases {
+            for spoken in servers.spoken(path) {
+                let words = format!("--backend {backend} -t 1 -c 2 -d 300ms {options} {spoken}");
+                let report = run(&format!("--warmup 100ms {words}"));
+                assert_eq!(report.code, Some(1), "{words}");
+                let verdict = report.at("/summary/verdict");
+                assert_eq!(verdict["name"], "no_success", "{words}");
+                let because = verdict["because"].as_str().expect("words");
+                assert!(because.starts_with("no request succeeded: "), "{because}");
+                assert!(because.contains(why), "{words}: {because}");
+                assert!(!verdict["advice"][0].is_null(), "{words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_line_says_that_nothing_succeeded_why_and_what_to_do() {
+    let servers = Servers::start();
+    let outcome = brunt(&format!(
+        "-c 2 -d 200ms {}",
+        servers.clear.url("/status/404")
+    ));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let told: String = outcome
+        .stdout
+        .split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .replace('\n', " ");
+    for words in [
+        "NO-SUCCESS: no request succeeded",
+        "had status 404",
+        "check the path",
+    ] {
+        assert!(told.contains(words), "{}", outcome.stdout);
+    }
+    assert!(
+        outcome.stdout.contains("none: no request succeeded"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn a_server_that_wants_tls_is_told_apart() {
+    let servers = Servers::start();
+    let url = servers.secure.url("/").replace("https://", "http://");
+    for backend in BACKENDS {
+        let report = run(&format!("--backend {backend} -c 2 -d 200ms {url}"));
+        assert_eq!(report.code, Some(1));
+        let because = report.at("/summary/verdict/because").to_string();
+        assert!(because.contains("server wants https"), "{because}");
+    }
+}
+
+#[test]
+fn redirects_are_named_beside_the_throughput() {
+    let servers = Servers::start();
+    for spoken in servers.spoken("/status/302") {
+        let outcome = brunt(&format!("-c 2 -d 200ms {spoken}"));
+        assert_ne!(outcome.code, Some(1), "{outcome:?}");
+        let words = "all of these were redirects (302), not followed";
+        let text = outcome
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(text.contains(words), "{}", outcome.stdout);
+    }
+}
+
+/// How brunt is loading when the server is killed.
+const SPOKEN: [&str; 4] = [
+    "--http1",
+    "--http2 --streams 4",
+    "-r 2000",
+    "--no-keepalive",
+];
+
+/// Checks what is said of a server that was killed, and perhaps came back.
+fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
+    let verdict = report.at("/summary/verdict");
+    assert_eq!(verdict["name"], "server_failed", "{words}: {verdict:#}");
+    assert_eq!(report.code, Some(0), "{words}");
+    let because = verdict["because"].as_str().expect("words");
+    assert!(
+        because.starts_with("the server was gone "),
+        "{words}: {because}"
+    );
+    assert!(because.contains("connection refused"), "{words}: {because}");
+    let is_told = because.contains("did not come back");
+    assert_eq!(is_told, !came_back, "{words}: {because}");
+    assert_ne!(report.finding("L1")["standing"], "broken", "{words}");
+}
+
+fn killed(backend: &str, options: &str) -> RunReport {
+    let server = Serve::start();
+    let url = server.url("/");
+    let process = start_run(&format!(
+        "--backend {backend} -t 1 -c 4 -d 2s --warmup 0s {options} {url}"
+    ));
+    server.wait_for_requests(100);
+    sleep(Duration::from_millis(300));
+    server.kill();
+    RunReport::of(process.wait())
+}
+
+#[test]
+fn a_server_that_is_killed_is_a_finding() {
+    for backend in BACKENDS {
+        for options in SPOKEN {
+            let words = format!("{options} on {backend}");
+            assert_failed(&killed(backend, options), false, &words);
+        }
+    }
+}
+
+#[test]
+fn a_server_over_tls_that_is_killed_is_a_finding() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for backend in BACKENDS {
+        for protocol in ["--http1", "--http2"] {
+            let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+            let url = server.url("/");
+            let process = start_run(&format!(
+                "--backend {backend} -k -t 1 -c 4 -d 2s --warmup 0s {protocol} {url}"
+            ));
+            server.wait_for_requests(100);
+            sleep(Duration::from_millis(300));
+            server.kill();
+            let report = RunReport::of(process.wait());
+            assert_failed(&report, false, &format!("{protocol} over TLS on {backend}"));
+        }
+    }
+}
+
+fn restarted(backend: &str, options: &str) -> RunReport {
+    let server = Serve::start();
+    let url = server.url("/");
+    let process = start_run(&format!(
+        "--backend {backend} -t 1 -c 4 -d 4s --warmup 0s {options} {url}"
+    ));
+    server.wait_for_requests(100);
+    sleep(Duration::from_millis(300));
+    let address = server.kill();
+    sleep(Duration::from_millis(500));
+    let again = Serve::start_again(address);
+    let report = RunReport::of(process.wait());
+    drop(again);
+    report
+}
+
+#[test]
+fn a_server_that_comes_back_is_found_again() {
+    for backend in BACKENDS {
+        for options in SPOKEN {
+            let report = restarted(backend, options);
+            assert_failed(&report, true, &format!("{options} on {backend}"));
+        }
+    }
+}
+
+#[test]
+fn a_run_by_count_says_how_many_were_never_sent() {
+    for backend in BACKENDS {
+        let server = Serve::start();
+        let process = start_run(&format!(
+            "--backend {backend} -t 1 -c 4 -n 500m -T 500ms --warmup 0s {}",
+            server.url("/")
+        ));
+        server.wait_for_requests(100);
+        sleep(Duration::from_millis(300));
+        server.kill();
+        let report = RunReport::of(process.wait());
+        assert_failed(&report, false, backend);
+        let because = report.at("/summary/verdict/because").to_string();
+        assert!(because.contains("of 500,000,000 requests "), "{because}");
+        assert!(because.contains(" never sent"), "{because}");
+    }
+}
+
+/// The rows of the README's table of outcomes: what happened, the verdict, the exit code.
+fn told() -> Vec<[String; 3]> {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
+    let (_, table) = readme
+        .split_once("| what happened | verdict | exit code |\n|---|---|---|\n")
+        .expect("the README has the table");
+    table
+        .lines()
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<_> = line.trim_matches('|').split('|').collect();
+            let [what, verdict, code] = cells[..] else {
+                panic!("{line}");
+            };
+            [what, verdict, code].map(|cell| cell.trim().to_owned())
+        })
+        .collect()
+}
+
+/// The verdict in what was printed, where there is a report, and the exit code.
+fn of(outcome: &Outcome) -> (Option<String>, Option<i32>) {
+    let json: Option<serde_json::Value> = serde_json::from_str(&outcome.stdout).ok();
+    let verdict = json.map(|json| json["summary"]["verdict"]["name"].to_string());
+    (verdict, outcome.code)
+}
+
+fn of_report(report: &RunReport) -> (Option<String>, Option<i32>) {
+    let verdict = report.at("/summary/verdict/name").to_string();
+    (Some(verdict), report.code)
+}
+
+/// Does what the row says, and gives what came of it.
+fn made(what: &str) -> (Option<String>, Option<i32>) {
+    let server = Serve::start();
+    let load = |options: &str, path: &str| {
+        let url = server.url(path);
+        of(&brunt(&format!(
+            "--format json -t 1 -c 2 -d 1s --warmup 50ms {options} {url}"
+        )))
+    };
+    match what {
+        "the server answered" => load("", "/"),
+        "the planned rate was met" => load("-r 200", "/"),
+        "the server ended, and did not come back" => of_report(&killed("epoll", "")),
+        "the server ended, and came back" => of_report(&restarted("epoll", "")),
+        "every reply had an error status" => load("", "/status/500"),
+        "every request failed" => load("", "/reset"),
+        "nothing was answered" => load("--drain 50ms", "/never"),
+        "no server was there" => {
+            let port = Port::refusing();
+            of(&brunt(&format!(
+                "--format json -d 1s http://{}/",
+                port.address
+            )))
+        }
+        "an option was wrong" => load("--connections none", "/"),
+        "an invariant is broken" => {
+            let mut stored = run(&format!("-c 2 -d 500ms --warmup 50ms {}", server.url("/"))).json;
+            let recorded = &mut stored["workers"][0]["population"]["recorded"];
+            *recorded = (recorded.as_u64().expect("a count") + 1).into();
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            std::fs::write(file.path(), stored.to_string()).expect("it is ours");
+            of(&brunt(&format!(
+                "report --format json {}",
+                file.path().display()
+            )))
+        }
+        "it was interrupted in the measure phase" => {
+            let process = start_run(&format!("-c 2 -d 10m --warmup 0s {}", server.url("/")));
+            server.wait_for_requests(100);
+            of(&process.wait_interrupted())
+        }
+        "it was interrupted before" => {
+            let url = server.url("/");
+            let process = start(&format!("--format json -c 2 --warmup 10m {url}"));
+            server.wait_for_requests(100);
+            of(&process.wait_interrupted())
+        }
+        other => panic!("the README's table has a row without a test: {other}"),
+    }
+}
+
+#[test]
+fn every_row_of_the_readme_holds() {
+    let rows = told();
+    assert!(rows.len() >= 10, "{rows:?}");
+    for [what, verdict, code] in rows {
+        let (found, found_code) = made(&what);
+        assert_eq!(found_code, code.parse().ok(), "{what}: {found:?}");
+        let name = verdict.to_lowercase().replace('-', "_");
+        match verdict.as_str() {
+            "no report" => assert_eq!(found, None, "{what}"),
+            // Which one is not told.
+            _ if verdict.contains(' ') => assert!(found.is_some(), "{what}"),
+            _ => assert_eq!(found, Some(format!("\"{name}\"")), "{what}"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What must not be seen by others: passwords, tokens and keys.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use crate::support::exporter::Exporter;
+use crate::support::process::{Outcome, Process, binary, brunt_with};
+use crate::support::serve::Serve;
+
+/// Checks that nothing of an outcome names `secret`.
+fn assert_hidden(outcome: &Outcome, secret: &str, what: &str) {
+    for text in [&outcome.stdout, &outcome.stderr] {
+        assert!(!text.contains(secret), "{what}: {text}");
+    }
+}
+
+#[test]
+fn credentials_and_bodies_stand_in_no_report() {
+    let server = Serve::start();
+    let url = server.url("/");
+    for format in ["text", "json", "csv"] {
+        let outcome = brunt_with(&[
+            "-v",
+            "--format",
+            format,
+            "-n",
+            "10",
+            "-c",
+            "1",
+            "-u",
+            "user:hush",
+            "-H",
+            "X-Token: hush",
+            "-b",
+            "hush",
+            &url,
+        ]);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_hidden(&outcome, "hush", format);
+        assert_hidden(&outcome, "dXNlcjpodXNo", format);
+    }
+}
+
+#[test]
+fn redacted_reports_hold_no_queries() {
+    let (server, exporter) = (Serve::start(), Exporter::start());
+    let url = server.url("/?token=hush");
+    let watched = exporter.url("/metrics?token=hush");
+    let counted = format!("{}?token=hush", server.url("/counters"));
+    let load = [
+        "-c",
+        "2",
+        "-d",
+        "200ms",
+        "--warmup",
+        "0s",
+        "--watch-url",
+        &watched,
+        "--verify-url",
+        &counted,
+        &url,
+    ];
+    for format in ["text", "json", "csv"] {
+        let form = ["-v", "--format", format];
+        let open = brunt_with(&[&form[..], &load].concat());
+        assert!(open.stdout.contains("token=hush"), "{format}: {open:?}");
+        let outcome = brunt_with(&[&form[..], &["--redact"], &load].concat());
+        assert_hidden(&outcome, "hush", format);
+        assert!(
+            outcome.stdout.contains("/?redacted"),
+            "{format}: {outcome:?}"
+        );
+    }
+    // The query is sent all the same, and a run that was stored with it can be redacted later.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let stored = directory.path().join("run.json");
+    let path = stored.to_str().expect("a path in UTF-8");
+    brunt_with(&[&["-q", "-o", path], &load[..]].concat());
+    let text = std::fs::read_to_string(&stored).expect("it was written");
+    assert!(text.contains("token=hush"));
+    for format in ["text", "json", "csv"] {
+        let outcome = brunt_with(&["report", "--redact", "--format", format, path]);
+        assert!(
+            outcome.stdout.contains("/?redacted"),
+            "{format}: {outcome:?}"
+        );
+        assert_hidden(&outcome, "hush", format);
+    }
+}
+
+#[test]
+fn a_redacted_run_sends_its_query() {
+    let request = crate::support::recorder::one_request(&["--redact"]);
+    assert!(
+        request.starts_with("GET /path?query=1 HTTP/1.1\r\n"),
+        "{request}"
+    );
+}
+
+#[test]
+fn messages_of_redacted_runs_hold_no_queries() {
+    for url in [
+        "http://no-such-host.invalid/?hush",
+        "http://127.0.0.1:1/?hush",
+        "https://127.0.0.1:1/?hush",
+    ] {
+        let outcome = brunt_with(&["--redact", url]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert_hidden(&outcome, "hush", url);
+    }
+    let server = Serve::start();
+    let url = server.url("/");
+    for option in ["--watch-url", "--verify-url"] {
+        let missing = format!("{}?hush", server.url("/status/404"));
+        let outcome = brunt_with(&[
+            "--redact", "-d", "100ms", "--warmup", "0s", option, &missing, &url,
+        ]);
+        assert_hidden(&outcome, "hush", option);
+    }
+}
+
+#[test]
+fn a_key_log_that_others_may_read_is_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let log = directory.path().join("keys");
+    std::fs::write(&log, "").expect("the directory is ours");
+    let set_mode = |mode| {
+        std::fs::set_permissions(&log, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let secured = || {
+        let mut command = binary();
+        command
+            .args(["--tls", "-n", "10", "-c", "1"])
+            .env("SSLKEYLOGFILE", &log);
+        Process::start(command).wait()
+    };
+    set_mode(0o644);
+    let outcome = secured();
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let typed = format!("chmod 600 {}", log.display());
+    assert!(outcome.stderr.contains(&typed), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(&log).expect("it is ours"), "");
+    set_mode(0o600);
+    assert_eq!(secured().code, Some(0));
+    assert!(std::fs::metadata(&log).expect("it is there").len() > 0);
+    std::fs::remove_file(&log).expect("it is ours");
+    assert_eq!(secured().code, Some(0));
+    let mode = std::fs::metadata(&log).expect("it was made").mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

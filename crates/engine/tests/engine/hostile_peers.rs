@@ -1,0 +1,331 @@
+//! Peers that read nothing, send without end, or send descriptors: what the backends do about them.
+
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU32;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brunt_engine::backend::epoll::Epoll;
+use brunt_engine::backend::uring::Uring;
+use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
+use brunt_engine::clock;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+use crate::common::{MS, S};
+
+/// A backend of the kernel, with kernel stamps on one slot in `every`.
+type Make = fn(every: u32) -> Box<dyn Backend>;
+
+fn uring(every: u32) -> Box<dyn Backend> {
+    let mut backend = Uring::new(4).expect("io_uring");
+    backend.set_stamps(NonZeroU32::new(every));
+    Box::new(backend)
+}
+
+fn epoll(every: u32) -> Box<dyn Backend> {
+    let mut backend = Epoll::new().expect("epoll");
+    backend.set_stamps(NonZeroU32::new(every));
+    Box::new(backend)
+}
+
+macro_rules! on_both {
+    ($($case:ident),+ $(,)?) => {
+        mod on_uring {
+            $(#[test] fn $case() { super::$case(super::uring) })+
+        }
+        mod on_epoll {
+            $(#[test] fn $case() { super::$case(super::epoll) })+
+        }
+    };
+}
+
+on_both! {
+    sends_to_a_slow_reader_are_bounded_and_in_order,
+    closing_gives_up_what_the_peer_did_not_read,
+    a_flooding_peer_leaves_room_for_the_others,
+    every_flooding_peer_has_its_turn,
+    descriptors_from_a_unix_peer_are_closed,
+}
+
+const SLOT: Slot = Slot(0);
+/// How long anything may take that is sure to come.
+const LIMIT_NS: u64 = 30 * S;
+const LIMIT: Duration = Duration::from_nanos(LIMIT_NS);
+/// More than the sockets of both sides hold.
+const HANDED_OVER_MAX: usize = 64 << 20;
+/// Bytes of the payload: the largest that is sent without a completion.
+const PAYLOAD_BYTES: usize = 16 << 10;
+/// Sizes of sends, used in turn.
+const SIZES: [usize; 4] = [PAYLOAD_BYTES, 40, 5_000, 1];
+
+fn event_within(backend: &mut dyn Backend, limit_ns: u64) -> Option<Event> {
+    let until_ns = clock::now_ns() + limit_ns;
+    loop {
+        if let Some(event) = backend.next_event() {
+            return Some(event);
+        }
+        if clock::now_ns() >= until_ns {
+            return None;
+        }
+        backend.wait(Some(until_ns)).expect("a backend");
+    }
+}
+
+fn connect(backend: &mut dyn Backend, slot: Slot, listener: &TcpListener) -> TcpStream {
+    let address: SocketAddr = listener.local_addr().expect("an address");
+    let opened = backend.open(slot, &Peer::Tcp(address), None);
+    opened.expect("a connection attempt");
+    let event = event_within(backend, LIMIT_NS);
+    assert_eq!(event, Some(Event::Connected(slot)));
+    let (peer, _) = listener.accept().expect("a connection");
+    peer.set_read_timeout(Some(LIMIT)).expect("a limit");
+    peer
+}
+
+/// Sends parts of one payload on [`SLOT`], and keeps what was sent.
+struct Sender {
+    backend: Box<dyn Backend>,
+    payload: PayloadId,
+    bytes: Vec<u8>,
+    handed_over: Vec<u8>,
+    sends: usize,
+}
+
+impl Sender {
+    fn new(mut backend: Box<dyn Backend>) -> Self {
+        let bytes: Vec<u8> = (0..PAYLOAD_BYTES as u32)
+            .map(|at| (at ^ at >> 8) as u8)
+            .collect();
+        Self {
+            payload: backend.add_payload(bytes.clone()),
+            backend,
+            bytes,
+            handed_over: Vec::new(),
+            sends: 0,
+        }
+    }
+
+    fn send(&mut self) {
+        let size = SIZES[self.sends % SIZES.len()];
+        let start = (self.sends * 7) % (PAYLOAD_BYTES - size + 1);
+        let end = start + size;
+        self.sends += 1;
+        self.handed_over.extend_from_slice(&self.bytes[start..end]);
+        let (payload, start, end) = (self.payload, start as u32, end as u32);
+        let part = Outgoing::Shared {
+            payload,
+            start,
+            end,
+        };
+        self.backend.send(SLOT, part);
+    }
+
+    fn is_sent_within(&mut self, limit_ns: u64) -> bool {
+        match event_within(&mut *self.backend, limit_ns) {
+            Some(Event::Sent(SLOT)) => true,
+            None => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends until the peer, which does not read, is felt.
+    fn fill(&mut self) {
+        loop {
+            self.send();
+            if !self.is_sent_within(300 * MS) {
+                return;
+            }
+            assert!(self.handed_over.len() < HANDED_OVER_MAX, "no end");
+        }
+    }
+}
+
+fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
+    for every in [0, 1] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut sender = Sender::new(make(every));
+        let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+        sender.fill();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            peer.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        assert!(sender.is_sent_within(LIMIT_NS));
+        for _ in 0..50 {
+            sender.send();
+            assert!(sender.is_sent_within(LIMIT_NS));
+        }
+        // What the kernel took is sent after the close.
+        sender.backend.close(SLOT);
+        sender.backend.wait(Some(0)).expect("a backend");
+        let bytes = reader.join().expect("a reader").expect("all bytes");
+        assert_eq!(bytes.len(), sender.handed_over.len());
+        assert!(bytes == sender.handed_over, "in another order");
+    }
+}
+
+fn closing_gives_up_what_the_peer_did_not_read(make: Make) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut sender = Sender::new(make(0));
+    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+    sender.fill();
+    sender.backend.close(SLOT);
+    assert_eq!(event_within(&mut *sender.backend, 50 * MS), None);
+    // The socket is gone, with what was in it: or the peer would wait here.
+    let mut bytes = Vec::new();
+    let end = peer.read_to_end(&mut bytes).expect_err("a reset");
+    assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(bytes.len() < sender.handed_over.len());
+    // The slot is as good as new.
+    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+    sender.send();
+    assert!(sender.is_sent_within(LIMIT_NS));
+    sender.backend.wait(Some(0)).expect("a backend");
+    peer.read_exact(&mut [0]).expect("what was sent");
+}
+
+/// Writes to `peer` until told to stop.
+struct Flood {
+    ends: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Flood {
+    fn start(peers: Vec<TcpStream>) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let threads = peers.into_iter().map(|mut peer| {
+            let ends = Arc::clone(&ends);
+            let limit = Some(Duration::from_millis(100));
+            peer.set_write_timeout(limit).expect("a limit");
+            std::thread::spawn(move || {
+                let bytes = vec![b'f'; 256 << 10];
+                while !ends.load(Ordering::Relaxed) {
+                    // What does not fit is not missed.
+                    let _ = peer.write(&bytes);
+                }
+            })
+        });
+        Self {
+            threads: threads.collect(),
+            ends,
+        }
+    }
+
+    fn end(self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().expect("a thread that writes");
+        }
+    }
+}
+
+/// Bytes that all connections together may bring in one turn, however many are there.
+const TURN_BYTES_MAX: usize = 8 << 20;
+/// Turns after which what had come before must have been seen.
+const TURNS_MAX: u32 = 4;
+
+fn a_flooding_peer_leaves_room_for_the_others(make: Make) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut backend = make(0);
+    let backend = &mut *backend;
+    let mut peers: Vec<TcpStream> = (0..4)
+        .map(|number| connect(backend, Slot(number), &listener))
+        .collect();
+    let flood = Flood::start(vec![peers.remove(0)]);
+    std::thread::sleep(Duration::from_millis(20));
+    for round in 0..300 {
+        for peer in &mut peers {
+            peer.write_all(b"q").expect("a write");
+        }
+        let (mut heard, mut turns) = (0, 0);
+        while heard < peers.len() {
+            turns += 1;
+            assert!(turns <= TURNS_MAX, "round {round}: {heard} heard");
+            let until_ns = clock::now_ns() + LIMIT_NS;
+            backend.wait(Some(until_ns)).expect("a backend");
+            let mut flooded = 0;
+            while let Some(event) = backend.next_event() {
+                match event {
+                    Event::Received(Slot(0)) => flooded += backend.received().len(),
+                    Event::Received(_) => heard += backend.received().len(),
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(flooded <= TURN_BYTES_MAX, "{flooded}");
+        }
+    }
+    flood.end();
+}
+
+fn every_flooding_peer_has_its_turn(make: Make) {
+    const PEERS: u32 = 12;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut backend = make(0);
+    let backend = &mut *backend;
+    let peers = (0..PEERS)
+        .map(|number| connect(backend, Slot(number), &listener))
+        .collect();
+    let flood = Flood::start(peers);
+    std::thread::sleep(Duration::from_millis(50));
+    let mut bytes = [0; PEERS as usize];
+    let limit_ns = clock::now_ns() + LIMIT_NS;
+    while bytes.iter().any(|&bytes| bytes < 2 << 20) {
+        assert!(clock::now_ns() < limit_ns, "{bytes:?}");
+        let until_ns = clock::now_ns() + S;
+        backend.wait(Some(until_ns)).expect("a backend");
+        let mut turn = 0;
+        while let Some(event) = backend.next_event() {
+            let Event::Received(slot) = event else {
+                panic!("{event:?}");
+            };
+            bytes[slot.0 as usize] += backend.received().len();
+            turn += backend.received().len();
+        }
+        assert!(turn <= TURN_BYTES_MAX, "{turn}");
+    }
+    flood.end();
+}
+
+fn descriptors_from_a_unix_peer_are_closed(make: Make) {
+    for every in [0, 1] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let sent = directory.path().join("sent");
+        let file = std::fs::File::create(&sent).expect("a file");
+        let sent = sent.canonicalize().expect("it is there");
+        let mut backend = make(every);
+        let opened = backend.open(SLOT, &Peer::Unix(path), None);
+        opened.expect("a connection attempt");
+        let event = event_within(&mut *backend, LIMIT_NS);
+        assert_eq!(event, Some(Event::Connected(SLOT)));
+        let (peer, _) = listener.accept().expect("a connection");
+        for count in 1..=40 {
+            let descriptors = vec![file.as_fd(); count % 20 + 1];
+            let mut room = [MaybeUninit::uninit(); 128];
+            let mut control = SendAncillaryBuffer::new(&mut room);
+            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+            let parts = [IoSlice::new(b"hello")];
+            let outcome = rustix::net::sendmsg(&peer, &parts, &mut control, SendFlags::empty());
+            outcome.expect("a message with descriptors");
+            let event = event_within(&mut *backend, LIMIT_NS);
+            assert_eq!(event, Some(Event::Received(SLOT)));
+            assert_eq!(backend.received(), b"hello");
+            assert_eq!(open_descriptors(&sent), 1, "after {count}");
+        }
+    }
+}
+
+/// How many of this process's descriptors are of the file at `path`.
+fn open_descriptors(path: &std::path::Path) -> usize {
+    let links = std::fs::read_dir("/proc/self/fd")
+        .expect("procfs")
+        .flatten();
+    let targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+    targets.filter(|target| target == path).count()
+}

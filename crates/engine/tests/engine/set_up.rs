@@ -1,0 +1,190 @@
+//! Set-up: bounded in attempts and in time, whatever the server does.
+
+use std::net::SocketAddr;
+
+use brunt_engine::backend::sim::{SimCounts, SimFaults, SimServer, SimSettings};
+use brunt_engine::{RunError, prepare, simulate};
+use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
+use brunt_measure::{FailureKind, Run};
+use socket2::{Domain, Socket, Type};
+
+use crate::common::{Kind, MS, S, choice, lifetime, many, many_long, on_every_backend, plan};
+
+/// Attempts under way at once.
+const DIALLING_MAX: u64 = 128;
+
+on_every_backend! {
+    a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit,
+    without_a_connection_there_is_no_run,
+}
+
+/// A listening socket that accepts no connection, and whose queue holds one and `more`.
+fn full_after_one_and(more: u64) -> (Socket, SocketAddr) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+    socket.bind(&any.into()).expect("a free port");
+    socket.listen(more as i32).expect("it is bound");
+    let bound = socket.local_addr().expect("it is bound");
+    let address = bound.as_socket().expect("an internet address");
+    (socket, address)
+}
+
+/// Runs with 300 connections against a server that takes one or none, never answers further
+/// attempts, and no request.
+fn against_few(kind: Kind, takes: u64, change: impl FnOnce(&mut Plan)) -> Result<Run, RunError> {
+    // Beside that which is made before the run.
+    let (_socket, address) = full_after_one_and(takes);
+    let mut plan = plan(&format!("http://{address}/"), choice(kind));
+    plan.connections = many(300);
+    plan.drain_limit_ns = 100 * MS;
+    plan.connect_timeout_ns = 60 * S;
+    plan.setup_timeout_ns = 300 * MS;
+    change(&mut plan);
+    let prepared = prepare(plan).expect("somebody takes the first connection");
+    if kind == Kind::Sim {
+        let mut settings = SimSettings::new(1);
+        settings.server.accepts_max = Some(many_long(1));
+        settings.server.faults.silent = 1.0;
+        if takes == 0 {
+            settings.server.faults.connect_unanswered = 1.0;
+        }
+        return simulate(prepared, &settings).map(|(run, _)| run);
+    }
+    let control = prepared.control();
+    prepared.run(&control, false, &mut |_, _| {})
+}
+
+fn a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit(kind: Kind) {
+    let run = against_few(kind, 1, |_| {}).expect("a run with what there is");
+    let set_up = run.set_up().expect("it is recorded");
+    assert_eq!((set_up.asked, set_up.open, set_up.opened), (300, 1, 1));
+    assert!(set_up.timed_out);
+    assert_eq!(set_up.main_failure(), None, "attempts last longer");
+    let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
+    let started_ns = run.workers[0].edges.started.get().expect("an edge");
+    assert!(ready_ns - started_ns >= 300 * MS);
+    if kind == Kind::Sim {
+        assert!(ready_ns < 301 * MS, "{ready_ns}");
+    }
+    assert_eq!(lifetime(&run).requests_sent, 1);
+    assert_eq!(lifetime(&run).connections_opened, 1);
+}
+
+fn without_a_connection_there_is_no_run(kind: Kind) {
+    let no_connection = |connect_timeout_ns: u64| {
+        let outcome = against_few(kind, 0, |plan| plan.connect_timeout_ns = connect_timeout_ns);
+        outcome
+            .map(drop)
+            .expect_err("nothing to run with")
+            .to_string()
+    };
+    let message = no_connection(60 * S);
+    let begins = "none of the 300 connections could be opened in set-up: ";
+    let says = format!("{begins}no attempt was answered within 0.3 s (--setup-timeout); ");
+    assert!(message.starts_with(&says), "{message}");
+    let message = no_connection(50 * MS);
+    assert!(message.starts_with(begins), "{message}");
+    assert!(
+        message.contains(" attempts failed, all with `connect timed out`; "),
+        "{message}"
+    );
+    assert!(message.contains("use fewer (-c)"), "{message}");
+}
+
+fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError> {
+    let settings = SimSettings {
+        server,
+        ..SimSettings::new(1)
+    };
+    simulate(prepare(plan).expect("a plan that fits"), &settings)
+}
+
+/// With the defaults of the program.
+fn many_connections(connections: u32) -> Plan {
+    let mut plan = plan("http://simulated/", BackendChoice::Sim);
+    plan.connections = many(connections);
+    plan.drain_limit_ns = S;
+    plan
+}
+
+#[test]
+fn first_attempts_come_before_retries_and_both_are_bounded() {
+    for connections in [100, 400, 1_000, 20_000] {
+        let mut plan = many_connections(connections);
+        plan.stop.duration_ns = Some(20 * S);
+        let server = SimServer {
+            accepts_max: Some(many_long(2)),
+            ..SimServer::default()
+        };
+        let (run, counts) = simulated(plan, server).expect("a run with what there is");
+        let set_up = run.set_up().expect("it is recorded");
+        assert_eq!((set_up.asked, set_up.open), (connections, 2));
+        let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
+        assert!(ready_ns <= 30 * S + MS, "{connections}: {ready_ns}");
+        assert_eq!(set_up.timed_out, ready_ns >= 30 * S);
+        // Each attempt lasts 5 s, and as many are made as the bound allows: every connection is
+        // tried once before any is tried again.
+        let rounds = ready_ns / (5 * S);
+        let failed = set_up.failures.get(FailureKind::ConnectTimedOut);
+        let unopened = u64::from(connections) - 2;
+        assert!(failed <= rounds * DIALLING_MAX, "{connections}: {failed}");
+        assert!(
+            failed >= unopened.min((rounds - 1) * (DIALLING_MAX - 2)),
+            "{failed}"
+        );
+        // The same bound holds in the load.
+        let rounds = run.workers[0].edges.drained.get().expect("an edge") / (5 * S) + 1;
+        let unanswered = counts.connections_unanswered;
+        assert!(
+            unanswered <= rounds * DIALLING_MAX,
+            "{connections}: {unanswered}"
+        );
+        assert!(
+            unanswered > failed + DIALLING_MAX.min(unopened),
+            "it goes on"
+        );
+        let replies = run.summary().window.replies.successes();
+        assert!(replies > 1_000, "{replies}");
+    }
+}
+
+#[test]
+fn handshakes_that_stall_end_set_up_with_their_name() {
+    for http in [HttpChoice::Http1, HttpChoice::Http2] {
+        let mut plan = many_connections(640);
+        plan.target = Target::parse("https://simulated/", None).expect("a URL");
+        plan.http = http;
+        plan.connect_timeout_ns = S;
+        let server = SimServer {
+            faults: SimFaults {
+                handshake_silent: 1.0,
+                ..SimFaults::default()
+            },
+            ..SimServer::default()
+        };
+        let outcome = simulated(plan, server);
+        let error = outcome.map(drop).expect_err("nothing to run with");
+        // Five attempts each, as before any other that failed.
+        assert!(
+            error.to_string().starts_with(
+                "none of the 640 connections could be opened in set-up: 3200 attempts failed, all \
+                 with `handshake timed out`; "
+            ),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_planned_ramp_is_not_cut_short() {
+    let mut plan = many_connections(100);
+    plan.model = LoadModel::Closed {
+        connect_per_s: Some(1.0),
+    };
+    plan.setup_timeout_ns = S;
+    let (run, _) = simulated(plan, SimServer::default()).expect("a run");
+    let set_up = run.set_up().expect("it is recorded");
+    assert_eq!((set_up.open, set_up.timed_out), (100, false));
+    let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
+    assert!((99 * S..100 * S).contains(&ready_ns), "{ready_ns}");
+}

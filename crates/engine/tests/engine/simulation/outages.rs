@@ -1,0 +1,200 @@
+//! A server that is gone for a while: when, for how long, and what it did before and after, against
+//! what was simulated.
+
+use brunt_engine::backend::sim::{Outage, ServiceTime, SimServer, SimSettings};
+use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
+use brunt_measure::{Run, ServerFailure, Standing, Verdict};
+
+use super::{plan, rate, run};
+use crate::common::{MS, S, expect_valid, many, many_long, standing};
+
+/// Load begins some milliseconds after the start of the simulation.
+const WARMUP_NS: u64 = 200 * MS;
+
+fn closed(connections: u32) -> Plan {
+    let mut plan = plan();
+    plan.connections = many(connections);
+    plan.warmup_ns = WARMUP_NS;
+    plan.stop.duration_ns = Some(4 * S);
+    plan.timeout_ns = 10 * S;
+    plan
+}
+
+/// A server that takes 1 ms and is gone in this time.
+fn gone(from_ns: u64, until_ns: u64) -> SimSettings {
+    let server = SimServer {
+        service: ServiceTime::Constant(MS),
+        outage: Some(Outage { from_ns, until_ns }),
+        ..SimServer::default()
+    };
+    SimSettings {
+        server,
+        ..SimSettings::new(1)
+    }
+}
+
+/// Every way to load it.
+fn plans() -> Vec<(&'static str, Plan)> {
+    let change = |change: fn(&mut Plan)| {
+        let mut plan = closed(8);
+        change(&mut plan);
+        plan
+    };
+    vec![
+        ("closed", closed(8)),
+        ("one connection", closed(1)),
+        ("two workers", change(|plan| plan.workers = many(2))),
+        (
+            "HTTP/2",
+            change(|plan| {
+                plan.http = HttpChoice::Http2;
+                plan.streams = many(4);
+            }),
+        ),
+        (
+            "a connection per request",
+            change(|plan| plan.reuse = Reuse::Requests(many_long(1))),
+        ),
+        (
+            "open",
+            change(|plan| {
+                plan.model = LoadModel::Open {
+                    schedule: rate(ArrivalProcess::Poisson, 2_000.0, 1),
+                    connections_max: many(8),
+                    queue_max: many(100_000),
+                };
+            }),
+        ),
+    ]
+}
+
+fn failure_of(run: &Run, what: &str) -> ServerFailure {
+    expect_valid(run, what);
+    let judgement = run.judge();
+    assert_eq!(
+        judgement.verdict,
+        Verdict::ServerFailed,
+        "{what}: {judgement:#?}"
+    );
+    run.server_failure()
+        .unwrap_or_else(|| panic!("{what}: no failure"))
+}
+
+#[test]
+fn an_outage_is_found_when_it_was_and_for_as_long() {
+    for (what, plan) in plans() {
+        for length_ns in [100 * MS, 500 * MS, 1_500 * MS] {
+            let what = format!("{what}, {} ms", length_ns / MS);
+            let from_ns = 1_700 * MS;
+            let (run, _) = run(plan.clone(), &gone(from_ns, from_ns + length_ns));
+            let failure = failure_of(&run, &what);
+            let [outage] = failure.outages[..] else {
+                panic!("{what}: {failure:?}");
+            };
+            let began_ns = run.window.start_ns + outage.from_ns;
+            assert!(began_ns.abs_diff(from_ns) < 3 * MS, "{what}: {began_ns}");
+            // An eighth of the outage goes by before the next look.
+            let found_ns = outage.until_ns.expect("it came back") - outage.from_ns;
+            let most_ns = length_ns + length_ns / 7 + 13 * MS;
+            assert!(
+                (length_ns - 3 * MS..most_ns).contains(&found_ns),
+                "{what}: {found_ns}"
+            );
+            // As much before as after; the first and the last connections are not all there.
+            let (before, after) = (
+                failure.before.expect("before"),
+                failure.after.expect("after"),
+            );
+            assert!(
+                before.length_ns >= 1_300 * MS && after.length_ns >= 700 * MS,
+                "{what}"
+            );
+            assert!(
+                before.response_ns_p50.is_some_and(|ns| ns >= MS),
+                "{what}: {before:?}"
+            );
+            assert!(
+                after.response_ns_p50.is_some_and(|ns| ns >= MS),
+                "{what}: {after:?}"
+            );
+            assert!(
+                after.successes_per_s > before.successes_per_s * 0.5,
+                "{what}"
+            );
+            assert!(
+                failure.attempts_failed > 0 && failure.connections_opened > 0,
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_come_back() {
+    for (what, plan) in plans() {
+        let (run, _) = run(plan, &gone(1_700 * MS, u64::MAX));
+        let failure = failure_of(&run, what);
+        assert!(
+            failure.is_down_at_end() && failure.outages.len() == 1,
+            "{what}: {failure:?}"
+        );
+        assert!(
+            failure.before.is_some() && failure.after.is_none(),
+            "{what}"
+        );
+        let because = run.judge().because;
+        assert!(because.contains("did not come back"), "{what}: {because}");
+        assert!(because.contains("connection refused"), "{what}: {because}");
+    }
+}
+
+#[test]
+fn a_run_by_count_says_what_was_never_sent() {
+    let mut plan = closed(8);
+    plan.stop.duration_ns = None;
+    plan.stop.requests = Some(5_000_000);
+    plan.timeout_ns = 2 * S;
+    let (run, _) = run(plan, &gone(1_700 * MS, u64::MAX));
+    failure_of(&run, "by count");
+    let because = run.judge().because;
+    assert!(because.contains("of 5,000,000 requests "), "{because}");
+    assert!(because.contains("never sent"), "{because}");
+}
+
+#[test]
+fn an_outage_outside_of_the_window_is_none() {
+    for (from_ns, until_ns) in [(50 * MS, 120 * MS), (4_400 * MS, 5 * S)] {
+        let mut plan = closed(8);
+        plan.warmup_ns = 400 * MS;
+        plan.stop.duration_ns = Some(3 * S);
+        let (run, _) = run(plan, &gone(from_ns, until_ns));
+        expect_valid(&run, "outside");
+        assert_eq!(run.server_failure(), None);
+    }
+}
+
+#[test]
+fn one_that_never_was_there_again_has_no_success() {
+    let (run, _) = run(closed(8), &gone(100 * MS, u64::MAX));
+    expect_valid(&run, "gone in the warm-up");
+    let judgement = run.judge();
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    assert!(
+        judgement.because.contains("connection refused"),
+        "{}",
+        judgement.because
+    );
+}
+
+#[test]
+fn connections_that_are_refused_now_and_then_are_no_fault_of_brunt() {
+    let mut settings = gone(0, 0);
+    settings.server.outage = None;
+    settings.server.faults.reset = 0.01;
+    settings.server.faults.connect_refused = 0.9;
+    let (run, _) = run(closed(8), &settings);
+    expect_valid(&run, "refused");
+    assert_eq!(standing(&run, "L1"), Standing::Flagged);
+    let judgement = run.judge();
+    assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
+}

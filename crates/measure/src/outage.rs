@@ -1,0 +1,177 @@
+//! Times in which the server was gone, and what it did before and after: derived from when the
+//! workers had no connection because attempts failed.
+
+use crate::overlap::common;
+use crate::{FailureCounts, FailureKind, FailureScope, Run, Summary, Window, samples_needed};
+
+/// A shorter outage says nothing about a server: a queue may have been full for a moment.
+const OUTAGE_LEAST_NS: u64 = 50_000_000;
+/// Share of the connections asked for whose lack, by attempts that failed, is a failure of the
+/// server, though others were open.
+const MISSING_LEAST: f64 = 0.01;
+
+/// A time in the window in which no worker had a connection, because attempts failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Its start, from the start of the window, nanoseconds; 0 where it began before.
+    pub from_ns: u64,
+    /// Its end, likewise; absent where it lasted to the end of the window.
+    pub until_ns: Option<u64>,
+}
+
+/// Successful replies over a part of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Its length, nanoseconds: whole intervals of the series.
+    pub length_ns: u64,
+    /// Successful replies per second.
+    pub successes_per_s: f64,
+    /// Median of the response times of what completed in it, nanoseconds; absent without any.
+    pub response_ns_p50: Option<u64>,
+    /// The same, 99 %; absent with too few.
+    pub response_ns_p99: Option<u64>,
+}
+
+/// What a server did that failed while it was loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerFailure {
+    /// When no connection could be had, oldest first; empty where some always could.
+    pub outages: Vec<Outage>,
+    /// Connections that were missing on average because attempts failed, all outages included.
+    pub missing_mean: f64,
+    /// Attempts to connect that failed on the server's side in the window.
+    pub attempts_failed: u64,
+    /// The kind that most of them had.
+    pub kind: Option<FailureKind>,
+    /// Requests that were in flight when their connections were lost, or failed otherwise, in the
+    /// window.
+    pub requests_failed: u64,
+    /// Connections opened in the window.
+    pub connections_opened: u64,
+    /// Up to the first outage; absent where that is less than an interval of the series.
+    pub before: Option<Stretch>,
+    /// From the end of the last one on, likewise; absent too where it did not end.
+    pub after: Option<Stretch>,
+}
+
+impl ServerFailure {
+    /// Length of all outages, nanoseconds.
+    pub fn down_ns(&self, window: Window) -> u64 {
+        let length_ns = window.length_ns();
+        self.outages.iter().fold(0, |sum, outage| {
+            let until_ns = outage.until_ns.unwrap_or(length_ns);
+            sum.saturating_add(until_ns.saturating_sub(outage.from_ns))
+        })
+    }
+
+    /// Whether the server was gone at the end of the window.
+    pub fn is_down_at_end(&self) -> bool {
+        let last = self.outages.last();
+        last.is_some_and(|outage| outage.until_ns.is_none())
+    }
+}
+
+impl Run {
+    /// How the server failed in the window; absent where it did not.
+    pub fn server_failure(&self) -> Option<ServerFailure> {
+        server_failure_of(self, &self.summary())
+    }
+}
+
+/// [`Run::server_failure`], of a run whose summary is at hand.
+pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFailure> {
+    let length_ns = run.window.length_ns();
+    let outages = outages(run);
+    let retrying_ns = summary
+        .live
+        .missing
+        .map_or(0, |missing| missing.retrying_ns);
+    let missing_mean = retrying_ns as f64 / length_ns.max(1) as f64;
+    let (attempts_failed, kind) = refusals(&summary.window.failures);
+    let is_missing = f64::from(summary.live.asked) * MISSING_LEAST <= missing_mean;
+    let is_partial = is_missing && attempts_failed > 0 && summary.live.asked > 0;
+    if outages.is_empty() && !is_partial {
+        return None;
+    }
+    let first_ns = outages.first().map(|outage| outage.from_ns);
+    let last_ns = outages.last().and_then(|outage| outage.until_ns);
+    Some(ServerFailure {
+        missing_mean,
+        attempts_failed,
+        kind,
+        requests_failed: summary.window.failures.total(FailureScope::Request),
+        connections_opened: summary.window.connections_opened,
+        before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
+        after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, length_ns)),
+        outages,
+    })
+}
+
+/// Attempts that failed on the server's side, and the kind that most of them had.
+fn refusals(failures: &FailureCounts) -> (u64, Option<FailureKind>) {
+    let of_server = || failures.iter().filter(|(kind, _)| kind.is_refusal());
+    let count = of_server().fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
+    let most = of_server().max_by_key(|&(_, count)| count);
+    (count, most.map(|(kind, _)| kind))
+}
+
+/// When no worker had a connection, within the window.
+fn outages(run: &Run) -> Vec<Outage> {
+    let Window { start_ns, end_ns } = run.window;
+    // A worker that may open none waits for none.
+    let workers = run.workers.iter().filter(|worker| worker.live.most > 0);
+    common(workers.map(|worker| {
+        let downtimes = worker.downtimes.iter();
+        downtimes.map(|it| (it.from_ns, it.until_ns.unwrap_or(u64::MAX)))
+    }))
+    .into_iter()
+    .map(|(from_ns, until_ns)| (from_ns.max(start_ns), until_ns))
+    .filter(|&(from_ns, until_ns)| {
+        let until_ns = until_ns.min(end_ns);
+        until_ns.saturating_sub(from_ns) >= OUTAGE_LEAST_NS
+    })
+    .map(|(from_ns, until_ns)| Outage {
+        from_ns: from_ns - start_ns,
+        until_ns: (until_ns < end_ns).then(|| until_ns - start_ns),
+    })
+    .collect()
+}
+
+/// What succeeded from `from_ns` to `to_ns` after the start of the window, by the intervals of the
+/// series that lie wholly within; absent where there are none.
+fn stretch(run: &Run, summary: &Summary, from_ns: u64, to_ns: u64) -> Option<Stretch> {
+    let series = &summary.series;
+    let (first, end) = within(from_ns, to_ns, series.interval_ns)?;
+    let length_ns = (end - first) as u64 * series.interval_ns;
+    // The series ends with its last event: what is beyond it is nothing.
+    let points = series.points.iter().take(end).skip(first);
+    let successes = points.fold(0_u64, |sum, point| sum.saturating_add(point.successes));
+    let intervals = &run.latencies.intervals;
+    let (first, end) = within(from_ns, to_ns, intervals.interval_ns()).unwrap_or_default();
+    let completed = intervals.iter().take(end).skip(first);
+    let response = completed
+        .map(|interval| interval.response)
+        .reduce(|mut sum, next| {
+            // All intervals have the same range.
+            let _ = sum.add(next);
+            sum
+        });
+    let quantile_ns = |q: f64| {
+        let response = response.as_ref()?;
+        (response.len() >= samples_needed(q)).then(|| response.value_at_quantile(q))
+    };
+    Some(Stretch {
+        length_ns,
+        successes_per_s: successes as f64 * 1e9 / length_ns as f64,
+        response_ns_p50: quantile_ns(0.5),
+        response_ns_p99: quantile_ns(0.99),
+    })
+}
+
+/// The intervals of this length that lie wholly within, as the first and the first after them.
+fn within(from_ns: u64, to_ns: u64, interval_ns: u64) -> Option<(usize, usize)> {
+    let first = from_ns.div_ceil(interval_ns.max(1));
+    let end = to_ns / interval_ns.max(1);
+    let bounds = (usize::try_from(first).ok()?, usize::try_from(end).ok()?);
+    (bounds.0 < bounds.1).then_some(bounds)
+}

@@ -1,0 +1,63 @@
+//! Times in which the same is true of all workers.
+
+/// First instants, and first instants after them.
+type Interval = (u64, u64);
+
+/// What lies in an interval of each of these, in order; nothing where there are none.
+pub(crate) fn common<I>(all: impl Iterator<Item = I>) -> Vec<Interval>
+where
+    I: Iterator<Item = Interval>,
+{
+    all.map(|intervals| {
+        let mut sorted: Vec<_> = intervals.filter(|(from, until)| from < until).collect();
+        sorted.sort_unstable();
+        sorted
+    })
+    .reduce(|ours, theirs| intersection(&ours, &theirs))
+    .unwrap_or_default()
+}
+
+/// What lies in an interval of both, each of which is in order.
+fn intersection(ours: &[Interval], theirs: &[Interval]) -> Vec<Interval> {
+    let mut common = Vec::new();
+    let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
+    while let (Some(&&(our_from, our_until)), Some(&&(their_from, their_until))) =
+        (ours.peek(), theirs.peek())
+    {
+        let (from_ns, until_ns) = (our_from.max(their_from), our_until.min(their_until));
+        if from_ns < until_ns {
+            common.push((from_ns, until_ns));
+        }
+        if our_until <= their_until {
+            ours.next();
+        } else {
+            theirs.next();
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_common_to_all_is_found() {
+        type Case<'a> = (&'a [&'a [Interval]], &'a [Interval]);
+        let cases: &[Case<'_>] = &[
+            (&[], &[]),
+            (&[&[(5, 9), (1, 3), (4, 4)]], &[(1, 3), (5, 9)]),
+            (&[&[(1, 9)], &[]], &[]),
+            (&[&[(1, 3)], &[(3, 9)]], &[]),
+            (&[&[(1, 9)], &[(2, 3), (5, 6)]], &[(2, 3), (5, 6)]),
+            (
+                &[&[(1, 4), (6, 9)], &[(3, 7)], &[(0, u64::MAX)]],
+                &[(3, 4), (6, 7)],
+            ),
+        ];
+        for (all, expected) in cases {
+            let found = common(all.iter().map(|intervals| intervals.iter().copied()));
+            assert_eq!(&found, expected, "{all:?}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! How well the headline and the quantiles of the response time are known: 95 % intervals from how
+//! they vary over the window.
+
+#[cfg(test)]
+mod coverage;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use crate::quantile::samples_needed;
+use crate::steadiness::whole_points;
+use crate::variation::{PARTS_LEAST, half_width_of_sum};
+use crate::{Histogram, Intervals, Run, ScheduleDescription};
+
+/// Half the width of a two-sided 95 % interval, in standard deviations.
+const Z_95: f64 = 1.96;
+/// The quantiles on the way from the median to another one, and their complements below it.
+const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+
+/// A two-sided 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Its lower end, nanoseconds.
+    pub low_ns: u64,
+    /// Its upper end, nanoseconds.
+    pub high_ns: u64,
+}
+
+/// A two-sided 95 % confidence interval of a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateInterval {
+    /// Its lower end, per second.
+    pub low_per_s: f64,
+    /// Its upper end, per second.
+    pub high_per_s: f64,
+}
+
+/// Why a figure has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoInterval {
+    /// It is not recorded when the durations were, so that neighbours may have been alike.
+    #[error("how it varied over the window is not recorded")]
+    NotOverTime,
+    /// What varies over the window was planned to vary.
+    #[error("the rate is planned to vary over the window")]
+    PlannedToVary,
+    /// The window has no length.
+    #[error("the measure phase has no length")]
+    NoWindow,
+    /// What is not seen often over the window cannot be seen to vary.
+    #[error("too few parts of the window have replies ({parts}, need {needed})")]
+    TooFewParts {
+        /// Parts of the window that hold the replies.
+        parts: u64,
+        /// Parts needed.
+        needed: u64,
+    },
+    /// Replies that are near in time are alike, so that the interval would reach beyond them all.
+    #[error("{samples} replies tell no more than about {worth} independent ones (need {needed})")]
+    TooAlike {
+        /// Replies at hand.
+        samples: u64,
+        /// As many independent ones would tell as much.
+        worth: u64,
+        /// Independent ones needed.
+        needed: u64,
+    },
+    /// Its upper end is among what was never answered.
+    #[error("requests that were never answered may lie within it")]
+    Unanswered,
+}
+
+impl Run {
+    /// The interval of the rate of successful replies: how much it would vary from one such window
+    /// to the next, from how it varies within this one.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
+        if is_planned_to_vary(self) {
+            return Err(NoInterval::PlannedToVary);
+        }
+        let summary = self.summary();
+        let rate = summary.successes_per_s.known();
+        let rate = rate.ok_or(NoInterval::NoWindow)?;
+        let mut counts = whole_points(self, &summary.series);
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        counts.iter_mut().for_each(|count| *count -= mean);
+        let half = half_width_of_sum(&counts).ok_or(NoInterval::TooFewParts {
+            parts: counts.len() as u64,
+            needed: PARTS_LEAST as u64,
+        })?;
+        let half = half * 1e9 / (counts.len() as f64 * summary.series.interval_ns as f64);
+        Ok(RateInterval {
+            low_per_s: (rate - half).max(0.0),
+            high_per_s: rate + half,
+        })
+    }
+}
+
+fn is_planned_to_vary(run: &Run) -> bool {
+    let schedule = run.load.model.schedule();
+    schedule.is_some_and(ScheduleDescription::varies)
+}
+
+/// The ranks (from 1) of the `q`-quantile of `samples` values, at least one, and of the ends of
+/// its interval, if they tell as much as `worth` independent ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ranks {
+    pub(crate) low: u64,
+    pub(crate) middle: u64,
+    pub(crate) high: u64,
+}
+
+impl Ranks {
+    pub(crate) fn of(samples: u64, q: f64, worth: f64) -> Self {
+        let expected = samples as f64 * q;
+        let margin = Z_95 * samples as f64 * (q * (1.0 - q) / worth).sqrt();
+        let rank = |rank: f64| (rank as u64).clamp(1, samples);
+        Self {
+            low: rank((expected - margin).floor()),
+            // As `value_at_quantile` has it: 0.99 of 100 is the 99th for all that floats say.
+            middle: rank((expected - 1e-9 * expected).ceil()),
+            high: rank((expected + margin).ceil() + 1.0),
+        }
+    }
+}
+
+/// `finished` durations and `unfinished` ones, as the least that they can have been.
+pub(crate) fn with_bounds<'a>(
+    finished: &'a Histogram,
+    unfinished: &Histogram,
+) -> Cow<'a, Histogram> {
+    if unfinished.count() == 0 {
+        return Cow::Borrowed(finished);
+    }
+    let mut merged = finished.clone();
+    merged.merge(unfinished);
+    Cow::Owned(merged)
+}
+
+/// The interval of the `q`-quantile of the response time, which is `ns`.
+///
+/// Its ends are order statistics, as for independent values, but of as many as the replies are
+/// worth: the share of replies up to a quantile varies from interval to interval of the window,
+/// and its variation at low frequencies tells how much the share of the whole window would vary.
+/// So the interval is as asymmetric as the distribution is, and no end lies beyond its extremes.
+/// A tail is not better known than what lies below it.
+pub(crate) fn response_interval(run: &Run, q: f64, ns: u64) -> Result<Interval, NoInterval> {
+    if is_planned_to_vary(run) {
+        return Err(NoInterval::PlannedToVary);
+    }
+    let (finished, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
+    let all = with_bounds(finished, unfinished);
+    let samples = all.count();
+    let mut worth = samples as f64;
+    let (mut low, mut high) = (1, samples);
+    for q in from_median_to(q) {
+        let ranks = Ranks::of(samples, q, worth);
+        let (_, ns) = all.bucket_at_rank(ranks.middle).unwrap_or((ns, ns));
+        worth = worth.min(worth_of(run, q, ns, samples)?);
+        let ranks = Ranks::of(samples, q, worth);
+        // What lies beyond a quantile lies beyond the ends of its interval.
+        (low, high) = if q >= 0.5 {
+            (low.max(ranks.low), ranks.high)
+        } else {
+            (ranks.low, high.min(ranks.high))
+        };
+    }
+    let needed = samples_needed(q);
+    if worth < needed as f64 {
+        return Err(NoInterval::TooAlike {
+            samples,
+            worth: worth as u64,
+            needed,
+        });
+    }
+    let low_ns = all.bucket_at_rank(low).map_or(ns, |(low_ns, _)| low_ns);
+    let (_, high_ns) = finished
+        .bucket_at_rank(high)
+        .ok_or(NoInterval::Unanswered)?;
+    // Over time, the values of a bucket were not told apart.
+    let bucket = Intervals::bucket_of(ns);
+    let (least_ns, most_ns) = (finished.min_ns(), finished.max_ns());
+    let least_ns = least_ns.map_or(ns, |least_ns| least_ns.max(*bucket.start()));
+    let most_ns = most_ns.map_or(ns, |most_ns| most_ns.min(*bucket.end()));
+    Ok(Interval {
+        low_ns: low_ns.min(least_ns).min(ns),
+        high_ns: high_ns.max(most_ns).max(ns),
+    })
+}
+
+/// The quantiles from the median to the `q`-quantile.
+fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
+    let on_the_way = ON_THE_WAY
+        .into_iter()
+        .map(move |it| if q >= 0.5 { it } else { 1.0 - it })
+        .take_while(move |it| (it - 0.5).abs() < (q - 0.5).abs());
+    on_the_way.chain([q])
+}
+
+/// As many independent values would tell as much about the `q`-quantile, which is `ns`, as the
+/// `samples` of this run; never more than there are.
+fn worth_of(run: &Run, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
+    let latencies = &run.latencies;
+    let finished = latencies.intervals.count() as f64;
+    let expected = (q * samples as f64).min(finished);
+    let shares = latencies
+        .intervals
+        .shares(ns, expected, run.window.length_ns());
+    let all: f64 = shares.iter().map(|share| share.all).sum();
+    let below: f64 = shares.iter().map(|share| share.below).sum();
+    let squares: f64 = shares.iter().map(|share| share.all * share.all).sum();
+    // As many parts with equally many replies tell as much of how they vary.
+    let parts = if squares > 0.0 {
+        all * all / squares
+    } else {
+        0.0
+    };
+    let too_few = NoInterval::TooFewParts {
+        parts: parts as u64,
+        needed: PARTS_LEAST as u64,
+    };
+    if parts < PARTS_LEAST as f64 {
+        return Err(too_few);
+    }
+    let deviations: Vec<f64> = shares
+        .iter()
+        .map(|share| share.below - share.all * below / all)
+        .collect();
+    let half = half_width_of_sum(&deviations).ok_or(too_few)?;
+    // When the unfinished requests were sent is not recorded: they may come of one event.
+    let unfinished = q * latencies.unfinished.count() as f64;
+    let half = half.hypot(Z_95 * unfinished);
+    let independent = Z_95 * (samples as f64 * q * (1.0 - q)).sqrt();
+    let ratio = independent / half;
+    Ok(samples as f64 * if ratio < 1.0 { ratio * ratio } else { 1.0 })
+}

@@ -1,0 +1,223 @@
+//! How well figures are known, in words: `±`, the two ends of an interval, or why there is none.
+
+use brunt_measure::{Interval, NoInterval, Quantile, RateInterval};
+
+use crate::units;
+
+/// Heading of the precision of the response times.
+pub(super) const LABEL: &str = "  ± 95 %";
+/// A share beyond which `±` says little: the ends do.
+const SHARE_MOST: f64 = 0.5;
+/// What stands in place of an interval.
+const UNKNOWN: &str = "unknown";
+
+/// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
+pub(super) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
+    let RateInterval {
+        low_per_s,
+        high_per_s,
+    } = match interval {
+        Ok(interval) => interval,
+        Err(NoInterval::PlannedToVary) => return String::new(),
+        Err(_) => return format!(" (± {UNKNOWN}: too short)"),
+    };
+    let off = (high_per_s - per_s).max(per_s - low_per_s);
+    if per_s <= 0.0 || !off.is_finite() {
+        String::new()
+    } else if off > per_s * SHARE_MOST {
+        let (low, high) = (units::rate(low_per_s), units::rate(high_per_s));
+        format!(" (95 %: {low} to {high})")
+    } else {
+        // Rounded up where it would look like none.
+        format!(" ±{}", units::percent((off / per_s).max(0.001)))
+    }
+}
+
+/// The precision of the columns of a table of quantiles.
+#[derive(Default)]
+pub(super) struct Precision {
+    /// Absent where the column has none by its nature.
+    columns: Vec<Option<Known>>,
+}
+
+/// Heading, value and interval of a quantile.
+type Known = (&'static str, u64, Result<Interval, NoInterval>);
+
+impl Precision {
+    /// Adds a column: with a quantile by its heading, or none.
+    pub(super) fn push(&mut self, column: Option<(&'static str, Quantile)>) {
+        self.columns.push(match column {
+            Some((heading, Quantile::Known { ns, interval })) if ns > 0 => {
+                Some((heading, ns, interval))
+            }
+            _ => None,
+        });
+    }
+
+    /// The rows of it, each with a label and its cells: one of shares, two of the ends where some
+    /// interval is wide, none where there is no interval at all.
+    pub(super) fn rows(&self) -> Vec<(&'static str, Vec<String>)> {
+        let row = |label, cell: fn(u64, Interval) -> String| {
+            let cells = self.columns.iter().map(|column| match *column {
+                Some((_, ns, Ok(interval))) => cell(ns, interval),
+                Some((_, _, Err(_))) => UNKNOWN.to_owned(),
+                None => String::new(),
+            });
+            (label, cells.collect())
+        };
+        let known = || self.columns.iter().flatten();
+        let mut intervals = known().filter_map(|&(_, ns, interval)| Some((ns, interval.ok()?)));
+        let Some(first) = intervals.next() else {
+            return Vec::new();
+        };
+        let is_wide = |(ns, interval)| share(ns, interval) > SHARE_MOST;
+        if is_wide(first) || intervals.any(is_wide) {
+            vec![
+                row("  95 % from", |_, interval| {
+                    units::duration(interval.low_ns)
+                }),
+                row("  to", |_, interval| units::duration(interval.high_ns)),
+            ]
+        } else {
+            vec![row(LABEL, |ns, interval| {
+                units::percent(share(ns, interval))
+            })]
+        }
+    }
+
+    /// Which columns have no interval, and why the first of them has none.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let columns = || self.columns.iter().flatten();
+        let unknown = |&&(_, _, interval): &&Known| interval.is_err();
+        let (heading, _, interval) = columns().find(unknown)?;
+        let reason = words(interval.err()?);
+        let which = match columns().filter(unknown).count() {
+            count if count == columns().count() => String::new(),
+            1 => format!(" for {heading}"),
+            _ => format!(" from {heading} on"),
+        };
+        Some(format!("{UNKNOWN}{which}: {reason}"))
+    }
+}
+
+/// How far the end of `interval` that is farther from `ns` is from it, as a share of it.
+fn share(ns: u64, interval: Interval) -> f64 {
+    let off_ns = interval
+        .high_ns
+        .abs_diff(ns)
+        .max(ns.abs_diff(interval.low_ns));
+    off_ns as f64 / ns as f64
+}
+
+/// The reason with numbers as people read them.
+fn words(reason: NoInterval) -> String {
+    match reason {
+        NoInterval::TooAlike {
+            samples,
+            worth,
+            needed,
+        } => format!(
+            "{} replies tell no more than {} independent ones (need {})",
+            units::count(samples),
+            units::count(worth),
+            units::count(needed)
+        ),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_has_a_share_or_two_ends() {
+        for (ends, per_s, words) in [
+            (Ok((99.2, 100.8)), 100.0, " ±0.8 %"),
+            (Ok((99.2, 104.0)), 100.0, " ±4.0 %"),
+            (Ok((100.0, 100.0)), 100.0, " ±0.1 %"),
+            (Ok((50.0, 150.0)), 100.0, " ±50 %"),
+            (Ok((0.0, 30.0)), 10.0, " (95 %: 0 to 30.0)"),
+            (Ok((0.0, 0.0)), 0.0, ""),
+            (Err(NoInterval::PlannedToVary), 10.0, ""),
+            (Err(NoInterval::NoWindow), 10.0, " (± unknown: too short)"),
+        ] {
+            let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
+                low_per_s,
+                high_per_s,
+            });
+            assert_eq!(of_rate(interval, per_s), words);
+        }
+    }
+
+    type Ends = Result<(u64, u64), NoInterval>;
+
+    fn of(columns: &[Option<(&'static str, Ends)>]) -> Precision {
+        let mut precision = Precision::default();
+        for column in columns {
+            precision.push(column.map(|(heading, ends)| {
+                let interval = ends.map(|(low_ns, high_ns)| Interval { low_ns, high_ns });
+                let ns = 1_000;
+                (heading, Quantile::Known { ns, interval })
+            }));
+        }
+        precision
+    }
+
+    const ALIKE: NoInterval = NoInterval::TooAlike {
+        samples: 20_000,
+        worth: 1_234,
+        needed: 3_688,
+    };
+
+    #[test]
+    fn narrow_intervals_are_one_row_and_wide_ones_two() {
+        let narrow = of(&[
+            None,
+            Some(("p50", Ok((990, 1_005)))),
+            Some(("p90", Ok((900, 1_500)))),
+        ]);
+        let [(label, cells)] = narrow.rows().try_into().unwrap();
+        assert_eq!(label, LABEL);
+        assert_eq!(cells, ["", "1.0 %", "50 %"]);
+        assert_eq!(narrow.unknown(), None);
+        let wide = of(&[
+            Some(("p50", Ok((990, 1_005)))),
+            Some(("p90", Ok((900, 43_190)))),
+            Some(("p99", Err(ALIKE))),
+        ]);
+        let [low, high] = wide.rows().try_into().unwrap();
+        assert_eq!(low.1, ["990 ns", "900 ns", "unknown"]);
+        assert_eq!(high.1, ["1.00 µs", "43.2 µs", "unknown"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_with_its_reason() {
+        let ends = || Ok((990, 1_005));
+        for (columns, words) in [
+            (
+                of(&[Some(("p50", ends())), Some(("p90", Err(ALIKE)))]),
+                "unknown for p90: 20,000 replies tell no more than 1,234 independent ones (need \
+                 3,688)",
+            ),
+            (
+                of(&[
+                    Some(("p50", ends())),
+                    Some(("p90", Err(ALIKE))),
+                    Some(("p99", Err(ALIKE))),
+                    None,
+                ]),
+                "unknown from p90 on: 20,000 replies tell no more than 1,234 independent ones \
+                 (need 3,688)",
+            ),
+            (
+                of(&[Some(("p50", Err(NoInterval::PlannedToVary))), None]),
+                "unknown: the rate is planned to vary over the window",
+            ),
+        ] {
+            assert_eq!(columns.unknown().as_deref(), Some(words));
+        }
+        assert!(of(&[Some(("p50", Err(ALIKE)))]).rows().is_empty());
+        assert!(of(&[None]).rows().is_empty());
+    }
+}

@@ -1,0 +1,157 @@
+//! The derived figures of whole runs agree with what the run holds.
+
+use brunt_measure::{FailureKind, Run, SeriesPoint};
+use brunt_report::{Format, StageFigures, StoredSummary, Style, write};
+
+use crate::fixtures;
+
+/// The sum over all workers of what `count` reads of each.
+fn sum(run: &Run, count: impl Fn(&brunt_measure::WorkerRecord) -> u64) -> u64 {
+    run.workers.iter().map(count).sum()
+}
+
+#[test]
+fn statuses_failures_and_series_are_the_sums_over_the_workers() {
+    for (name, run) in fixtures::all() {
+        let figures = StoredSummary::new(&run);
+        for status in 100..=999 {
+            let of = |counts: &brunt_measure::StatusCounts| {
+                let found = counts.iter().find(|&(it, _)| it == status);
+                found.map_or(0, |(_, count)| count)
+            };
+            let workers = sum(&run, |worker| of(&worker.tallies.measure.replies));
+            assert_eq!(of(&figures.statuses), workers, "{name} {status}");
+        }
+        for &kind in FailureKind::ALL {
+            let workers = sum(&run, |worker| worker.tallies.measure.failures.get(kind));
+            assert_eq!(figures.failures.get(kind), workers, "{name} {kind:?}");
+        }
+        let points = |count: fn(&SeriesPoint) -> u64| {
+            let whole: u64 = figures.series.points.iter().map(count).sum();
+            let workers = sum(&run, |worker| worker.series.points.iter().map(count).sum());
+            assert_eq!(whole, workers, "{name}");
+            whole
+        };
+        assert_eq!(points(|it| it.successes), figures.replies.successes);
+        assert_eq!(points(|it| it.errors), figures.replies.errors);
+        points(|it| it.failures);
+        points(|it| it.bytes_received);
+    }
+}
+
+#[test]
+fn means_and_common_quantiles_are_in_json_and_table() {
+    for (name, run) in fixtures::all() {
+        let bytes = |format| {
+            let mut bytes = Vec::new();
+            write(&run, format, &Style::default(), &mut bytes).unwrap();
+            bytes
+        };
+        let json: serde_json::Value = serde_json::from_slice(&bytes(Format::Json)).unwrap();
+        let table = bytes(Format::Csv);
+        let mut table = csv::Reader::from_reader(table.as_slice());
+        let names = table.headers().unwrap().clone();
+        let row = table.records().next().unwrap().unwrap();
+        for figure in ["mean_ns", "p50_ns", "p75_ns", "p95_ns", "p99_ns"] {
+            for of in ["response", "first_byte", "lag", "service", "own"] {
+                let column = format!("{of}_{figure}");
+                let place = names.iter().position(|it| it == column);
+                let cell = &row[place.unwrap_or_else(|| panic!("no column {column}"))];
+                let value = &json["summary"][of][figure];
+                assert_eq!(value.as_f64(), cell.parse().ok(), "{name} {column}");
+            }
+        }
+        let known = |figure: &str| json["summary"]["response"][figure].as_f64();
+        if let (Some(p75), Some(p90), Some(p95), Some(p99)) = (
+            known("p75_ns"),
+            known("p90_ns"),
+            known("p95_ns"),
+            known("p99_ns"),
+        ) {
+            assert!(p75 <= p90 && p90 <= p95 && p95 <= p99, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_set_up_that_fell_short_is_told() {
+    let mut run = fixtures::normal();
+    let mut failures = brunt_measure::FailureCounts::default();
+    for _ in 0..1_234 {
+        failures.add(FailureKind::ConnectTimedOut);
+    }
+    failures.add(FailureKind::ConnectRefused);
+    for worker in &mut run.workers {
+        worker.set_up = Some(brunt_measure::SetUp {
+            asked: 500,
+            open: 500,
+            opened: 500,
+            ..Default::default()
+        });
+    }
+    let text = |run: &Run| {
+        let mut bytes = Vec::new();
+        write(run, Format::Text, &Style::default(), &mut bytes).expect("it is written to memory");
+        String::from_utf8(bytes).expect("it is text")
+    };
+    assert!(!text(&run).contains("when set-up"));
+    let set_up = run.workers[0].set_up.as_mut().expect("set above");
+    (set_up.open, set_up.timed_out, set_up.failures) = (2, true, failures);
+    // Lines may be broken anywhere.
+    let words = text(&run).split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = "502 of 1,000 open when set-up was over its limit (mostly connect timed out: 1,234)";
+    assert!(words.contains(says), "{words}");
+}
+
+#[test]
+fn stages_together_are_the_window() {
+    for (name, run) in fixtures::all() {
+        let figures = StoredSummary::new(&run);
+        let Some(stages) = &figures.stages else {
+            assert!(figures.absent.contains_key("stages"), "{name}");
+            continue;
+        };
+        assert_eq!(name, "overloaded");
+        let sum = |count: fn(&StageFigures) -> u64| stages.iter().map(count).sum::<u64>();
+        let requests = &figures.requests;
+        assert_eq!(sum(|it| it.measured_ns), figures.window_ns);
+        let planned = figures.arrivals.map(|arrivals| arrivals.planned);
+        assert_eq!(Some(sum(|it| it.arrivals.planned)), planned);
+        assert_eq!(sum(|it| it.issued), requests.issued);
+        assert_eq!(sum(|it| it.successes), requests.successes);
+        assert_eq!(sum(|it| it.errors), requests.errors);
+        assert_eq!(sum(|it| it.failed), requests.failed);
+        assert_eq!(sum(|it| it.censored), requests.censored);
+        let [ramp, overload] = stages.as_slice() else {
+            panic!("{stages:?}");
+        };
+        assert!(
+            overload.response.at_least_ns.contains_key("p99"),
+            "{overload:?}"
+        );
+        assert!(ramp.successes_per_s > Some(1_000.0), "{ramp:?}");
+    }
+}
+
+/// A run that ends in a stage measures part of it, and has nothing of those behind it.
+#[test]
+fn stages_behind_the_window_have_no_rate() {
+    let mut run = fixtures::overloaded();
+    run.window.end_ns = run.window.start_ns + 2_000_000_000;
+    let figures = StoredSummary::new(&run);
+    let stages = figures.stages.expect("two stages");
+    assert_eq!(stages[0].measured_ns, 2_000_000_000);
+    assert_eq!(
+        (stages[1].measured_ns, stages[1].successes_per_s),
+        (0, None)
+    );
+    let reason = figures.absent.get("stages.1.successes_per_s");
+    assert_eq!(
+        reason.map(String::as_str),
+        Some("the window ended before it")
+    );
+    run.latencies.stages.clear();
+    let figures = StoredSummary::new(&run);
+    assert_eq!(figures.stages, None);
+    assert_eq!(figures.absent["stages"], "not recorded");
+}

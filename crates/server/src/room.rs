@@ -1,0 +1,133 @@
+//! The memory that a worker's connections may take together for input that waits.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A buffer may have this part of what is left of the half that is shared.
+const SHARES: usize = 16;
+/// Buffers of one connection: of its input, and of a field block of HTTP/2.
+const BUFFERS: usize = 2;
+
+/// Room for input, of one worker. Half of it is dealt out evenly, so that the head of a request
+/// finds room whatever the others do; the other half is for those that have more.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// What each buffer may always have.
+    own_bytes: usize,
+    /// What those that have more may have together.
+    shared_bytes_max: usize,
+    /// What they have.
+    shared_bytes: Cell<usize>,
+}
+
+impl Room {
+    /// Room for as many bytes, and as many connections.
+    pub(crate) fn new(bytes_max: usize, connections_max: u32) -> Rc<Self> {
+        let buffers = BUFFERS.saturating_mul(connections_max.max(1) as usize);
+        Rc::new(Self {
+            own_bytes: bytes_max / 2 / buffers,
+            shared_bytes_max: bytes_max / 2,
+            shared_bytes: Cell::new(0),
+        })
+    }
+
+    /// What buffers have that have more than their own part.
+    #[cfg(test)]
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.shared_bytes.get()
+    }
+
+    /// What a buffer of this size takes of what is shared.
+    fn shared_part(&self, bytes: usize) -> usize {
+        if bytes > self.own_bytes { bytes } else { 0 }
+    }
+}
+
+/// What one buffer holds of a room; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Hold {
+    room: Option<Rc<Room>>,
+    shared_bytes: usize,
+}
+
+impl Hold {
+    /// Holds `bytes` instead of what was held; false, and no change, when that is more than there
+    /// is for one buffer.
+    pub(crate) fn set(&mut self, bytes: usize, room: &Rc<Room>) -> bool {
+        let wanted_bytes = room.shared_part(bytes);
+        let others_bytes = room.shared_bytes.get() - self.shared_bytes;
+        let free_bytes = room.shared_bytes_max.saturating_sub(others_bytes);
+        if wanted_bytes > self.shared_bytes && wanted_bytes > free_bytes / SHARES {
+            return false;
+        }
+        room.shared_bytes.set(others_bytes + wanted_bytes);
+        self.shared_bytes = wanted_bytes;
+        self.room.get_or_insert_with(|| Rc::clone(room));
+        true
+    }
+
+    /// Notes that the buffer has become as large as this.
+    pub(crate) fn correct(&mut self, bytes: usize) {
+        if let Some(room) = &self.room {
+            let part_bytes = room.shared_part(bytes);
+            let others_bytes = room.shared_bytes.get() - self.shared_bytes;
+            room.shared_bytes.set(others_bytes + part_bytes);
+            self.shared_bytes = part_bytes;
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(room) = &self.room {
+            room.shared_bytes
+                .set(room.shared_bytes.get() - self.shared_bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_free_is_shared_and_given_back() {
+        // 100 bytes for each of 160 buffers, 16,000 for those that have more.
+        let room = Room::new(32_000, 80);
+        let mut first = Hold::default();
+        assert!(!first.set(1_001, &room));
+        assert!(first.set(1_000, &room));
+        let mut second = Hold::default();
+        // A share of the rest.
+        assert!(!second.set(940, &room));
+        assert!(second.set(937, &room));
+        // What is held may stay, or become less, but not grow.
+        assert!(!first.set(1_001, &room));
+        assert_eq!(room.shared_bytes(), 1_937);
+        assert!(first.set(100, &room));
+        assert_eq!(room.shared_bytes(), 937);
+        first.correct(128);
+        assert_eq!(room.shared_bytes(), 1_065);
+        drop(second);
+        drop(first);
+        assert_eq!(room.shared_bytes(), 0);
+    }
+
+    #[test]
+    fn hoarders_leave_everybody_a_part() {
+        let room = Room::new(1 << 20, 1_000);
+        let mut hoard = Vec::new();
+        for _ in 0..10_000 {
+            let mut hold = Hold::default();
+            let mut bytes = 1 << 16;
+            while !hold.set(bytes, &room) {
+                bytes -= bytes.div_ceil(8);
+            }
+            assert!(bytes >= 200, "{bytes}");
+            hoard.push(hold);
+            assert!(room.shared_bytes() <= 1 << 19);
+        }
+        hoard.clear();
+        assert_eq!(room.shared_bytes(), 0);
+    }
+}

@@ -1,0 +1,6 @@
+//! Target: files of cgroups.
+
+/// Takes the input as each of them.
+pub fn cgroup(data: &[u8]) {
+    brunt_engine::fuzz_cgroup(data);
+}

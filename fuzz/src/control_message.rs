@@ -1,0 +1,6 @@
+//! Target: control messages beside received bytes.
+
+/// Takes the input as what the kernel wrote.
+pub fn control_message(data: &[u8]) {
+    brunt_engine::fuzz_control_message(data);
+}

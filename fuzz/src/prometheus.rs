@@ -1,0 +1,6 @@
+//! Target: pages of metrics, and what selects among them.
+
+/// Takes the input as a selector, a line end, and a page.
+pub fn prometheus(data: &[u8]) {
+    brunt_engine::fuzz_prometheus(data);
+}
