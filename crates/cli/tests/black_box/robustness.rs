@@ -208,8 +208,9 @@ fn malformed_answers_over_http2_are_counted(backend: &str) {
         };
         assert_eq!(requests.failed, failed, "{kind} on {backend}: {requests:?}");
         let mut kinds: Vec<_> = failures.keys().map(String::as_str).collect();
-        if kind == "endless-settings" && kinds.contains(&"http2_error") {
-            // The acknowledgements that nobody reads may reach their bound before the time is up.
+        if ["endless-settings", "endless-pings"].contains(&kind) && kinds.contains(&"http2_error") {
+            // The acknowledgements that nobody reads may reach their bound before the time is up,
+            // on one of the connections or on both.
             kinds = vec![expected];
         }
         let expected = Some(expected).filter(|kind| !kind.is_empty());
