@@ -7,6 +7,7 @@ mod shell;
 mod steps;
 mod test;
 mod tidy;
+mod timing;
 mod workspace;
 
 use std::process::ExitCode;

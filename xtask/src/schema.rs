@@ -77,7 +77,7 @@ fn generate(workspace: &Workspace) -> Result<String> {
         .stderr(std::process::Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
-    shell::check(&command, output.status)?;
+    shell::check(&shell::describe(&command), output.status)?;
     String::from_utf8(output.stdout).context("the generated schema is not UTF-8")
 }
 

@@ -36,13 +36,13 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot start `{}`", describe(command)))?;
-    check(command, status)
+    check(&describe(command), status)
 }
 
-/// Turns an unsuccessful exit of `command` into an error that names it.
-pub(crate) fn check(command: &Command, status: ExitStatus) -> Result<()> {
+/// Turns an unsuccessful exit of a command into an error that names it.
+pub(crate) fn check(description: &str, status: ExitStatus) -> Result<()> {
     if !status.success() {
-        bail!("`{}` ended with {status}", describe(command));
+        bail!("`{description}` ended with {status}");
     }
     Ok(())
 }

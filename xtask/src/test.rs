@@ -1,11 +1,14 @@
-//! The step `test`: all checks and all tests, and one last line that says how many passed.
+//! The step `test`: all checks and all tests, what took longest, and one last line that says how
+//! many passed.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use crate::shell;
+use crate::timing::{TestTimes, Timed, slowest};
 use crate::workspace::Workspace;
 use crate::{schema, servers, steps, tidy};
 
@@ -53,39 +56,63 @@ impl Tally {
     }
 }
 
+/// Steps that were run.
+#[derive(Debug, Default)]
+struct Steps {
+    tally: Tally,
+    failures: Vec<String>,
+    times: Vec<Timed>,
+}
+
+impl Steps {
+    fn run(&mut self, name: &str, step: impl FnOnce() -> Result<Tally>) {
+        let start = Instant::now();
+        let result = step();
+        self.times.push(Timed {
+            name: name.to_owned(),
+            took: start.elapsed(),
+        });
+        match result {
+            Ok(counts) => self.tally.add(counts),
+            Err(error) => {
+                eprintln!("xtask: {name}: {error:#}");
+                self.tally.failed += 1;
+                self.failures.push(format!("{name}: {error:#}"));
+            }
+        }
+    }
+}
+
 /// Runs every step even when one fails, so that one run shows everything that is wrong. Each step
 /// counts as one test.
 pub(crate) fn run(workspace: &Workspace) -> ExitCode {
-    let mut tally = Tally::default();
-    let mut failures = Vec::new();
-    let mut record = |name: &str, result: Result<Tally>| match result {
-        Ok(counts) => tally.add(counts),
-        Err(error) => {
-            eprintln!("xtask: {name}: {error:#}");
-            tally.failed += 1;
-            failures.push(format!("{name}: {error:#}"));
-        }
-    };
-    record("servers", one(servers::run()));
-    record("fmt", one(steps::fmt(workspace)));
-    record("clippy", one(steps::clippy(workspace)));
-    record("tidy", one(tidy::run(workspace)));
-    record("schema", one(schema::run(workspace, schema::Mode::Compare)));
-    let mut tests = Tally::default();
-    let outcome = cargo_test(workspace, &mut tests);
-    record("tests", Ok(tests));
-    // Failed tests are counted already; what is left is a test that did not compile or crashed.
-    if tests.failed == 0 {
-        record("tests", outcome.map(|()| Tally::default()));
-    }
-    if !failures.is_empty() {
+    let mut steps = Steps::default();
+    steps.run("servers", || one(servers::run()));
+    steps.run("fmt", || one(steps::fmt(workspace)));
+    steps.run("clippy", || one(steps::clippy(workspace)));
+    steps.run("tidy", || one(tidy::run(workspace)));
+    steps.run("schema", || {
+        one(schema::run(workspace, schema::Mode::Compare))
+    });
+    steps.run("build of the tests", || {
+        one(shell::run(cargo_test(workspace).arg("--no-run")))
+    });
+    let threads = std::env::var("RUST_TEST_THREADS").ok();
+    let threads = threads.and_then(|typed| typed.parse().ok());
+    let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
+    let mut times = TestTimes::new(threads.unwrap_or_else(cpus));
+    steps.run("tests", || run_tests(workspace, &mut times));
+    print!("\n{}", slowest("steps", &steps.times));
+    print!("{}", slowest("slowest test binaries", &times.binaries));
+    print!("{}", slowest("slowest tests", &times.tests));
+    if !steps.failures.is_empty() {
         println!("\nfailed:");
-        for failure in &failures {
+        for failure in &steps.failures {
             println!("  {failure}");
         }
     }
-    println!("{}", tally.line());
-    if tally.failed == 0 {
+    println!("{}", steps.tally.line());
+    if steps.tally.failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -100,28 +127,49 @@ fn one(result: Result<()>) -> Result<Tally> {
     })
 }
 
-/// Runs all tests, passing their output on line by line while adding up the results.
-fn cargo_test(workspace: &Workspace, tally: &mut Tally) -> Result<()> {
+/// The tests of all packages.
+fn cargo_test(workspace: &Workspace) -> Command {
     let mut command = shell::cargo();
+    command.current_dir(workspace.root()).args([
+        "test",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+    ]);
     command
-        .current_dir(workspace.root())
-        .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
-        .stdout(Stdio::piped());
+}
+
+/// Runs all tests, passing their output on line by line while adding up the results.
+fn run_tests(workspace: &Workspace, times: &mut TestTimes) -> Result<Tally> {
+    let mut command = cargo_test(workspace);
     shell::announce(&command);
+    // One pipe for both, so that cargo's names of binaries stay in order with what these print.
+    let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+    let both = writer.try_clone().context("cannot share a pipe")?;
+    command.stdout(both).stderr(writer);
+    let start = Instant::now();
     let mut child = command.spawn().context("cannot start cargo")?;
-    let stdout = child.stdout.take().context("cargo has no output")?;
+    // The ends of the pipe that `command` holds would keep it open.
+    let description = shell::describe(&command);
+    drop(command);
+    let mut tally = Tally::default();
     let mut ours = std::io::stdout().lock();
-    for line in BufReader::new(stdout).split(b'\n') {
+    for line in BufReader::new(reader).split(b'\n') {
         let line = line.context("cannot read the output of cargo")?;
         let line = String::from_utf8_lossy(&line);
         writeln!(ours, "{line}").context("cannot write")?;
+        times.line(&line, start.elapsed());
         if let Some(counts) = Tally::parse(&line) {
             tally.add(counts);
         }
     }
     drop(ours);
     let status = child.wait().context("cannot wait for cargo")?;
-    shell::check(&command, status)
+    // Failed tests are counted already; what is left is a test that did not compile or crashed.
+    if tally.failed == 0 {
+        shell::check(&description, status)?;
+    }
+    Ok(tally)
 }
 
 #[cfg(test)]
