@@ -1,7 +1,7 @@
 //! What a client needs of a reply's field blocks: the status, the length of the body, when to come
 //! again, and whether the block is well formed (RFC 9113 sections 8.2 and 8.3).
 
-use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep};
+use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep, is_text};
 use super::reply::MalformedReply;
 use crate::Limits;
 use crate::field_value::{decimal, list};
@@ -98,12 +98,26 @@ impl Keep for Meaning {
         let number = match name {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),
-            Name::RetryAfter | Name::Other | Name::Bad => is_value(value).then_some(0),
+            // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
+            // applications set them, and clients put up with them, as in HTTP/1.1.
+            Name::RetryAfter | Name::Other | Name::Bad => is_text(value).then_some(0),
         };
         Self {
             name,
             is_bad: number.is_none(),
             number: number.unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
+        match name {
+            Name::Status | Name::ContentLength => None,
+            Name::RetryAfter | Name::Other | Name::Bad => Some(Self {
+                name,
+                is_bad: !is_text,
+                number: 0,
+            }),
         }
     }
 
@@ -125,12 +139,6 @@ impl Keep for Meaning {
 /// (RFC 9113 section 8.2.1).
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-/// RFC 9113 section 8.2.1, but for spaces around a value: servers send them on as applications set
-/// them, and clients put up with them, as in HTTP/1.1.
-fn is_value(value: &[u8]) -> bool {
-    !value.iter().any(|&byte| matches!(byte, 0 | b'\r' | b'\n'))
 }
 
 fn status(value: &[u8]) -> Option<u64> {

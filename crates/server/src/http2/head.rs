@@ -1,7 +1,7 @@
 //! Heads of HTTP/2: what a request's field block means, and the field blocks of replies.
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
-use brunt_proto::http2::hpack::{Decoder, HpackError, Keep, TABLE_BYTES};
+use brunt_proto::http2::hpack::{Decoder, HpackError, Keep, TABLE_BYTES, is_text};
 
 use crate::http1::reply::write_decimal;
 use crate::http1::request::FIELDS_MAX;
@@ -91,9 +91,8 @@ impl Keep for Entry {
     }
 
     fn field(name: Name, value: &[u8]) -> Self {
-        let is_text = !value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
         let field = match name {
-            _ if !is_text => Field::Forbidden,
+            _ if !is_text(value) => Field::Forbidden,
             Name::Method => match std::str::from_utf8(value) {
                 Ok(name) if is_token(&value.to_ascii_lowercase()) => {
                     Field::Method(Method::of(name))
@@ -113,6 +112,20 @@ impl Keep for Entry {
             Name::Forbidden => Field::Forbidden,
         };
         Self { name, field }
+    }
+
+    fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
+        let field = match name {
+            Name::Scheme => Field::Scheme,
+            Name::Authority => Field::Authority,
+            Name::Other => Field::Other,
+            Name::Forbidden => Field::Forbidden,
+            Name::Method | Name::Path | Name::ContentLength | Name::Expect | Name::Te => {
+                return None;
+            }
+        };
+        let field = if is_text { field } else { Field::Forbidden };
+        Some(Self { name, field })
     }
 
     fn keep(entry: Self) -> Self {

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use super::primitive::{Text, take_integer};
+use super::huffman::Skipped;
+use super::primitive::{Place, Text, take_integer};
 use super::static_table::STATIC_TABLE;
 use super::table::{Entry, Table};
 
@@ -19,6 +20,14 @@ pub trait Keep: Sized {
 
     /// Reads a field.
     fn field<'a>(name: Self::Name<'a>, value: &'a [u8]) -> Self::Field<'a>;
+
+    /// The same where the bytes of the value do not matter, only whether it [is text];
+    /// it is then checked and not decoded. `None`: they matter. Which it is depends on the name.
+    ///
+    /// [is text]: super::is_text
+    fn unread_field<'a>(_name: Self::Name<'a>, _is_text: bool) -> Option<Self::Field<'a>> {
+        None
+    }
 
     /// The name of a field of the static table; `index` is 1 to 61.
     fn static_name<'a>(index: usize) -> Self::Name<'a> {
@@ -195,28 +204,38 @@ impl<K: Keep> Decoder<K> {
     ) -> Result<(), HpackError> {
         scratch.clear();
         let name = match index {
-            0 => Some(Text::take(rest, scratch)?),
+            0 => Some(Text::take(rest)?.decode(scratch)?),
             _ => None,
         };
-        let value = Text::take(rest, scratch)?;
-        let (field, name_bytes) = {
-            let value = value.bytes(scratch);
-            match &name {
-                Some(name) => {
-                    let name = name.bytes(scratch);
-                    (K::field(K::name(name), value), name.len())
-                }
-                None => match static_entry(index) {
-                    Some((name, _)) => (K::field(K::static_name(index), value), name.len()),
-                    None => {
-                        let entry = self.dynamic_entry(index)?;
-                        let name = entry.kept.kept_name();
-                        (K::field(name, value), entry.name_bytes as usize)
-                    }
-                },
-            }
+        let value = Text::take(rest)?;
+        let is_read = match &name {
+            Some(name) => is_read::<K>(K::name(name.bytes(scratch))),
+            None if index <= STATIC_TABLE.len() => is_read::<K>(K::static_name(index)),
+            None => is_read::<K>(self.dynamic_entry(index)?.kept.kept_name()),
         };
-        let value_bytes = value.bytes(scratch).len();
+        let value = if is_read {
+            Value::Read(value.decode(scratch)?)
+        } else {
+            Value::Skipped(value.skip()?)
+        };
+        let (field, name_bytes) = match &name {
+            Some(name) => {
+                let name = name.bytes(scratch);
+                (value.field::<K>(K::name(name), scratch), name.len())
+            }
+            None => match static_entry(index) {
+                Some((name, _)) => {
+                    let field = value.field::<K>(K::static_name(index), scratch);
+                    (field, name.len())
+                }
+                None => {
+                    let entry = self.dynamic_entry(index)?;
+                    let field = value.field::<K>(entry.kept.kept_name(), scratch);
+                    (field, entry.name_bytes as usize)
+                }
+            },
+        };
+        let value_bytes = value.len(scratch);
         each(field, name_bytes + value_bytes);
         if is_inserted {
             // The name's own entry may be evicted by this.
@@ -241,6 +260,38 @@ impl<K: Keep> Decoder<K> {
         age.and_then(|age| self.table.get(age))
             .ok_or(HpackError::Index)
     }
+}
+
+/// A value of a literal.
+enum Value<'b> {
+    Read(Place<'b>),
+    Skipped(Skipped),
+}
+
+impl Value<'_> {
+    #[inline]
+    fn field<'a, K: Keep>(&'a self, name: K::Name<'a>, scratch: &'a [u8]) -> K::Field<'a> {
+        match self {
+            Self::Read(place) => K::field(name, place.bytes(scratch)),
+            Self::Skipped(skipped) => K::unread_field(name, skipped.is_text)
+                .unwrap_or_else(|| unreachable!("values of this name are read")),
+        }
+    }
+
+    /// Bytes of the decoded value.
+    #[inline]
+    fn len(&self, scratch: &[u8]) -> usize {
+        match self {
+            Self::Read(place) => place.bytes(scratch).len(),
+            Self::Skipped(skipped) => skipped.bytes,
+        }
+    }
+}
+
+/// Whether the values of fields of this name are of interest.
+#[inline]
+fn is_read<K: Keep>(name: K::Name<'_>) -> bool {
+    K::unread_field(name, true).is_none()
 }
 
 #[inline]

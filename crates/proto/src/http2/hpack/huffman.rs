@@ -33,6 +33,9 @@ const BITS_MAX: usize = 30;
 /// Bits of the codes that are found by one look into a table.
 const SHORT_BITS: u32 = 8;
 
+/// Bits of the input that are passed over by one look into a table: two codes of usual text.
+const STEP_BITS: u32 = 12;
+
 static TABLES: Tables = Tables::new();
 
 struct Tables {
@@ -43,10 +46,20 @@ struct Tables {
     /// For each first byte of the input that begins with a short code: the symbol, and the bits of
     /// its code. 0 bits: the code is longer.
     short: [(u8, u8); 1 << SHORT_BITS],
+    /// For each beginning of the input: how many short codes it holds whole, and their bits.
+    /// None: the first code is longer.
+    steps: [Step; 1 << STEP_BITS],
     /// The first code that has more than this many bits, its bits moved up to the top of 32.
     ends: [u64; BITS_MAX + 1],
     /// Symbols whose codes have fewer bits than this.
     shorter: [u16; BITS_MAX + 1],
+}
+
+/// Short codes one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    symbols: u8,
+    bits: u8,
 }
 
 impl Tables {
@@ -55,6 +68,10 @@ impl Tables {
             by_code: [0; SYMBOLS],
             codes: [0; SYMBOLS],
             short: [(0, 0); 1 << SHORT_BITS],
+            steps: [Step {
+                symbols: 0,
+                bits: 0,
+            }; 1 << STEP_BITS],
             ends: [0; BITS_MAX + 1],
             shorter: [0; BITS_MAX + 1],
         };
@@ -91,7 +108,30 @@ impl Tables {
             }
             symbol += 1;
         }
+        let mut at = 0;
+        while at < 1 << STEP_BITS {
+            tables.steps[at] = Self::step(&tables.short, at as u32);
+            at += 1;
+        }
         tables
+    }
+
+    /// The short codes with which [`STEP_BITS`] bits begin.
+    const fn step(short: &[(u8, u8); 1 << SHORT_BITS], input: u32) -> Step {
+        let mut step = Step {
+            symbols: 0,
+            bits: 0,
+        };
+        loop {
+            // What is behind the end is not known, so a code must lie before it.
+            let left = (input << step.bits) & ((1 << STEP_BITS) - 1);
+            let (_, bits) = short[(left >> (STEP_BITS - SHORT_BITS)) as usize];
+            if bits == 0 || (step.bits + bits) as u32 > STEP_BITS {
+                return step;
+            }
+            step.symbols += 1;
+            step.bits += bits;
+        }
     }
 }
 
@@ -99,44 +139,114 @@ impl Tables {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
+/// The input of a decoder.
+struct Input<'a> {
+    rest: std::slice::Iter<'a, u8>,
+    /// The next bits, the first at the top; ones follow the last.
+    window: u64,
+    /// Bits of the window that are input.
+    held_bits: u32,
+}
+
+impl<'a> Input<'a> {
+    fn new(string: &'a [u8]) -> Self {
+        Self {
+            rest: string.iter(),
+            window: u64::MAX,
+            held_bits: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self) {
+        while self.held_bits <= 56 {
+            let Some(&byte) = self.rest.next() else { break };
+            let shift = 56 - self.held_bits;
+            self.window &= !(0xff_u64 << shift) | (u64::from(byte) << shift);
+            self.held_bits += 8;
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, bits: u32) {
+        self.window = (self.window << bits) | ((1 << bits) - 1);
+        self.held_bits -= bits;
+    }
+
+    /// Takes the next symbol; `None` when not a whole one is left, or the end of string comes.
+    #[inline(always)]
+    fn symbol(&mut self, tables: &Tables) -> Option<u8> {
+        let (symbol, bits) = tables.short[(self.window >> 56) as usize];
+        let (symbol, bits) = if bits > 0 {
+            (symbol, u32::from(bits))
+        } else {
+            long(tables, self.window)?
+        };
+        if bits > self.held_bits {
+            return None;
+        }
+        self.advance(bits);
+        Some(symbol)
+    }
+
+    /// Under a byte of ones is left, or nothing (RFC 7541 section 5.2).
+    fn end(&self) -> Result<(), Malformed> {
+        if self.held_bits < 8 && self.window == u64::MAX {
+            Ok(())
+        } else {
+            Err(Malformed)
+        }
+    }
+}
+
 /// Appends the decoded string to `out`: at most 8/5 of its bytes.
 pub(super) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let tables = &TABLES;
     out.reserve(string.len() * 8 / 5);
-    let mut input = string.iter();
-    // The next bits of the input, the first at the top; ones follow the last.
-    let mut window = u64::MAX;
-    let mut held_bits: u32 = 0;
+    let mut input = Input::new(string);
     loop {
-        while held_bits <= 56 {
-            let Some(&byte) = input.next() else { break };
-            let shift = 56 - held_bits;
-            window &= !(0xff_u64 << shift) | (u64::from(byte) << shift);
-            held_bits += 8;
-        }
-        let (symbol, bits) = tables.short[(window >> 56) as usize];
-        let (symbol, bits) = if bits > 0 {
-            (symbol, u32::from(bits))
-        } else {
-            match long(tables, window) {
-                Some(found) if found.1 <= held_bits => found,
-                // Not a whole symbol is left.
-                _ => break,
-            }
-        };
-        if bits > held_bits {
+        input.fill();
+        let Some(symbol) = input.symbol(tables) else {
             break;
-        }
+        };
         out.push(symbol);
-        window = (window << bits) | ((1 << bits) - 1);
-        held_bits -= bits;
     }
-    // Under a byte of ones is left, or nothing (RFC 7541 section 5.2).
-    if held_bits < 8 && window == u64::MAX {
-        Ok(())
-    } else {
-        Err(Malformed)
+    input.end()
+}
+
+/// What is known of a string that was not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Skipped {
+    /// Bytes of the decoded string.
+    pub(super) bytes: usize,
+    /// As [`is_text`](super::is_text) says.
+    pub(super) is_text: bool,
+}
+
+/// Takes and refuses the same strings as [`decode`], and keeps none of their bytes.
+pub(super) fn skip(string: &[u8]) -> Result<Skipped, Malformed> {
+    let tables = &TABLES;
+    let mut input = Input::new(string);
+    let mut skipped = Skipped {
+        bytes: 0,
+        is_text: true,
+    };
+    loop {
+        input.fill();
+        let step = tables.steps[(input.window >> (64 - STEP_BITS)) as usize];
+        let bits = u32::from(step.bits);
+        if bits > 0 && bits <= input.held_bits {
+            input.advance(bits);
+            skipped.bytes += usize::from(step.symbols);
+            continue;
+        }
+        let Some(symbol) = input.symbol(tables) else {
+            break;
+        };
+        skipped.bytes += 1;
+        skipped.is_text &= !matches!(symbol, 0 | b'\r' | b'\n');
     }
+    input.end().map(|()| skipped)
 }
 
 /// The symbol of a code of more than [`SHORT_BITS`] bits at the top of `window`, and its bits;
@@ -273,7 +383,52 @@ mod tests {
         assert_eq!(decoded(&[0b0101_0011, 0b1111_1111]), Err(Malformed));
     }
 
+    /// Skips a string, and compares with what decoding makes of it.
+    fn skips_as_it_decodes(string: &[u8]) {
+        let expected = decoded(string).map(|text| Skipped {
+            bytes: text.len(),
+            is_text: !text.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')),
+        });
+        assert_eq!(skip(string), expected, "{string:x?}");
+    }
+
+    /// Only symbols with long codes are looked at when a string is skipped.
+    #[test]
+    fn what_is_no_text_has_a_long_code() {
+        for symbol in [0, b'\r', b'\n'] {
+            assert!(u32::from(BITS[usize::from(symbol)]) > STEP_BITS);
+        }
+    }
+
+    #[test]
+    fn all_short_strings_are_skipped_as_they_are_decoded() {
+        for first in 0..=255 {
+            skips_as_it_decodes(&[first]);
+            for second in 0..=255 {
+                skips_as_it_decodes(&[first, second]);
+                skips_as_it_decodes(&[0xff, first, second]);
+                skips_as_it_decodes(&encoded(&[first, second]));
+                skips_as_it_decodes(&encoded(&[b'a', first, b'b', second]));
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn strings_are_skipped_as_they_are_decoded(
+            string in prop::collection::vec(any::<u8>(), 0..100),
+            ones in 0_usize..6,
+        ) {
+            skips_as_it_decodes(&string);
+            let mut padded = string.clone();
+            padded.resize(string.len() + ones, 0xff);
+            skips_as_it_decodes(&padded);
+            let mut code = encoded(&string);
+            skips_as_it_decodes(&code);
+            code.resize(code.len() + ones, 0xff);
+            skips_as_it_decodes(&code);
+        }
+
         #[test]
         fn strings_come_back(string in prop::collection::vec(any::<u8>(), 0..200)) {
             prop_assert_eq!(decoded(&encoded(&string)), Ok(string));

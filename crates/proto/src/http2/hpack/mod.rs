@@ -11,6 +11,7 @@ mod tests;
 
 pub use decode::{Bytes, Decoded, Decoder, HpackError, Keep};
 pub use encode::{Indexing, encode_field, encode_indexed, encode_size_update};
+pub use primitive::is_text;
 pub use static_table::STATIC_TABLE;
 
 /// Bytes of a dynamic table unless SETTINGS_HEADER_TABLE_SIZE says otherwise.

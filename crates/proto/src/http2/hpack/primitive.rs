@@ -48,41 +48,71 @@ pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, prefix_bits: u32, number
     out.push(rest as u8);
 }
 
-/// A string of a block: where its bytes are once they are decoded.
+/// A string of a block as it stands there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text<'b> {
+    string: &'b [u8],
+    is_huffman: bool,
+}
+
+impl<'b> Text<'b> {
+    /// Takes a string off `rest`.
+    #[inline]
+    pub(super) fn take(rest: &mut &'b [u8]) -> Result<Self, HpackError> {
+        let is_huffman = rest.first().is_some_and(|first| first & HUFFMAN != 0);
+        let length = take_integer(rest, 7)? as usize;
+        let (string, tail) = rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
+        *rest = tail;
+        Ok(Self { string, is_huffman })
+    }
+
+    /// Decodes it: one in Huffman code is appended to `scratch`.
+    #[inline]
+    pub(super) fn decode(self, scratch: &mut Vec<u8>) -> Result<Place<'b>, HpackError> {
+        if !self.is_huffman {
+            return Ok(Place::Block(self.string));
+        }
+        let start = scratch.len();
+        huffman::decode(self.string, scratch).map_err(|huffman::Malformed| HpackError::Huffman)?;
+        Ok(Place::Scratch(start..scratch.len()))
+    }
+
+    /// What is known of it without its bytes.
+    #[inline]
+    pub(super) fn skip(self) -> Result<huffman::Skipped, HpackError> {
+        if self.is_huffman {
+            return huffman::skip(self.string).map_err(|huffman::Malformed| HpackError::Huffman);
+        }
+        Ok(huffman::Skipped {
+            bytes: self.string.len(),
+            is_text: is_text(self.string),
+        })
+    }
+}
+
+/// Where the bytes of a decoded string are.
 #[derive(Debug)]
-pub(super) enum Text<'b> {
+pub(super) enum Place<'b> {
     /// In the block itself.
     Block(&'b [u8]),
     /// In the scratch buffer.
     Scratch(Range<usize>),
 }
 
-impl Text<'_> {
-    /// Takes a string off `rest`; one in Huffman code is appended to `scratch`.
-    #[inline]
-    pub(super) fn take<'b>(
-        rest: &mut &'b [u8],
-        scratch: &mut Vec<u8>,
-    ) -> Result<Text<'b>, HpackError> {
-        let is_huffman = rest.first().is_some_and(|first| first & HUFFMAN != 0);
-        let length = take_integer(rest, 7)? as usize;
-        let (string, tail) = rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
-        *rest = tail;
-        if !is_huffman {
-            return Ok(Text::Block(string));
-        }
-        let start = scratch.len();
-        huffman::decode(string, scratch).map_err(|huffman::Malformed| HpackError::Huffman)?;
-        Ok(Text::Scratch(start..scratch.len()))
-    }
-
+impl Place<'_> {
     #[inline]
     pub(super) fn bytes<'a>(&'a self, scratch: &'a [u8]) -> &'a [u8] {
         match self {
-            Text::Block(bytes) => bytes,
-            Text::Scratch(range) => &scratch[range.clone()],
+            Place::Block(bytes) => bytes,
+            Place::Scratch(range) => &scratch[range.clone()],
         }
     }
+}
+
+/// Whether a value holds nothing that RFC 9113 section 8.2.1 forbids everywhere in it: 0, CR, LF.
+#[inline]
+pub fn is_text(value: &[u8]) -> bool {
+    !value.iter().any(|&byte| matches!(byte, 0 | b'\r' | b'\n'))
 }
 
 /// Appends a string, in Huffman code where that is shorter.
