@@ -8,8 +8,8 @@ pub struct Limits {
     /// headers where it takes several frames, and likewise those of its fields decoded, each 32
     /// bytes more than its name and value (RFC 9113 section 6.5.2). Default 64 KiB.
     pub head_bytes: u32,
-    /// Fields of one head, and likewise of the trailers of one body; in HTTP/2 with `:status`.
-    /// Default 100; in HTTP/1.1 never more than
+    /// Fields of one head, and likewise of the trailers of one body; in HTTP/2 without `:status`.
+    /// Default 256; in HTTP/1.1 never more than
     /// [`MAX_HEADER_FIELDS`](crate::http1::MAX_HEADER_FIELDS).
     pub header_fields: u16,
     /// Interim (1xx) replies before one final reply. Default 16.
@@ -20,7 +20,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             head_bytes: 64 * 1024,
-            header_fields: 100,
+            header_fields: 256,
             interim_replies: 16,
         }
     }

@@ -160,6 +160,7 @@ fn content_length(value: &[u8]) -> Option<u64> {
 /// What the fields of one block add up to.
 #[derive(Debug, Default)]
 struct Block {
+    /// Without pseudo-header fields.
     fields: u32,
     /// As [`Limits::head_bytes`] counts them.
     bytes: u64,
@@ -175,7 +176,6 @@ struct Block {
 impl Block {
     #[inline]
     fn add(&mut self, field: Meaning, bytes: usize) {
-        self.fields += 1;
         self.bytes += bytes as u64 + u64::from(FIELD_OVERHEAD_BYTES);
         match field.name {
             Name::Status => {
@@ -202,6 +202,7 @@ impl Block {
             Name::Other => self.is_bad |= field.is_bad,
             Name::Bad => self.is_bad = true,
         }
+        self.fields += 1;
         self.has_regular = true;
     }
 
@@ -501,7 +502,7 @@ mod tests {
     fn limits_hold_for_what_is_decoded() {
         let limits = Limits {
             head_bytes: 100,
-            header_fields: 3,
+            header_fields: 2,
             ..Limits::default()
         };
         let fields = |values: &[&'static str]| -> Vec<(&str, &str)> {
@@ -531,6 +532,19 @@ mod tests {
             read(&fields(&["", "", ""]), &limits),
             Err(MalformedReply::TooManyHeaders)
         );
+    }
+
+    #[test]
+    fn up_to_256_fields_are_taken() {
+        for (others, expected) in [
+            (150, head(200, ContentLength::Absent)),
+            (256, head(200, ContentLength::Absent)),
+            (257, Err(MalformedReply::TooManyHeaders)),
+        ] {
+            let mut fields = vec![("a", "b"); others + 1];
+            fields[0] = (":status", "200");
+            assert_eq!(read(&fields, &Limits::default()), expected, "{others}");
+        }
     }
 
     /// A few bytes may refer to a large entry many times: counted, and not copied.

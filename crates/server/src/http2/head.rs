@@ -199,6 +199,7 @@ impl Reader {
 /// What the fields of one block say.
 #[derive(Debug, Default)]
 struct Gathered {
+    /// Without pseudo-header fields.
     fields: usize,
     method: Option<Method>,
     route: Option<Route>,
@@ -213,7 +214,11 @@ struct Gathered {
 
 impl Gathered {
     fn add(&mut self, field: Field) {
-        self.fields += 1;
+        let is_pseudo = matches!(
+            field,
+            Field::Method(_) | Field::Path(_) | Field::Scheme | Field::Authority
+        );
+        self.fields += usize::from(!is_pseudo);
         if let Err(malformed) = self.take(field) {
             self.malformed.get_or_insert(malformed);
         }
