@@ -35,7 +35,6 @@ impl Prepared {
             connections: share(plan.connections.get(), workers, worker),
             depth: self.agreement.depth,
             requests_per_connection: self.requests_per_connection(),
-            request: Arc::clone(&self.request),
             think_time: ThinkTime {
                 mean_ns: plan.think_time_ns,
                 spread: plan.think_spread,

@@ -1,11 +1,10 @@
-//! One client connection: its state, what it speaks, and the requests under way on it.
+//! One client connection: its state, its protocol, and what is in flight on it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use brunt_proto::{http1, http2};
-
 use crate::backend::HandOver;
+use crate::protocol::ClientProtocol;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +14,12 @@ pub(crate) enum State {
         /// When.
         retry_ns: u64,
     },
-    /// An attempt is under way since this instant.
+    /// An attempt is in flight since this instant.
     Connecting {
         /// When it began.
         since_ns: u64,
     },
-    /// TCP and TLS are there; the server's HTTP/2 settings are awaited.
+    /// TCP and TLS are there; the server's first words are awaited, such as its HTTP/2 settings.
     Greeting {
         /// When the attempt began.
         since_ns: u64,
@@ -31,34 +30,20 @@ pub(crate) enum State {
     Open,
 }
 
-/// What is said on a connection, and how far the replies have come.
+/// What is written ahead on a connection, and when what was written was sent.
 #[derive(Debug)]
-pub(crate) enum Dialogue {
-    /// Requests are answered one after the other.
-    Http1 {
-        parser: http1::ReplyParser,
-        /// Place of the oldest request under way in the ring of the connection's places.
-        oldest: u32,
-    },
-    /// Requests are answered in any order. Absent while the connection is down.
-    Http2(Option<Box<Streams>>),
-}
-
-/// The HTTP/2 side of a connection.
-#[derive(Debug)]
-pub(crate) struct Streams {
-    pub(crate) client: http2::Client,
-    /// Frames that wait until the send under way is taken.
+pub(crate) struct Writing {
+    /// Bytes that wait until the send in flight is taken.
     pub(crate) outbox: Vec<u8>,
     /// Absent on a connection without kernel stamps.
-    pub(crate) sends: Option<Box<StreamSends>>,
+    pub(crate) sends: Option<Box<SendTimes>>,
 }
 
-/// How the requests under way on a connection were sent, by their places.
+/// How the requests in flight on a connection were sent, by their places.
 #[derive(Debug)]
-pub(crate) struct StreamSends {
-    pub(crate) of_places: Box<[StreamSend]>,
-    /// Places whose requests are in the send under way.
+pub(crate) struct SendTimes {
+    pub(crate) of_places: Box<[SendTime]>,
+    /// Places whose requests are in the send in flight.
     pub(crate) in_send: Vec<u32>,
     /// Places whose requests wait for it to be taken.
     pub(crate) waiting: Vec<u32>,
@@ -69,22 +54,21 @@ pub(crate) struct StreamSends {
 
 /// How one request was sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StreamSend {
+pub(crate) struct SendTime {
     /// Since when it could have been.
     pub(crate) free_ns: u64,
     /// Absent until it was.
     pub(crate) hand_over: Option<HandOver>,
 }
 
-impl Streams {
-    /// Those of a connection that was just made, at most `depth` under way.
+impl Writing {
+    /// That of a connection that was just made, with at most `depth` requests in flight.
     pub(crate) fn new(depth: u32, is_stamped: bool) -> Self {
         Self {
-            client: http2::Client::new(depth),
             outbox: Vec::new(),
             sends: is_stamped.then(|| {
-                Box::new(StreamSends {
-                    of_places: vec![StreamSend::default(); depth as usize].into(),
+                Box::new(SendTimes {
+                    of_places: vec![SendTime::default(); depth as usize].into(),
                     in_send: Vec::new(),
                     waiting: Vec::new(),
                     free_ns: BinaryHeap::with_capacity(depth as usize),
@@ -94,10 +78,10 @@ impl Streams {
     }
 }
 
-impl StreamSends {
+impl SendTimes {
     /// The request of `place`, which could have been sent since `free_ns`, was written.
     pub(crate) fn written(&mut self, place: u32, free_ns: u64) {
-        self.of_places[place as usize] = StreamSend {
+        self.of_places[place as usize] = SendTime {
             free_ns,
             hand_over: None,
         };
@@ -127,7 +111,7 @@ impl StreamSends {
         self.in_send.append(&mut self.waiting);
     }
 
-    /// The send under way was taken, handed over like this.
+    /// The send in flight was taken, handed over like this.
     pub(crate) fn taken(&mut self, hand_over: Option<HandOver>) {
         for place in self.in_send.drain(..) {
             self.of_places[place as usize].hand_over = hand_over;
@@ -135,21 +119,24 @@ impl StreamSends {
     }
 }
 
-/// One connection of a worker. Its requests under way are kept by the worker, in `depth` places
+/// One connection of a worker. Its requests in flight are kept by the worker, in `depth` places
 /// per connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) state: State,
-    pub(crate) dialogue: Dialogue,
+    /// What the protocol keeps of it.
+    pub(crate) protocol: P::Connection,
+    /// Absent while the connection is down, and where the protocol writes nothing ahead.
+    pub(crate) writing: Option<Box<Writing>>,
     /// Requests sent and not yet answered.
-    pub(crate) under_way: u32,
-    /// Requests that may be under way at once, by what was asked for and what the server allows.
+    pub(crate) in_flight: u32,
+    /// Requests that may be in flight at once, by what was asked for and what the server allows.
     pub(crate) depth: u32,
     /// A send was not yet taken by the kernel in full.
     pub(crate) sending: bool,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
-    /// The attempt under way counts among those that are bounded.
+    /// The attempt in flight counts among those that are bounded.
     pub(crate) is_bounded: bool,
     /// It is in the list of what arrivals may take.
     pub(crate) is_offered: bool,
@@ -163,12 +150,11 @@ pub(crate) struct Connection {
     pub(crate) shut_ns: u64,
     /// When bytes came last.
     pub(crate) heard_ns: u64,
-    /// When the first byte of the reply under way was received, in HTTP/1.1.
-    pub(crate) reply_from_ns: u64,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
     /// In an open loop with stamps, the same had brunt taken no time so far, from the send of a
-    /// request until its reply that of this request; in HTTP/2, only that of the one being written.
+    /// request until its response that of this request; where responses are in any order, only that of
+    /// the one being written.
     pub(crate) punctual_free_ns: u64,
     /// From then until its next request, in a closed loop and in a session.
     pub(crate) think_ns: u64,
@@ -192,13 +178,14 @@ pub(crate) struct Connection {
     pub(crate) armed_ns: u64,
 }
 
-impl Connection {
+impl<P: ClientProtocol> Connection<P> {
     /// A connection that is not open; set-up waits for it or not.
-    pub(crate) fn new(dialogue: Dialogue, is_awaited: bool) -> Self {
+    pub(crate) fn new(protocol: P::Connection, is_awaited: bool) -> Self {
         Self {
             state: State::Down { retry_ns: u64::MAX },
-            dialogue,
-            under_way: 0,
+            protocol,
+            writing: None,
+            in_flight: 0,
             depth: 0,
             sending: false,
             settled: !is_awaited,
@@ -209,7 +196,6 @@ impl Connection {
             has_ended_one: false,
             shut_ns: u64::MAX,
             heard_ns: 0,
-            reply_from_ns: 0,
             free_ns: 0,
             punctual_free_ns: 0,
             think_ns: 0,
@@ -230,18 +216,23 @@ impl Connection {
     }
 
     /// Whether its server answered before it had read what it answers, so that nothing is awaited
-    /// and nothing can be sent. In HTTP/2 what is to be sent may always wait.
+    /// and nothing can be sent.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.state == State::Open && self.under_way == 0 && !self.may_write()
+        self.state == State::Open && self.in_flight == 0 && !self.may_write()
     }
 
-    /// How many more requests may be under way on it.
-    pub(crate) fn room(&self) -> u64 {
-        u64::from(self.depth.saturating_sub(self.under_way)).min(self.requests_left)
-    }
-
-    /// Whether requests may be written now. In HTTP/2 they may wait behind others.
+    /// Whether requests may be written now.
     pub(crate) fn may_write(&self) -> bool {
-        !self.sending || matches!(self.dialogue, Dialogue::Http2(_))
+        !self.sending || P::WRITES_AHEAD
+    }
+
+    /// How many more requests may be in flight on it.
+    pub(crate) fn room(&self) -> u64 {
+        u64::from(self.depth.saturating_sub(self.in_flight)).min(self.requests_left)
+    }
+
+    /// How the requests in its places were sent, where that is kept.
+    pub(crate) fn sends(&mut self) -> Option<&mut SendTimes> {
+        self.writing.as_mut()?.sends.as_deref_mut()
     }
 }

@@ -41,7 +41,7 @@ impl Prepared {
                 .as_ref()
                 .map(|tls| tls.description.clone()),
             method: plan.request.method.clone(),
-            request_bytes: self.request.bytes(!keepalive) as u64,
+            request_bytes: self.requests.bytes(!keepalive) as u64,
             model: self.describe_model(load_ns, window),
             connections: plan.connections.get(),
             workers: plan.workers.get(),

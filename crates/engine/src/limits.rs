@@ -224,7 +224,8 @@ pub(crate) fn check(
         }
     };
     let connection_bytes = CONNECTION_BYTES + dialogue_bytes(agreement, payload_bytes);
-    let memory_needed_bytes = workers * (WORKER_BYTES + payload_bytes + stage_bytes(&plan.model))
+    let memory_needed_bytes = workers * (WORKER_BYTES + stage_bytes(&plan.model))
+        + payload_bytes
         + connections * connection_bytes
         + queue_bytes;
     let memory_available_bytes = host::available_memory_bytes();
@@ -258,8 +259,8 @@ fn stage_bytes(model: &LoadModel) -> u64 {
     stages as u64 * STAGE_BYTES
 }
 
-/// Memory of a connection beyond an HTTP/1.1 one with one request under way. A worker holds the
-/// request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2 it
+/// Memory of a connection beyond an HTTP/1.1 one with one request under way. The workers share
+/// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2 it
 /// copies the frames.
 fn dialogue_bytes(agreement: &Agreement, payload_bytes: u64) -> u64 {
     let depth = u64::from(agreement.depth);

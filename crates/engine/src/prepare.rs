@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::ToSocketAddrs;
-use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_load::{BackendChoice, HttpChoice, Plan, Schedule};
@@ -16,7 +15,7 @@ use crate::blocking::{Deadline, Link};
 use crate::host;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, Agreement, NegotiateError};
-use crate::request::{EncodeError, EncodedRequest};
+use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
 use crate::tls_config::{self, TlsConfigError};
 
@@ -135,7 +134,7 @@ pub struct Prepared {
     pub(crate) backend: Backend,
     pub(crate) backend_note: Option<String>,
     pub(crate) agreement: Agreement,
-    pub(crate) request: Arc<EncodedRequest>,
+    pub(crate) requests: EncodedRequests,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
 }
@@ -178,12 +177,12 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     } else {
         agree(&plan)?
     };
-    let request = EncodedRequest::new(&plan, agreement.protocol)?;
-    let payload_bytes = request.held_bytes(agreement.depth);
+    let requests = EncodedRequests::new(&plan, agreement.protocol, agreement.depth)?;
+    let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
             pipeline: agreement.depth,
-            bytes: request.bytes(false),
+            bytes: requests.bytes(false),
         });
     }
     for &address in &plan.source_addresses {
@@ -211,7 +210,6 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         &sources,
         payload_bytes as u64,
     )?;
-    let request = Arc::new(request);
     Ok(Prepared {
         plan,
         peer,
@@ -219,7 +217,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         backend,
         backend_note,
         agreement,
-        request,
+        requests,
         limits,
         usable_cpus,
     })

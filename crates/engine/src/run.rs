@@ -25,6 +25,7 @@ use crate::faults;
 use crate::gate::{Gate, Start};
 use crate::host::{self, CpuUse, Cpus};
 use crate::prepare::Prepared;
+use crate::protocol::{ClientProtocol, ForProtocol};
 use crate::server_count::ServerCountError;
 use crate::simulate;
 use crate::spin::Spinner;
@@ -127,34 +128,35 @@ impl Prepared {
         show: &mut dyn FnMut(&str, Progress),
     ) -> Result<Run, RunError> {
         match self.backend {
-            BackendName::Uring => self.run_over(control, own_server, show, Uring::new),
-            BackendName::Epoll => self.run_over(control, own_server, show, |_| Epoll::new()),
+            BackendName::Uring => {
+                let body = self.worker_body(Uring::new);
+                self.run_threads(control, own_server, show, &body)
+            }
+            BackendName::Epoll => {
+                let body = self.worker_body(|_| Epoll::new());
+                self.run_threads(control, own_server, show, &body)
+            }
             BackendName::Sim => simulate::simulate_and_show(self, control, show),
         }
     }
 
-    /// Runs over this backend, or over TLS over this backend.
-    fn run_over<B: Backend + 'static>(
-        self,
-        control: &Arc<Control>,
-        own_server: bool,
-        show: &mut dyn FnMut(&str, Progress),
-        make: fn(u32) -> io::Result<B>,
-    ) -> Result<Run, RunError> {
+    /// What a worker does over this backend, or over TLS over this backend, in the protocol that
+    /// was negotiated.
+    fn worker_body<B: Backend + 'static>(&self, make: fn(u32) -> io::Result<B>) -> Arc<WorkerBody> {
         match self.agreement.tls_client() {
-            None => self.run_threads(control, own_server, show, make),
-            Some(tls) => self.run_threads(control, own_server, show, move |slots| {
-                Ok(tls.over(make(slots)?))
+            None => self.requests.run(OverBackend { make }),
+            Some(tls) => self.requests.run(OverBackend {
+                make: move |slots| Ok(tls.over(make(slots)?)),
             }),
         }
     }
 
-    fn run_threads<B: Backend + 'static>(
+    fn run_threads(
         self,
         control: &Arc<Control>,
         own_server: bool,
         show: &mut dyn FnMut(&str, Progress),
-        make: impl Fn(u32) -> io::Result<B> + Clone + Send + 'static,
+        body: &Arc<WorkerBody>,
     ) -> Result<Run, RunError> {
         let wall_start = (clock::unix_ms(), clock::now_ns());
         let mut edges = RunEdges::default();
@@ -175,14 +177,20 @@ impl Prepared {
             let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
             let is_observed = self.plan.observe;
             let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
-            let make = make.clone();
+            let body = Arc::clone(body);
             let body = move || {
                 let _leaving = Leaving {
                     gate: &own_gate,
                     finished: &own_finished,
                 };
                 threads::sleep(start_delay_ns);
-                work(task, spinner, &own_gate, window_shift_ns, is_observed, make)
+                body(WorkerStart {
+                    task,
+                    spinner,
+                    gate: &own_gate,
+                    window_shift_ns,
+                    is_observed,
+                })
             };
             match threads::spawn(&format!("brunt-load-{worker}"), body) {
                 Ok(thread) => crew.push(thread),
@@ -473,17 +481,52 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// The body of a worker thread.
-fn work<B: Backend>(
+/// What a worker thread is given.
+struct WorkerStart<'a> {
     task: Task,
     spinner: Spinner,
-    gate: &Gate,
+    gate: &'a Gate,
     window_shift_ns: u64,
     is_observed: bool,
-    make: impl Fn(u32) -> io::Result<B>,
+}
+
+/// The body of a worker thread.
+type WorkerBody = dyn Fn(WorkerStart<'_>) -> io::Result<Option<Ended>> + Send + Sync;
+
+/// Makes the body of worker threads over the backends that `make` makes.
+struct OverBackend<M> {
+    make: M,
+}
+
+impl<B, M> ForProtocol for OverBackend<M>
+where
+    B: Backend + 'static,
+    M: Fn(u32) -> io::Result<B> + Send + Sync + 'static,
+{
+    type Outcome = Arc<WorkerBody>;
+
+    fn run<P: ClientProtocol>(self, protocol: P) -> Arc<WorkerBody> {
+        Arc::new(move |start| {
+            let backend = (self.make)(start.task.connections);
+            work(start, backend, protocol.clone())
+        })
+    }
+}
+
+fn work<B: Backend, P: ClientProtocol>(
+    start: WorkerStart<'_>,
+    backend: io::Result<B>,
+    protocol: P,
 ) -> io::Result<Option<Ended>> {
+    let WorkerStart {
+        task,
+        spinner,
+        gate,
+        window_shift_ns,
+        is_observed,
+    } = start;
     threads::precise_timers();
-    let mut worker = make(task.connections).map(|backend| Worker::new(backend, task, spinner));
+    let mut worker = backend.map(|backend| Worker::new(backend, protocol, task, spinner));
     let outcome = match &mut worker {
         Ok(worker) => worker.set_up(),
         Err(_) => Ok(SetUp::default()),

@@ -17,6 +17,7 @@ use crate::control::{Control, Progress};
 use crate::gate::Start;
 use crate::host::{CpuUse, Cpus};
 use crate::prepare::Prepared;
+use crate::protocol::{ClientProtocol, ForProtocol};
 use crate::run::{
     Conclusion, Ended, RunError, START_MARGIN_NS, WATCH_NS, Watched, shifted, unopened,
 };
@@ -64,8 +65,8 @@ pub(crate) fn simulate_and_show(
 }
 
 /// One simulated worker, with its connections open.
-struct Ready<B> {
-    worker: Worker<B>,
+struct Ready<B, P: ClientProtocol> {
+    worker: Worker<B, P>,
     handle: SimHandle,
     budget: Option<Arc<Budget>>,
     window_shift_ns: u64,
@@ -84,32 +85,68 @@ fn simulate_under(
         // As on the connection that is made before a run.
         agreement.depth = agreement.depth.min(most.max(1));
     }
-    match agreement.tls_client() {
+    let tls = agreement.tls_client();
+    let requests = prepared.requests.clone();
+    match tls {
         None => {
             let spoken = Spoken::clear(protocol);
-            simulate_over(prepared, settings, control, &spoken, |sim| sim)
+            requests.run(Simulation {
+                prepared,
+                settings,
+                control,
+                spoken,
+                make: |sim| sim,
+            })
         }
         Some(tls) => {
             let spoken = Spoken::secure(protocol).map_err(|error| RunError::Worker {
                 worker: 0,
                 reason: io::Error::other(error),
             })?;
-            simulate_over(prepared, settings, control, &spoken, |sim| tls.over(sim))
+            requests.run(Simulation {
+                prepared,
+                settings,
+                control,
+                spoken,
+                make: |sim| tls.over(sim),
+            })
         }
     }
 }
 
-/// Simulates workers over what `make` makes of their simulated networks.
-fn simulate_over<B: Backend>(
+/// Workers over what `make` makes of their simulated networks.
+struct Simulation<'a, M> {
+    prepared: Prepared,
+    settings: &'a SimSettings,
+    control: &'a Arc<Control>,
+    spoken: Spoken,
+    make: M,
+}
+
+impl<B: Backend, M: Fn(Sim) -> B> ForProtocol for Simulation<'_, M> {
+    type Outcome = Result<(Run, SimCounts), RunError>;
+
+    fn run<P: ClientProtocol>(self, protocol: P) -> Self::Outcome {
+        let set_up = set_up(&self, &protocol)?;
+        let Simulation {
+            prepared,
+            settings,
+            control,
+            ..
+        } = self;
+        simulate_load(prepared, settings, control, set_up)
+    }
+}
+
+/// Simulates the load by workers whose connections are open.
+fn simulate_load<B: Backend, P: ClientProtocol>(
     prepared: Prepared,
     settings: &SimSettings,
     control: &Arc<Control>,
-    spoken: &Spoken,
-    make: impl Fn(Sim) -> B,
+    (crew, set_up): (Vec<Ready<B, P>>, SetUp),
 ) -> Result<(Run, SimCounts), RunError> {
     let mut edges = RunEdges::default();
     edges.setup_start.set(0);
-    let (crew, set_up) = set_up(&prepared, settings, control, spoken, make)?;
     if let Some(error) = unopened(&set_up, &prepared.plan) {
         return Err(error);
     }
@@ -178,13 +215,17 @@ fn simulate_over<B: Backend>(
 }
 
 /// Opens the connections of all workers.
-fn set_up<B: Backend>(
-    prepared: &Prepared,
-    settings: &SimSettings,
-    control: &Arc<Control>,
-    spoken: &Spoken,
-    make: impl Fn(Sim) -> B,
-) -> Result<(Vec<Ready<B>>, SetUp), RunError> {
+fn set_up<B: Backend, P: ClientProtocol, M: Fn(Sim) -> B>(
+    simulation: &Simulation<'_, M>,
+    protocol: &P,
+) -> Result<(Vec<Ready<B, P>>, SetUp), RunError> {
+    let Simulation {
+        prepared,
+        settings,
+        control,
+        spoken,
+        make,
+    } = simulation;
     let plan = &prepared.plan;
     let workers = plan.workers.get();
     let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
@@ -211,7 +252,7 @@ fn set_up<B: Backend>(
         let (sim, handle) = Sim::speaking(settings, spoken, worker, start_delay_ns);
         let task = prepared.task(worker, budget.clone(), control);
         let spinner = Spinner::new(task.spin, workers, Cpus::of_process());
-        let mut ready = Worker::new(make(sim), task, spinner);
+        let mut ready = Worker::new(make(sim), protocol.clone(), task, spinner);
         let of_worker = ready
             .set_up()
             .map_err(|reason| RunError::Worker { worker, reason })?;

@@ -94,8 +94,8 @@ impl<'a, B: Backend> Worker<'a, B> {
         settings: Settings,
     ) -> io::Result<Self> {
         backend.listen(listener)?;
-        let null_payload = backend.add_payload(batch::null_payload());
-        let pattern_payload = backend.add_payload(pattern::pattern_payload());
+        let null_payload = backend.add_payload(batch::null_payload().into());
+        let pattern_payload = backend.add_payload(pattern::pattern_payload().into());
         Ok(Self {
             backend,
             shared,

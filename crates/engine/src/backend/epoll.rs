@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
@@ -315,7 +316,7 @@ impl Backend for Epoll {
         clock::now_ns()
     }
 
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.add(bytes)
     }
 

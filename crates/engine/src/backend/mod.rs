@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::tcp_info::TcpInfo;
 
@@ -150,7 +151,7 @@ pub trait Backend {
     }
 
     /// Hands over bytes that later `send`s refer to.
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId;
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId;
 
     /// Takes the kernel's time stamps, and the times of hand-overs, on every slot whose number is
     /// divisible by `every` (absent: on no slot). Called before the first `open`; connections that

@@ -1,5 +1,7 @@
 //! What backends have in common: payloads held for their whole life, and buffers to reuse.
 
+use std::sync::Arc;
+
 use super::{Outgoing, PayloadId};
 
 /// Buffers kept for reuse; more are given back to the allocator.
@@ -10,14 +12,14 @@ const SPARE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Payloads and spare buffers of one backend.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
-    shared: Vec<Box<[u8]>>,
+    shared: Vec<Arc<[u8]>>,
     spare: Vec<Vec<u8>>,
 }
 
 impl Payloads {
     /// Keeps `bytes` for the life of the backend. Their address never changes.
-    pub(super) fn add(&mut self, bytes: Vec<u8>) -> PayloadId {
-        self.shared.push(bytes.into());
+    pub(super) fn add(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.shared.push(bytes);
         PayloadId(self.shared.len() as u32 - 1)
     }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use brunt_proto::tls::{ClientSide, Scratch, ServerSide, Session, TlsError};
 
@@ -521,7 +522,7 @@ impl<B: Backend> Backend for Tls<B> {
         self.inner.work(ns);
     }
 
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.add(bytes)
     }
 

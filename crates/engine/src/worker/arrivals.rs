@@ -5,7 +5,8 @@ use brunt_measure::{Issue, Skip};
 use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
 use crate::backlog::{Arrival, Backlog};
-use crate::connection::{Dialogue, State};
+use crate::connection::State;
+use crate::protocol::ClientProtocol;
 
 /// What one turn does of arrivals, at most, so that events and interrupts are not held up: arrivals
 /// taken in or given up one by one, and ranges of those that find the queue full.
@@ -17,7 +18,7 @@ const DRAWN_PER_RANGE: u64 = 65_536;
 /// time-out: most replies take less.
 const SERVICE_TIMES: u64 = 2;
 
-impl<B: Backend> Worker<B> {
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// The load begins.
     pub(super) fn begin(&mut self, load_ns: u64) {
         if let Some(backlog) = self.backlog() {
@@ -292,7 +293,7 @@ impl<B: Backend> Worker<B> {
                 sent_ns: now_ns,
             };
             self.send(slot, issue, 1);
-            // In HTTP/2 it may take more before this one is taken.
+            // It may take more before this one is sent.
             self.offer(slot);
         } else {
             connection.session_due_ns = Some(due_ns);
@@ -307,10 +308,8 @@ impl<B: Backend> Worker<B> {
             return;
         }
         let connection = &mut self.connections[slot.0 as usize];
-        let places = connection.depth.saturating_sub(connection.under_way);
-        if let Dialogue::Http2(Some(streams)) = &mut connection.dialogue
-            && let Some(sends) = &mut streams.sends
-        {
+        let places = connection.depth.saturating_sub(connection.in_flight);
+        if let Some(sends) = connection.sends() {
             connection.punctual_free_ns = sends.take_free(places, now_ns);
         }
         connection.punctual_free_ns = connection.punctual_free_ns.max(due_ns);

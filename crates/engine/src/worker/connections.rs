@@ -2,10 +2,11 @@
 
 use brunt_measure::FailureKind;
 
-use super::{Deadline, Mode, Pacing, Speech, Worker};
+use super::{Deadline, Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
-use crate::connection::{Dialogue, State, Streams};
+use crate::connection::{State, Writing};
 use crate::failure;
+use crate::protocol::ClientProtocol;
 
 /// Failed attempts after which set-up no longer waits for a connection.
 const SETUP_ATTEMPTS: u32 = 5;
@@ -15,7 +16,7 @@ pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
 
-impl<B: Backend> Worker<B> {
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
         let source = self.sources.next(now_ns);
@@ -53,19 +54,18 @@ impl<B: Backend> Worker<B> {
             .map_or(now_ns, |secured| secured.from_ns);
         self.take_overhead(slot, now_ns);
         let is_stamped = self.is_stamped(slot);
-        match &mut self.connections[slot.0 as usize].dialogue {
-            Dialogue::Http1 { parser, .. } => {
-                parser.reset();
-                self.opened(slot, now_ns, since_ns, connected_ns);
-            }
-            Dialogue::Http2(streams) => {
-                *streams = Some(Box::new(Streams::new(self.task.depth, is_stamped)));
-                self.connections[slot.0 as usize].state = State::Greeting {
-                    since_ns,
-                    connected_ns,
-                };
-                self.greet(slot);
-            }
+        self.write_to(slot);
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.writing =
+            P::WRITES_AHEAD.then(|| Box::new(Writing::new(self.task.depth, is_stamped)));
+        let out = self.output.out();
+        if self.protocol.open(&mut connection.protocol, out) {
+            self.opened(slot, now_ns, since_ns, connected_ns);
+        } else {
+            connection.state = State::Greeting {
+                since_ns,
+                connected_ns,
+            };
         }
     }
 
@@ -74,6 +74,7 @@ impl<B: Backend> Worker<B> {
         self.attempt_ended(slot, now_ns);
         let was_gone = self.probe.take().is_some();
         let connection = &mut self.connections[slot.0 as usize];
+        let was_greeted = matches!(connection.state, State::Greeting { .. });
         connection.state = State::Open;
         connection.opened_ns = now_ns;
         connection.is_used = false;
@@ -87,7 +88,7 @@ impl<B: Backend> Worker<B> {
             let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
             self.recorder.secured(now_ns, tls_ns, secured.is_resumed);
         }
-        if let Speech::Http2 { .. } = self.speech {
+        if was_greeted {
             self.recorder.greeted(now_ns.saturating_sub(there_ns));
         }
         self.recorder
@@ -108,7 +109,7 @@ impl<B: Backend> Worker<B> {
     /// The server broke off an attempt that had got as far as its greeting.
     pub(super) fn greeting_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.backend.close(slot);
-        self.lose_dialogue(slot, now_ns);
+        self.lose(slot, now_ns);
         self.attempt_failed(slot, now_ns, kind);
     }
 
@@ -122,19 +123,15 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Forgets what was said on a connection that is no more, and on which nothing is under way.
-    fn lose_dialogue(&mut self, slot: Slot, now_ns: u64) {
-        let index = slot.0 as usize;
+    /// Forgets a connection that is no more, and on which nothing is in flight.
+    fn lose(&mut self, slot: Slot, now_ns: u64) {
         self.take_overhead(slot, now_ns);
-        self.settle_bytes(index, now_ns);
-        match &mut self.connections[index].dialogue {
-            Dialogue::Http1 { parser, .. } => parser.reset(),
-            Dialogue::Http2(streams) => *streams = None,
-        }
-        self.drop_frames(slot);
+        self.settle_bytes(slot.0 as usize, now_ns);
+        self.connections[slot.0 as usize].writing = None;
+        self.output.forget(slot);
     }
 
-    /// An attempt that was under way failed, and its slot is free again.
+    /// An attempt that was in flight failed, and its slot is free again.
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.take_overhead(slot, now_ns);
         self.note_failed_attempt(slot, now_ns, kind);
@@ -197,7 +194,7 @@ impl<B: Backend> Worker<B> {
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         self.backend.close(slot);
         self.recorder.disconnected(now_ns);
-        self.lose_dialogue(slot, now_ns);
+        self.lose(slot, now_ns);
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Down { retry_ns: u64::MAX };
         // One that was ended at once, and before it carried a request, is a failed attempt but for
@@ -242,7 +239,7 @@ impl<B: Backend> Worker<B> {
             State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
                 since_ns + self.task.connect_timeout_ns
             }
-            State::Open if connection.under_way > 0 => self
+            State::Open if connection.in_flight > 0 => self
                 .first_due_ns(index)
                 .saturating_add(self.task.timeout_ns),
             State::Open if connection.shut_ns < u64::MAX => {
@@ -282,7 +279,7 @@ impl<B: Backend> Worker<B> {
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
-            State::Open if self.connections[index].under_way > 0 => self.time_out(slot, now_ns),
+            State::Open if self.connections[index].in_flight > 0 => self.time_out(slot, now_ns),
             State::Open if self.connections[index].shut_ns < u64::MAX => {
                 self.leave_shut(slot, now_ns);
             }

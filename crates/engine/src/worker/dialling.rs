@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
 use crate::connection::State;
+use crate::protocol::ClientProtocol;
 
-/// Attempts under way at once, per worker: more would only overflow the server's accept queue. It
+/// Attempts in flight at once, per worker: more would only overflow the server's accept queue. It
 /// holds for the first attempts of set-up and for retries, but not for the connection that takes
 /// the place of one that did its work, nor for one that waiting arrivals ask for.
 pub(super) const DIALLING_MAX: u32 = 128;
@@ -24,8 +25,8 @@ pub(super) struct Dialling {
     end: u32,
     /// Slots whose pause after a failure is over.
     retries: VecDeque<Slot>,
-    /// Bounded attempts under way.
-    under_way: u32,
+    /// Bounded attempts in flight.
+    in_flight: u32,
 }
 
 impl Dialling {
@@ -50,7 +51,7 @@ impl Dialling {
 
     /// The slot to be tried at `now_ns`, if there is one and the bound allows it.
     fn next(&mut self, now_ns: u64) -> Option<Slot> {
-        if self.under_way >= DIALLING_MAX {
+        if self.in_flight >= DIALLING_MAX {
             return None;
         }
         if self.due_ns() <= now_ns {
@@ -73,11 +74,11 @@ impl Dialling {
 
     /// A bounded attempt has ended.
     pub(super) fn ended(&mut self) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
     }
 }
 
-impl<B: Backend> Worker<B> {
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     pub(super) fn dial(&mut self) -> u64 {
         let dials = self.mode != Mode::Drain || self.waiting() > 0;
@@ -88,7 +89,7 @@ impl<B: Backend> Worker<B> {
         for _ in 0..DIALLING_MAX {
             let now_ns = self.backend.now_ns();
             let Some(slot) = self.dialling.next(now_ns) else {
-                let is_full = self.dialling.under_way >= DIALLING_MAX;
+                let is_full = self.dialling.in_flight >= DIALLING_MAX;
                 return if is_full {
                     u64::MAX
                 } else {
@@ -98,7 +99,7 @@ impl<B: Backend> Worker<B> {
             let connection = &mut self.connections[slot.0 as usize];
             if let State::Down { .. } = connection.state {
                 connection.is_bounded = true;
-                self.dialling.under_way += 1;
+                self.dialling.in_flight += 1;
                 self.open(slot, now_ns);
             }
         }
@@ -138,7 +139,7 @@ mod tests {
         dialling.push(Slot(8));
         for slot in 0..DIALLING_MAX {
             assert_eq!(dialling.next(1_000), Some(Slot(slot)));
-            dialling.under_way += 1;
+            dialling.in_flight += 1;
         }
         assert_eq!(dialling.next(1_000), None);
         dialling.ended();
@@ -146,7 +147,7 @@ mod tests {
         dialling.next = 200;
         assert_eq!(dialling.due_ns(), u64::MAX);
         assert_eq!(dialling.next(1_000), Some(Slot(7)));
-        dialling.under_way = DIALLING_MAX;
+        dialling.in_flight = DIALLING_MAX;
         assert_eq!(dialling.next(1_000), None);
     }
 

@@ -4,11 +4,11 @@
 mod arrivals;
 mod connections;
 mod dialling;
-mod http1;
-mod http2;
-mod replies;
+mod output;
 mod requests;
+mod responses;
 mod retry;
+mod streams;
 mod trial;
 
 use std::collections::VecDeque;
@@ -17,24 +17,24 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_load::{Arrivals, Spin, ThinkTime, ThinkTimes};
-use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, SetUp};
-use brunt_proto::{self as proto, Limits};
+use brunt_measure::{FailureKind, KernelSample, Recorder, SetUp};
 
-use crate::backend::{Backend, Event, PayloadId, Peer, Slot};
+use crate::backend::{Backend, Event, Peer, Slot};
 use crate::backlog::Backlog;
 use crate::budget::Budget;
-use crate::connection::{Connection, Dialogue, State};
+use crate::connection::{Connection, State};
 use crate::control::{Control, Progress};
 use crate::expectation::Expectation;
 use crate::failure;
 use crate::gate::Start;
-use crate::request::EncodedRequest;
+use crate::protocol::{ClientProtocol, InFlight};
 use crate::sources::{Sources, Turns};
 use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
 use crate::timers::Timers;
 
 use dialling::Dialling;
+use output::Output;
 pub(crate) use trial::Trial;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
@@ -53,12 +53,6 @@ const WAKE_UP_NS: u64 = 100_000;
 /// The kernel's account is read for one connection in this many, and this many in all.
 const SAMPLE_EVERY: usize = 64;
 const SAMPLE_MAX: u32 = 16;
-/// In a place of HTTP/2 where no request is under way.
-const NO_ISSUE: Issue = Issue {
-    due_ns: u64::MAX,
-    sent_ns: u64::MAX,
-};
-
 /// What makes requests due, as far as one worker is concerned.
 #[derive(Clone, Debug)]
 pub(crate) enum Pace {
@@ -91,11 +85,10 @@ pub(crate) struct Task {
     pub(crate) pace: Pace,
     /// Connections to hold; with planned connections, most at once.
     pub(crate) connections: u32,
-    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
     pub(crate) depth: u32,
     /// Requests after which a connection is replaced.
     pub(crate) requests_per_connection: u64,
-    pub(crate) request: Arc<EncodedRequest>,
     pub(crate) think_time: ThinkTime,
     /// One connection in this many is stamped by the kernel.
     pub(crate) stamps_every: Option<NonZeroU32>,
@@ -132,7 +125,7 @@ enum Mode {
     Setup,
     /// Requests are sent.
     Load,
-    /// What is under way is waited for; nothing is sent, nothing is opened.
+    /// What is in flight is waited for; nothing is sent, nothing is opened.
     Drain,
 }
 
@@ -144,33 +137,6 @@ enum Pacing {
     Sessions(Backlog),
 }
 
-/// What a worker needs of the protocol that is not a connection's own.
-#[derive(Debug)]
-enum Speech {
-    Http1 {
-        payload: PayloadId,
-    },
-    Http2 {
-        known: proto::http2::KnownHead,
-        /// Frames written on a connection and not yet handed to the backend; those of one event.
-        frames: Vec<u8>,
-        frames_of: Slot,
-    },
-}
-
-impl Speech {
-    /// The state of a new connection, before it is opened.
-    fn dialogue(&self) -> Dialogue {
-        match self {
-            Self::Http1 { .. } => Dialogue::Http1 {
-                parser: proto::http1::ReplyParser::default(),
-                oldest: 0,
-            },
-            Self::Http2 { .. } => Dialogue::Http2(None),
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     slot: Slot,
@@ -178,18 +144,18 @@ struct Deadline {
 }
 
 /// One worker: the owner of everything that its thread touches.
-pub(crate) struct Worker<B> {
+pub(crate) struct Worker<B, P: ClientProtocol> {
     backend: B,
+    protocol: P,
     task: Task,
     recorder: Recorder,
     spinner: Spinner,
     /// Absent where nothing is to be read of the thread.
     meter: Option<ThreadMeter>,
     expectation: Expectation,
-    speech: Speech,
-    limits: Limits,
     pacing: Pacing,
-    connections: Vec<Connection>,
+    connections: Vec<Connection<P>>,
+    output: Output,
     /// Slots that set-up opens, and those opened since because none was free.
     slots_used: u32,
     /// Slots that may send: those below this number.
@@ -202,24 +168,21 @@ pub(crate) struct Worker<B> {
     /// When the connections taken by the arrivals of one batch would be free again, had each been
     /// sent when it could have been; earliest first.
     would_be_free_ns: VecDeque<u64>,
-    /// `depth` places per connection: its requests under way. In HTTP/2 any of the places may be
-    /// in use: those that are not hold [`NO_ISSUE`].
-    issues: Vec<Issue>,
+    /// `depth` places per connection, any of which may be free.
+    places: Vec<InFlight>,
     deadlines: Timers<Deadline>,
     mode: Mode,
     think_times: ThinkTimes,
     /// Local addresses of connections.
     sources: Turns,
-    /// Connection attempts under way.
+    /// Connection attempts in flight.
     opening: u32,
     /// More arrivals are due than one turn may see to.
     is_behind: bool,
     /// First attempts of set-up, and retries.
     dialling: Dialling,
     unsettled: u32,
-    under_way: u64,
-    /// Bytes of frames that were handed over and are in no count yet.
-    frame_bytes: u64,
+    in_flight: u64,
     /// Requests drawn from the budget and not yet sent.
     quota: u64,
     window_end_ns: u64,
@@ -239,18 +202,9 @@ pub(crate) struct Worker<B> {
     progress: Progress,
 }
 
-impl<B: Backend> Worker<B> {
-    pub(crate) fn new(mut backend: B, task: Task, spinner: Spinner) -> Self {
-        let speech = match &*task.request {
-            EncodedRequest::Http1(request) => Speech::Http1 {
-                payload: backend.add_payload(request.payload(task.depth)),
-            },
-            EncodedRequest::Http2(_) => Speech::Http2 {
-                known: proto::http2::KnownHead::default(),
-                frames: Vec::new(),
-                frames_of: Slot(0),
-            },
-        };
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+    pub(crate) fn new(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
+        protocol.start(&mut |payload| backend.add_payload(payload));
         backend.set_stamps(task.stamps_every);
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
@@ -279,24 +233,23 @@ impl<B: Backend> Worker<B> {
         }
         recorder.record().edges.started.set(backend.now_ns());
         let connections = (0..slots)
-            .map(|slot| Connection::new(speech.dialogue(), slot < held))
+            .map(|slot| Connection::new(protocol.connection(), slot < held))
             .collect();
-        let issues = vec![NO_ISSUE; slots as usize * task.depth as usize];
+        let places = vec![InFlight::NONE; slots as usize * task.depth as usize];
         Self {
             recorder,
             spinner,
             meter: None,
             expectation: Expectation::default(),
-            speech,
-            limits: Limits::default(),
             pacing,
             connections,
+            output: Output::default(),
             slots_used: held,
             slots_allowed: u32::MAX,
             busy_ns: task.busy_ns,
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),
-            issues,
+            places,
             deadlines: Timers::default(),
             mode: Mode::Setup,
             think_times: task.think_time.times(task.worker),
@@ -305,8 +258,7 @@ impl<B: Backend> Worker<B> {
             opening: 0,
             dialling: Dialling::default(),
             unsettled: held,
-            under_way: 0,
-            frame_bytes: 0,
+            in_flight: 0,
             quota: 0,
             window_end_ns: u64::MAX,
             measure_from_ns: u64::MAX,
@@ -318,6 +270,7 @@ impl<B: Backend> Worker<B> {
             probe: None,
             progress: Progress::default(),
             backend,
+            protocol,
             task,
         }
     }
@@ -447,7 +400,7 @@ impl<B: Backend> Worker<B> {
                 (is_over(backlog), is_awaited)
             }
         };
-        (exhausted || is_over) && self.under_way == 0 && !is_awaited
+        (exhausted || is_over) && self.in_flight == 0 && !is_awaited
     }
 
     fn drain(&mut self) -> io::Result<()> {
@@ -475,14 +428,14 @@ impl<B: Backend> Worker<B> {
             if !sends || is_cut_short || control.is_interrupted_by(now_ns) {
                 self.give_up_waiting(now_ns);
             }
-            let is_done = self.under_way == 0 && self.waiting() == 0;
+            let is_done = self.in_flight == 0 && self.waiting() == 0;
             if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
             }
             self.turn(limit_ns)?;
         }
         let now_ns = self.backend.now_ns();
-        self.settle_frames(now_ns);
+        self.count_output(now_ns);
         for index in 0..self.connections.len() {
             self.take_overhead(Slot(index as u32), now_ns);
         }
@@ -509,7 +462,7 @@ impl<B: Backend> Worker<B> {
         self.flush();
         let from_ns = self.backend.now_ns();
         self.runs(from_ns);
-        self.settle_frames(from_ns);
+        self.count_output(from_ns);
         let quiet_until_ns = self.quiet_until_ns(from_ns);
         let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
             from_ns
@@ -582,7 +535,7 @@ impl<B: Backend> Worker<B> {
             Spin::On => now_ns,
             Spin::Auto if self.opening > 0 => now_ns,
             Spin::Auto => {
-                let reply_ns = self.expectation.quiet_until_ns(now_ns, self.under_way);
+                let reply_ns = self.expectation.quiet_until_ns(now_ns, self.in_flight);
                 let expected_ns = reply_ns.min(self.next_arrival_ns());
                 if expected_ns > now_ns + SLEEP_LEAST_NS {
                     expected_ns - WAKE_UP_NS
@@ -615,7 +568,7 @@ impl<B: Backend> Worker<B> {
             }
             Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
                 let kind = failure::of_socket(errno);
-                self.broken(slot, now_ns, kind, FailureKind::IdleReset);
+                self.broken(slot, now_ns, kind, (FailureKind::IdleReset, 0));
             }
             Event::Ended(slot) => self.ended(slot, now_ns),
             // A client offers no slots to accept into.
@@ -627,15 +580,11 @@ impl<B: Backend> Worker<B> {
         let mut sample = KernelSample::default();
         for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
             let connection = &self.connections[index];
-            // Only connections at rest: bytes of a reply under way may be anywhere between the
+            // Only connections at rest: bytes of a reply in flight may be anywhere between the
             // kernel and here.
-            let is_silent = match &connection.dialogue {
-                Dialogue::Http1 { .. } => true,
-                Dialogue::Http2(streams) => streams
-                    .as_ref()
-                    .is_some_and(|it| !it.client.has_reset_streams()),
-            };
-            let at_rest = connection.state == State::Open && connection.under_way == 0 && is_silent;
+            let at_rest = connection.state == State::Open
+                && connection.in_flight == 0
+                && !self.protocol.may_still_hear(&connection.protocol);
             if !at_rest || sample.connections == SAMPLE_MAX {
                 continue;
             }

@@ -3,20 +3,22 @@
 use brunt_load::Spin;
 use brunt_measure::Issue;
 
-use super::{Mode, NO_ISSUE, Pacing, Speech, Worker};
+use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
-use crate::connection::{Dialogue, State};
+use crate::connection::State;
+use crate::protocol::{ClientProtocol, InFlight, Next, RequestId};
 
-impl<B: Backend> Worker<B> {
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// What was asked to be sent on the connection was taken.
     pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
         self.connections[slot.0 as usize].sending = false;
-        if self.stream_sends_taken(slot) {
+        if P::WRITES_AHEAD {
+            self.sent_ahead(slot);
             return;
         }
         let connection = &self.connections[slot.0 as usize];
         // If the reply was seen first, it has been free since then.
-        let free_ns = match connection.under_way {
+        let free_ns = match connection.in_flight {
             0 => connection.free_ns,
             _ => now_ns,
         };
@@ -31,7 +33,7 @@ impl<B: Backend> Worker<B> {
         let connection = &mut self.connections[slot.0 as usize];
         match self.pacing {
             Pacing::Open(_) => {
-                if connection.under_way < connection.depth {
+                if connection.in_flight < connection.depth {
                     connection.free_ns = free_ns;
                 }
                 self.freed(slot, free_ns);
@@ -51,7 +53,7 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Sends as many requests as the connection may have under way, in a closed loop.
+    /// Sends as many requests as the connection may have in flight, in a closed loop.
     pub(super) fn feed(&mut self, slot: Slot, now_ns: u64) {
         if self.mode != Mode::Load || now_ns >= self.window_end_ns {
             return;
@@ -63,7 +65,7 @@ impl<B: Backend> Worker<B> {
         }
         let thinks = self.task.think_time.mean_ns > 0;
         let count = connection.room();
-        if count == 0 || thinks && connection.under_way > 0 {
+        if count == 0 || thinks && connection.in_flight > 0 {
             return;
         }
         let due_ns = self.resume_ns(slot);
@@ -124,15 +126,27 @@ impl<B: Backend> Worker<B> {
         if self.task.think_time.mean_ns > 0 {
             connection.think_ns = self.think_times.next_ns();
         }
-        let bytes = match self.speech {
-            Speech::Http1 { .. } => self.write_http1(slot, issue, count),
-            Speech::Http2 { .. } => {
-                self.write_http2(slot, issue, count);
-                0
-            }
+        let closes = connection.requests_left == 0;
+        let free_ns = match self.pacing {
+            Pacing::Open(_) => connection.punctual_free_ns,
+            Pacing::Closed | Pacing::Sessions(_) => connection.free_ns,
         };
-        self.connections[slot.0 as usize].under_way += count;
-        self.under_way += u64::from(count);
+        self.write_to(slot);
+        let connection = &mut self.connections[slot.0 as usize];
+        let first_place = slot.0 as usize * self.task.depth as usize;
+        for behind in (0..count).rev() {
+            let request = RequestId(0);
+            let next = Next { behind, closes };
+            let out = self.output.out();
+            let place = self.protocol.request(&mut connection.protocol, next, out);
+            self.places[first_place + place as usize] = InFlight { issue, request };
+            if let Some(sends) = connection.sends() {
+                sends.written(place, free_ns);
+            }
+        }
+        connection.in_flight += count;
+        self.in_flight += u64::from(count);
+        let bytes = if P::WRITES_AHEAD { 0 } else { self.hand_over() };
         self.recorder.sent(issue, count, bytes);
         if self.task.spin == Spin::Auto {
             self.expectation.sent(issue.sent_ns, count);
@@ -143,45 +157,34 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// The request in `place` is no longer under way.
-    pub(super) fn take_issue(&mut self, index: usize, place: u32) -> Issue {
-        self.connections[index].under_way -= 1;
-        self.under_way -= 1;
+    /// The request in `place` is no longer in flight.
+    pub(super) fn take(&mut self, index: usize, place: u32) -> Issue {
+        self.connections[index].in_flight -= 1;
+        self.in_flight -= 1;
         let place = index * self.task.depth as usize + place as usize;
-        std::mem::replace(&mut self.issues[place], NO_ISSUE)
+        std::mem::replace(&mut self.places[place], InFlight::NONE).issue
     }
 
-    /// Takes a request under way out, in HTTP/1.1 the oldest, with the bytes of its incomplete
-    /// reply.
+    /// Takes a request out of a connection that is lost, with the bytes of its incomplete response.
     pub(super) fn take_any(&mut self, index: usize) -> Option<(Issue, u64)> {
-        if self.connections[index].under_way == 0 {
+        let connection = &mut self.connections[index];
+        if connection.in_flight == 0 {
             return None;
         }
-        let (place, discarded_bytes) = match &mut self.connections[index].dialogue {
-            Dialogue::Http1 { parser, oldest } => {
-                let place = *oldest;
-                *oldest = (place + 1) % self.task.depth;
-                let discarded_bytes = parser.pending_bytes();
-                parser.reset();
-                (place, discarded_bytes)
-            }
-            Dialogue::Http2(streams) => streams.as_mut()?.client.abandon()?,
-        };
-        Some((self.take_issue(index, place), discarded_bytes))
+        let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
+        Some((self.take(index, place), discarded_bytes))
     }
 
-    /// When the first of the requests under way was due.
+    /// When the first of the requests in flight was due; [`u64::MAX`] for none.
     pub(super) fn first_due_ns(&self, index: usize) -> u64 {
+        let due = self.places(index).iter().map(|place| place.issue.due_ns);
+        due.min().unwrap_or(u64::MAX)
+    }
+
+    /// The places of a connection.
+    pub(super) fn places(&self, index: usize) -> &[InFlight] {
         let depth = self.task.depth as usize;
-        let places = &self.issues[index * depth..(index + 1) * depth];
-        match self.connections[index].dialogue {
-            Dialogue::Http1 { oldest, .. } => places[oldest as usize].due_ns,
-            Dialogue::Http2(_) => places
-                .iter()
-                .map(|issue| issue.due_ns)
-                .min()
-                .unwrap_or(u64::MAX),
-        }
+        &self.places[index * depth..(index + 1) * depth]
     }
 
     pub(super) fn is_stamped(&self, slot: Slot) -> bool {

@@ -4,11 +4,12 @@ use super::connections::{RETRY_NS_MAX, RETRY_NS_MIN};
 use super::{Mode, Worker};
 use crate::backend::{Backend, Slot};
 use crate::connection::State;
+use crate::protocol::ClientProtocol;
 
 /// While no connection is open, one of them is tried again after this part of the time for which
 /// that has been so: the end of an outage is known as exactly.
 const PROBE_PART: u64 = 8;
-impl<B: Backend> Worker<B> {
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// How long to wait after an attempt of `slot` that failed: twice as long each time. One
     /// connection of a worker that has none open finds out when the server is back.
     pub(super) fn retry_pause_ns(&self, slot: Slot, now_ns: u64) -> u64 {

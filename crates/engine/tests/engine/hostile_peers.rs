@@ -102,7 +102,7 @@ impl Sender {
             .map(|at| (at ^ at >> 8) as u8)
             .collect();
         Self {
-            payload: backend.add_payload(bytes.clone()),
+            payload: backend.add_payload(bytes.clone().into()),
             backend,
             bytes,
             handed_over: Vec::new(),

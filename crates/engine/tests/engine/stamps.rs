@@ -172,7 +172,7 @@ fn bytes_that_waited_are_stamped_with_their_arrival(kernel: Kernel) {
 fn only_stamped_slots_have_stamps(kernel: Kernel) {
     for (every, stamped) in [(0, &[][..]), (1, &[0, 1, 2, 3, 4]), (2, &[0, 2, 4])] {
         let mut rig = Rig::new(kernel, every);
-        let payload = rig.backend.add_payload(b"ping".to_vec());
+        let payload = rig.backend.add_payload((*b"ping").into());
         // Connected the other way round, and each slot a second time.
         for number in (0..5).rev().chain(0..5) {
             let slot = Slot(number);

@@ -240,7 +240,7 @@ impl Block {
 /// The latest head and what it meant; one per worker, with one value of [`Limits`]. Servers send
 /// the same head over and over, and equal bytes that depend on no state of the connection mean an
 /// equal head.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct KnownHead {
     block: Vec<u8>,
     /// What `block` means; `None` before there is one.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
 use brunt_engine::tcp_info::TcpInfo;
@@ -42,7 +43,7 @@ pub(super) struct Scripted {
     pub(super) sleeps: u32,
     events: VecDeque<(Event, Vec<u8>)>,
     received: Vec<u8>,
-    payloads: Vec<Vec<u8>>,
+    payloads: Vec<Arc<[u8]>>,
 }
 
 impl Scripted {
@@ -83,7 +84,7 @@ impl Backend for Scripted {
         now_ns
     }
 
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.push(bytes);
         PayloadId(self.payloads.len() as u32 - 1)
     }

@@ -22,6 +22,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_measure::{Protocol, Window};
 
@@ -225,7 +226,7 @@ impl Backend for Sim {
         self.cpu.run(ns);
     }
 
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.add(bytes)
     }
 

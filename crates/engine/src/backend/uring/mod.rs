@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use io_uring::cqueue;
 use rustix::event::{PollFd, PollFlags};
@@ -447,7 +448,7 @@ impl Backend for Uring {
         clock::now_ns()
     }
 
-    fn add_payload(&mut self, bytes: Vec<u8>) -> PayloadId {
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.add(bytes)
     }
 

@@ -45,7 +45,7 @@ fn connect(uring: &mut Uring, slot: Slot, listener: &TcpListener, peer: &Peer) -
 fn what_the_kernel_did_not_take_meets_no_other_connection() {
     let (listener, peer) = listener();
     let mut uring = Uring::new(4).unwrap();
-    let payload = uring.add_payload(b"stale".to_vec());
+    let payload = uring.add_payload((*b"stale").into());
     for is_owned in [true, false] {
         let mut first = connect(&mut uring, SLOT, &listener, &peer);
         uring.send(

@@ -1,0 +1,74 @@
+//! The requests of a run in the protocol that was negotiated: the one place that chooses it.
+
+use std::sync::Arc;
+
+use brunt_load::Plan;
+use brunt_measure::Protocol;
+use brunt_proto::{http1, http2};
+use thiserror::Error;
+
+use super::ClientProtocol;
+use super::http1::{Http1, Http1Requests};
+use super::http2::{Http2, Http2Requests};
+
+/// Why a request cannot be encoded.
+#[derive(Debug, Error)]
+pub enum EncodeError {
+    /// Not in HTTP/1.1.
+    #[error(transparent)]
+    Http1(#[from] http1::RequestError),
+    /// Not in HTTP/2.
+    #[error(transparent)]
+    Http2(#[from] http2::RequestError),
+}
+
+/// What a run is over each protocol.
+pub(crate) trait ForProtocol {
+    /// What comes out.
+    type Outcome;
+
+    /// Does it with workers that speak `protocol`, each with a clone.
+    fn run<P: ClientProtocol>(self, protocol: P) -> Self::Outcome;
+}
+
+/// The requests of a run, encoded once for all workers.
+#[derive(Clone, Debug)]
+pub(crate) enum EncodedRequests {
+    Http1(Arc<Http1Requests>),
+    Http2(Arc<Http2Requests>),
+}
+
+impl EncodedRequests {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    pub(crate) fn new(plan: &Plan, protocol: Protocol, depth: u32) -> Result<Self, EncodeError> {
+        Ok(match protocol {
+            Protocol::Http1 => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
+            Protocol::Http2 => Self::Http2(Arc::new(Http2Requests::new(plan, depth)?)),
+        })
+    }
+
+    /// Does `what` with the protocol of the requests.
+    pub(crate) fn run<W: ForProtocol>(&self, what: W) -> W::Outcome {
+        match self {
+            Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests))),
+            Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests))),
+        }
+    }
+
+    /// Bytes of one request: in HTTP/1.1 a closing one where every request closes, else an ordinary
+    /// one; in HTTP/2 of any but the first of a connection.
+    pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
+        match self {
+            Self::Http1(requests) => requests.bytes(every_one_closes),
+            Self::Http2(requests) => requests.bytes(),
+        }
+    }
+
+    /// Bytes that are held of them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Http1(requests) => requests.held_bytes(),
+            Self::Http2(requests) => requests.bytes(),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
+
+use std::sync::{Arc, OnceLock};
+
+use brunt_load::{Plan, Reuse};
+use brunt_measure::{Answer, FailureKind};
+use brunt_proto::Limits;
+use brunt_proto::http1::{self, Reply, ReplyParser, RequestError};
+
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, InFlight, Next, Out, Part, Progress, ProtocolEvent,
+    RequestId,
+};
+use crate::backend::PayloadId;
+use crate::failure;
+
+/// The requests of a run, encoded once for all workers.
+#[derive(Debug)]
+pub(crate) struct Http1Requests {
+    ordinary: Vec<u8>,
+    /// With `Connection: close`; empty where no connection has a last request.
+    closing: Vec<u8>,
+    depth: u32,
+    is_head: bool,
+    /// Made when the run is found to fit this machine.
+    payload: OnceLock<Arc<[u8]>>,
+}
+
+impl Http1Requests {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, RequestError> {
+        let request = |close| http1::Request {
+            method: &plan.request.method,
+            path: &plan.target.path,
+            host: &plan.target.authority,
+            headers: &plan.request.headers,
+            body: &plan.request.body,
+            close,
+        };
+        let closing = match plan.reuse {
+            Reuse::Unlimited => Vec::new(),
+            Reuse::Requests(_) => request(true).encode()?,
+        };
+        Ok(Self {
+            ordinary: request(false).encode()?,
+            closing,
+            depth,
+            is_head: plan.request.method == "HEAD",
+            payload: OnceLock::new(),
+        })
+    }
+
+    /// Bytes of one request: a closing one where every request closes, else an ordinary one.
+    pub(super) fn bytes(&self, every_one_closes: bool) -> usize {
+        if every_one_closes {
+            self.closing.len()
+        } else {
+            self.ordinary.len()
+        }
+    }
+
+    /// Bytes that are held of them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.ordinary.len() * self.depth as usize + self.closing.len()
+    }
+
+    /// As many ordinary requests as may be in flight on a connection, then the closing one: any
+    /// number of them, with or without the closing one at the end, lies in one piece.
+    fn payload(&self) -> &Arc<[u8]> {
+        self.payload.get_or_init(|| {
+            let mut payload = self.ordinary.repeat(self.depth as usize);
+            payload.extend_from_slice(&self.closing);
+            payload.into()
+        })
+    }
+
+    /// Where a request lies in the payload.
+    #[inline]
+    fn range(&self, next: Next) -> (u32, u32) {
+        let one = self.ordinary.len() as u32;
+        let closes = next.closes && !self.closing.is_empty();
+        if closes && next.behind == 0 {
+            let start = one * self.depth;
+            return (start, start + self.closing.len() as u32);
+        }
+        // Those behind it follow it.
+        let ordinary_behind = next.behind - u32::from(closes);
+        let start = one * (self.depth - 1 - ordinary_behind);
+        (start, start + one)
+    }
+
+    /// Whether the response has no body, whatever its head says.
+    #[inline]
+    fn is_head(&self, _request: RequestId) -> bool {
+        self.is_head
+    }
+}
+
+/// HTTP/1.1 (RFC 9112), as one worker speaks it.
+#[derive(Clone, Debug)]
+pub(crate) struct Http1 {
+    requests: Arc<Http1Requests>,
+    payload: PayloadId,
+    limits: Limits,
+}
+
+impl Http1 {
+    pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
+        Self {
+            requests,
+            payload: PayloadId(0),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The oldest request in flight leaves its place, which is given.
+    #[inline]
+    fn leave(&self, connection: &mut Http1Connection) -> u32 {
+        let place = connection.oldest;
+        connection.oldest = self.place(connection, 1);
+        connection.in_flight -= 1;
+        place
+    }
+
+    /// The place of the request that has `before` others in flight before it.
+    #[inline]
+    fn place(&self, connection: &Http1Connection, before: u32) -> u32 {
+        // Both are below the depth or equal to it.
+        let place = connection.oldest + before;
+        if place >= self.requests.depth {
+            place - self.requests.depth
+        } else {
+            place
+        }
+    }
+}
+
+/// The responses of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Http1Connection {
+    parser: ReplyParser,
+    /// Place of the oldest request in flight, in the ring of places.
+    oldest: u32,
+    in_flight: u32,
+    /// When the first byte of the response that is being received came.
+    first_byte_ns: u64,
+}
+
+impl ClientProtocol for Http1 {
+    type Connection = Http1Connection;
+
+    const IN_ORDER: bool = true;
+    const WRITES_AHEAD: bool = false;
+
+    fn start(&mut self, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.payload = add(Arc::clone(self.requests.payload()));
+    }
+
+    fn connection(&self) -> Http1Connection {
+        Http1Connection::default()
+    }
+
+    fn open(&self, connection: &mut Http1Connection, _out: &mut Out) -> bool {
+        *connection = Http1Connection::default();
+        true
+    }
+
+    fn close(&self, connection: &mut Http1Connection) -> u64 {
+        *connection = Http1Connection::default();
+        0
+    }
+
+    #[inline]
+    fn request(&self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
+        let (start, end) = self.requests.range(next);
+        let part = Part {
+            payload: self.payload,
+            start,
+            end,
+        };
+        out.append_shared(part, self.requests.payload());
+        let place = self.place(connection, connection.in_flight);
+        connection.in_flight += 1;
+        place
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        connection: &mut Http1Connection,
+        bytes: &[u8],
+        received_ns: u64,
+        places: &[InFlight],
+        _out: &mut Out,
+    ) -> Result<Progress, Broken> {
+        if bytes.is_empty() {
+            return Ok(Progress {
+                consumed: 0,
+                event: None,
+            });
+        }
+        if connection.in_flight == 0 {
+            return Err(Broken {
+                kind: FailureKind::UnexpectedBytes,
+                unexpected_bytes: bytes.len() as u64,
+            });
+        }
+        if connection.parser.pending_bytes() == 0 {
+            connection.first_byte_ns = received_ns;
+        }
+        let is_head = self
+            .requests
+            .is_head(places[connection.oldest as usize].request);
+        let progress = connection
+            .parser
+            .receive(bytes, &self.limits, is_head)
+            .map_err(|error| Broken {
+                kind: failure::of_reply(error),
+                unexpected_bytes: 0,
+            })?;
+        Ok(Progress {
+            consumed: progress.consumed,
+            event: progress.reply.map(|reply| ProtocolEvent::Done {
+                answer: answer_of(&reply, connection.first_byte_ns),
+                closes: !reply.keep_alive,
+                place: self.leave(connection),
+            }),
+        })
+    }
+
+    fn ended(&self, connection: &mut Http1Connection) -> Ending {
+        match connection.parser.end() {
+            Ok(Some(reply)) => {
+                connection.parser.reset();
+                Ending::Completes {
+                    answer: answer_of(&reply, connection.first_byte_ns),
+                    place: self.leave(connection),
+                }
+            }
+            Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
+            Err(error) => Ending::Fails(failure::of_reply(error)),
+        }
+    }
+
+    fn cancel(&self, _connection: &mut Http1Connection, _place: u32, _out: &mut Out) -> u64 {
+        0
+    }
+
+    fn abandon(&self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
+        if connection.in_flight == 0 {
+            return None;
+        }
+        let discarded_bytes = connection.parser.pending_bytes();
+        connection.parser.reset();
+        Some((self.leave(connection), discarded_bytes))
+    }
+
+    fn resume(&self, _connection: &mut Http1Connection, _out: &mut Out) {}
+
+    #[inline]
+    fn capacity(&self, _connection: &Http1Connection) -> Option<Capacity> {
+        None
+    }
+
+    #[inline]
+    fn take_overhead(&self, _connection: &mut Http1Connection) -> u64 {
+        0
+    }
+
+    fn may_still_hear(&self, _connection: &Http1Connection) -> bool {
+        false
+    }
+
+    fn waiting_bytes_max(&self) -> usize {
+        0
+    }
+}
+
+#[inline]
+fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {
+    Answer {
+        status: reply.status,
+        retry_after: reply.retry_after,
+        interim: reply.interim,
+        head_bytes: reply.head_bytes,
+        body_bytes: reply.body_bytes,
+        first_byte_ns,
+    }
+}

@@ -1,0 +1,244 @@
+//! What a worker asks of a protocol: requests out and responses in, over the bytes of one
+//! connection.
+
+pub(crate) mod encoded;
+mod http1;
+mod http2;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use brunt_measure::{Answer, FailureKind, Issue};
+
+use crate::backend::PayloadId;
+
+pub use encoded::EncodeError;
+pub(crate) use encoded::{EncodedRequests, ForProtocol};
+
+/// The number of a request in the run's request set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RequestId(pub(crate) u32);
+
+/// A place of a connection, and the request that is in flight in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// When it was due and sent; [`u64::MAX`] where the place is free.
+    pub(crate) issue: Issue,
+    /// Which one it is.
+    pub(crate) request: RequestId,
+}
+
+impl InFlight {
+    /// A free place.
+    pub(crate) const NONE: Self = Self {
+        issue: Issue {
+            due_ns: u64::MAX,
+            sent_ns: u64::MAX,
+        },
+        request: RequestId(0),
+    };
+}
+
+/// A request that is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    /// Requests that are written behind it at once.
+    pub(crate) behind: u32,
+    /// The connection carries no further one after this and those behind it.
+    pub(crate) closes: bool,
+}
+
+/// What happened on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ProtocolEvent {
+    /// It can carry requests.
+    Ready,
+    /// The request in `place` is answered.
+    Done {
+        place: u32,
+        answer: Answer,
+        /// The server said that it closes the connection behind this response.
+        closes: bool,
+    },
+    /// The request in `place` failed, and `discarded_bytes` of its response are lost. The
+    /// connection lives.
+    Failed {
+        place: u32,
+        kind: FailureKind,
+        discarded_bytes: u64,
+    },
+    /// The server takes no further requests on this connection.
+    GoAway,
+}
+
+/// How far received bytes were taken.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub(crate) struct Progress {
+    /// Bytes taken, up to the event; without one, all of them.
+    pub(crate) consumed: usize,
+    /// What they brought about.
+    pub(crate) event: Option<ProtocolEvent>,
+}
+
+/// The connection cannot be used any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken {
+    /// Why.
+    pub(crate) kind: FailureKind,
+    /// Bytes that came though no request was in flight.
+    pub(crate) unexpected_bytes: u64,
+}
+
+/// What the end of a connection means for the requests in flight on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// It completes the response of the request in `place`, which has no other end.
+    Completes { place: u32, answer: Answer },
+    /// They fail, the oldest with this kind.
+    Fails(FailureKind),
+    /// They fail, each by what had come of its response.
+    Cuts,
+}
+
+/// What the server allows on a connection beyond what was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Capacity {
+    /// Requests in flight at once, at most.
+    pub(crate) depth: u32,
+    /// It takes no further request, ever.
+    pub(crate) is_spent: bool,
+}
+
+/// What is written on one connection and not yet handed to the backend.
+#[derive(Debug, Default)]
+pub(crate) struct Out {
+    /// A part of a shared payload: not with `bytes`.
+    shared: Option<Part>,
+    /// Bytes of this connection alone.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A part of a payload that the backend holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) payload: PayloadId,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Out {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shared.is_none() && self.bytes.is_empty()
+    }
+
+    /// Appends the bytes of `part`, which are those of `whole` there: without a copy if they are
+    /// all, or follow those of the part before them.
+    pub(crate) fn append_shared(&mut self, part: Part, whole: &[u8]) {
+        match &mut self.shared {
+            None if self.bytes.is_empty() => self.shared = Some(part),
+            Some(before) if before.end == part.start && before.payload == part.payload => {
+                before.end = part.end;
+            }
+            _ => {
+                if let Some(before) = self.shared.take() {
+                    self.copy(before, whole);
+                }
+                self.copy(part, whole);
+            }
+        }
+    }
+
+    fn copy(&mut self, part: Part, whole: &[u8]) {
+        let bytes = &whole[part.start as usize..part.end as usize];
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Takes the shared part, if it is all there is.
+    pub(crate) fn take_shared(&mut self) -> Option<Part> {
+        self.shared.take()
+    }
+
+    /// Forgets what was written.
+    pub(crate) fn clear(&mut self) {
+        self.shared = None;
+        self.bytes.clear();
+    }
+}
+
+/// The client's side of a protocol: one value per worker, which holds what its connections share.
+///
+/// The order of calls on one connection: `open`, then `request` and `receive` as they come, and
+/// `close` when it is gone and nothing is in flight on it. What is to be sent is appended to an
+/// [`Out`] and goes out in that order.
+pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
+    /// What it keeps of one connection. Small while the connection is down.
+    type Connection: Debug;
+
+    /// Responses come in the order of the requests: what is behind a request that fails has no
+    /// response either, and none can be cancelled alone.
+    const IN_ORDER: bool;
+
+    /// Something may be written while a send is in flight; it waits until that one is taken. False:
+    /// only `request` and `open` write, and not while a send is in flight.
+    const WRITES_AHEAD: bool;
+
+    /// Called once by each worker, before all else: `add` hands a payload to its backend.
+    fn start(&mut self, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
+
+    /// A connection that is down.
+    fn connection(&self) -> Self::Connection;
+
+    /// The connection was made, over TLS where there is TLS. Gives whether it can carry requests at
+    /// once; else [`ProtocolEvent::Ready`] tells when.
+    fn open(&self, connection: &mut Self::Connection, out: &mut Out) -> bool;
+
+    /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in
+    /// no response, no failure and no overhead.
+    fn close(&self, connection: &mut Self::Connection) -> u64;
+
+    /// Writes a request; gives its place, below the depth.
+    fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
+
+    /// Takes received bytes up to the next event. `places` are those of the connection. To be
+    /// called until there is no event, with no bytes left too: the last ones may bring about
+    /// several.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be used any more; what is in flight on it is still to be abandoned.
+    fn receive(
+        &mut self,
+        connection: &mut Self::Connection,
+        bytes: &[u8],
+        received_ns: u64,
+        places: &[InFlight],
+        out: &mut Out,
+    ) -> Result<Progress, Broken>;
+
+    /// The server closed its side, with requests in flight.
+    fn ended(&self, connection: &mut Self::Connection) -> Ending;
+
+    /// Gives up the request in `place`, where responses are not in order; gives the bytes of its
+    /// incomplete response.
+    fn cancel(&self, connection: &mut Self::Connection, place: u32, out: &mut Out) -> u64;
+
+    /// Takes a request out of a connection that is lost, the oldest where responses are in order;
+    /// gives its place and the bytes of its incomplete response.
+    fn abandon(&self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
+
+    /// What was written before is sent: what was held back meanwhile can be.
+    fn resume(&self, connection: &mut Self::Connection, out: &mut Out);
+
+    /// What the server allows; absent where it cannot tell.
+    fn capacity(&self, connection: &Self::Connection) -> Option<Capacity>;
+
+    /// Bytes received since this was last asked that belong to no response.
+    fn take_overhead(&self, connection: &mut Self::Connection) -> u64;
+
+    /// Whether bytes may come though nothing is in flight.
+    fn may_still_hear(&self, connection: &Self::Connection) -> bool;
+
+    /// Bytes that may wait behind a send; a server that makes brunt write more does not read.
+    fn waiting_bytes_max(&self) -> usize;
+}

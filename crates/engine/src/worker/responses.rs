@@ -1,0 +1,406 @@
+//! Responses of a worker: taken, recorded, failed.
+
+use brunt_load::Spin;
+use brunt_measure::{Answer, FailureKind, Instants, Issue, Parts};
+
+use super::{Pacing, Worker};
+use crate::backend::{Backend, Slot};
+use crate::connection::{SendTime, State};
+use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent};
+
+/// When received bytes were where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reception {
+    /// Their last byte reached this machine, by the kernel's stamp. Absent on connections without
+    /// stamps.
+    pub(super) stamp_ns: Option<u64>,
+    /// The worker had them.
+    pub(super) received_ns: u64,
+}
+
+impl Reception {
+    /// Since when what they answer is no longer in flight.
+    pub(super) fn free_ns(&self) -> u64 {
+        self.stamp_ns.unwrap_or(self.received_ns)
+    }
+}
+
+/// The mean of the latest values, which count for less the older they are; 0 before the first.
+fn moving_mean(mean_ns: u64, latest_ns: u64) -> u64 {
+    match mean_ns {
+        0 => latest_ns,
+        _ => mean_ns - mean_ns / 8 + latest_ns / 8,
+    }
+}
+
+impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+    pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
+        let bytes = self.backend.received().len() as u64;
+        let reception = Reception {
+            stamp_ns: self.backend.received_stamp_ns(),
+            received_ns,
+        };
+        self.take_overhead(slot, received_ns);
+        self.recorder.received(received_ns, bytes);
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.received_bytes += bytes;
+        connection.heard_ns = received_ns;
+        connection.is_stamp_known = reception.stamp_ns.is_some();
+        self.take_responses(slot, reception);
+    }
+
+    /// Hands what came to the protocol, and follows what that brings about.
+    fn take_responses(&mut self, slot: Slot, reception: Reception) {
+        self.write_to(slot);
+        let index = slot.0 as usize;
+        let depth = self.task.depth as usize;
+        let mut now_ns = reception.received_ns;
+        let (mut taken, mut has_more_room) = (0, false);
+        loop {
+            let connection = &mut self.connections[index];
+            let Progress { consumed, event } = match self.protocol.receive(
+                &mut connection.protocol,
+                &self.backend.received()[taken..],
+                reception.received_ns,
+                &self.places[index * depth..(index + 1) * depth],
+                self.output.out(),
+            ) {
+                Ok(progress) => progress,
+                Err(broken) => {
+                    self.protocol_broken(slot, now_ns, broken);
+                    return;
+                }
+            };
+            taken += consumed;
+            let Some(event) = event else {
+                break;
+            };
+            match event {
+                ProtocolEvent::Ready => {
+                    if let State::Greeting {
+                        since_ns,
+                        connected_ns,
+                    } = connection.state
+                    {
+                        if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
+                            connection.depth = capacity.depth.min(self.task.depth);
+                        }
+                        self.opened(slot, now_ns, since_ns, connected_ns);
+                        self.write_to(slot);
+                    }
+                }
+                ProtocolEvent::Done {
+                    place,
+                    answer,
+                    closes,
+                } => {
+                    if reception.stamp_ns.is_some() {
+                        now_ns = self.backend.now_ns();
+                    }
+                    self.done(index, place, reception, now_ns, &answer);
+                    if closes {
+                        let rest = self.backend.received().len() - taken;
+                        self.closed_by_response(slot, now_ns, rest as u64);
+                        return;
+                    }
+                    has_more_room = true;
+                }
+                ProtocolEvent::Failed {
+                    place,
+                    kind,
+                    discarded_bytes,
+                } => {
+                    let issue = self.take(index, place);
+                    self.fail(issue, now_ns, kind, discarded_bytes);
+                    self.places_freed(index, 1, reception.free_ns());
+                    self.connections[index].has_ended_one = true;
+                    has_more_room = true;
+                }
+                ProtocolEvent::GoAway => self.recorder.gone_away(now_ns),
+            }
+        }
+        if self.is_flooded() {
+            let flooded = Broken {
+                kind: FailureKind::Http2Error,
+                unexpected_bytes: 0,
+            };
+            self.protocol_broken(slot, now_ns, flooded);
+            return;
+        }
+        has_more_room |= self.follow_capacity(slot, now_ns);
+        self.settle_overhead(index, now_ns);
+        if self.connections[index].state == State::Open {
+            self.go_on(slot, reception.free_ns(), now_ns, has_more_room);
+        }
+    }
+
+    /// The request in `place` is answered.
+    fn done(
+        &mut self,
+        index: usize,
+        place: u32,
+        reception: Reception,
+        done_ns: u64,
+        answer: &Answer,
+    ) {
+        let issue = self.take(index, place);
+        let is_recorded = self.replied(index, issue, done_ns, answer);
+        let connection = &mut self.connections[index];
+        if !P::IN_ORDER {
+            if let Some(sends) = connection.sends() {
+                let send = sends.of_places[place as usize];
+                let free_ns = self.split(issue, reception, done_ns, send, is_recorded);
+                self.places_freed(index, 1, free_ns);
+            }
+            return;
+        }
+        if self.task.depth > 1 {
+            // Pipelined requests share a send, so their parts cannot be told apart.
+            return;
+        }
+        let is_planned = matches!(self.pacing, Pacing::Open(_));
+        let send = SendTime {
+            free_ns: if is_planned {
+                connection.punctual_free_ns
+            } else {
+                connection.free_ns
+            },
+            hand_over: self.backend.handed_over(Slot(index as u32)),
+        };
+        let punctual_free_ns = self.split(issue, reception, done_ns, send, is_recorded);
+        if is_planned {
+            let connection = &mut self.connections[index];
+            connection.punctual_free_ns = punctual_free_ns;
+            connection.late_ns = done_ns.saturating_sub(punctual_free_ns);
+        }
+    }
+
+    /// The server said in a response that it closes; `rest` bytes came after that response.
+    fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
+        if rest > 0 {
+            self.progress.failures += 1;
+            self.recorder
+                .failed(now_ns, FailureKind::UnexpectedBytes, rest);
+        }
+        self.fail_all(slot.0 as usize, now_ns, FailureKind::Unanswered);
+        self.replace(slot, now_ns);
+    }
+
+    /// What the server sent leaves the connection without use. What the protocol has to say about
+    /// that is sent if no other send is in flight.
+    fn protocol_broken(&mut self, slot: Slot, now_ns: u64, broken: Broken) {
+        self.flush();
+        if let State::Greeting { .. } = self.connections[slot.0 as usize].state {
+            self.greeting_failed(slot, now_ns, FailureKind::OtherProtocol);
+        } else {
+            let idle = (FailureKind::UnexpectedBytes, broken.unexpected_bytes);
+            self.broken(slot, now_ns, broken.kind, idle);
+        }
+    }
+
+    /// Everything that came is taken: the connection, with room since `free_ns` if it
+    /// `has_more_room`, is used again, or replaced.
+    pub(super) fn go_on(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
+        let connection = &self.connections[slot.0 as usize];
+        if connection.in_flight == 0 && connection.requests_left == 0 {
+            // In HTTP/1.1, the server was asked to close and did not say that it will.
+            self.replace(slot, now_ns);
+            return;
+        }
+        if connection.is_stuck() {
+            self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
+        }
+        if has_more_room {
+            self.available(slot, free_ns, now_ns);
+        }
+    }
+
+    /// The request is answered. Gives whether the reply is in the response times.
+    pub(super) fn replied(
+        &mut self,
+        index: usize,
+        issue: Issue,
+        done_ns: u64,
+        answer: &Answer,
+    ) -> bool {
+        self.last_done_ns = done_ns;
+        let is_in_time = done_ns.saturating_sub(issue.due_ns) <= self.task.timeout_ns;
+        if is_in_time {
+            if answer.status < 400 {
+                self.progress.successes += 1;
+            } else {
+                self.progress.errors += 1;
+            }
+            let service_ns = done_ns.saturating_sub(issue.sent_ns);
+            if self.task.spin == Spin::Auto {
+                self.expectation.replied(service_ns);
+            }
+            self.service_ns = moving_mean(self.service_ns, service_ns);
+            if !self.connections[index].has_ended_one {
+                let best_ns = &mut self.recorder.record().first_service_ns_min;
+                *best_ns = Some(best_ns.map_or(service_ns, |best_ns| best_ns.min(service_ns)));
+            }
+            self.recorder.reply(issue, done_ns, answer);
+        } else {
+            let bytes = answer.head_bytes + answer.body_bytes;
+            self.progress.failures += 1;
+            self.recorder
+                .request_failed(issue, done_ns, FailureKind::TimedOut, bytes);
+        }
+        let connection = &mut self.connections[index];
+        connection.has_ended_one = true;
+        if let Some(due_ns) = connection.session_due_ns.take() {
+            self.recorder.first_reply(due_ns, done_ns);
+        }
+        is_in_time && answer.status < 400
+    }
+
+    /// Finds the parts of a response time where the kernel's stamps tell them, and records them if
+    /// the response time `is_recorded`. Gives since when the place of the request would be free,
+    /// had brunt taken no time: what makes the next request there later than that is brunt's fault,
+    /// and not the server's.
+    pub(super) fn split(
+        &mut self,
+        issue: Issue,
+        reception: Reception,
+        done_ns: u64,
+        send: SendTime,
+        is_recorded: bool,
+    ) -> u64 {
+        let free_ns = reception.free_ns();
+        let (Some(arrived_ns), Some(hand_over)) = (reception.stamp_ns, send.hand_over) else {
+            return free_ns;
+        };
+        let (parts, was_moved) = Parts::of(&Instants {
+            due_ns: issue.due_ns,
+            free_ns: send.free_ns,
+            send_from_ns: hand_over.from_ns,
+            send_to_ns: hand_over.to_ns,
+            arrived_ns,
+            received_ns: reception.received_ns,
+            done_ns,
+        });
+        if is_recorded {
+            self.recorder.split(issue.due_ns, (parts, was_moved));
+        }
+        let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
+        self.answering_ns = moving_mean(self.answering_ns, answering_ns);
+        issue.due_ns.saturating_add(parts.rest_ns())
+    }
+
+    /// The server closed its side.
+    pub(super) fn ended(&mut self, slot: Slot, now_ns: u64) {
+        let index = slot.0 as usize;
+        let connection = &mut self.connections[index];
+        if let State::Greeting { .. } = connection.state {
+            self.greeting_failed(slot, now_ns, FailureKind::HandshakeCut);
+            return;
+        }
+        if connection.in_flight == 0 {
+            connection.late_ns = 0;
+            self.recorder.closed_idle(now_ns);
+            self.replace(slot, now_ns);
+            return;
+        }
+        match self.protocol.ended(&mut connection.protocol) {
+            Ending::Completes { place, answer } => {
+                if self.backend.is_cut(slot) {
+                    // It has no length of its own, and may have been cut anywhere (RFC 9112 section
+                    // 9.8).
+                    let issue = self.take(index, place);
+                    let bytes = answer.head_bytes + answer.body_bytes;
+                    self.fail(issue, now_ns, FailureKind::TruncatedBody, bytes);
+                } else {
+                    // The end of a connection has no stamp.
+                    let reception = Reception {
+                        stamp_ns: None,
+                        received_ns: now_ns,
+                    };
+                    self.done(index, place, reception, now_ns, &answer);
+                }
+                self.closed_by_response(slot, now_ns, 0);
+            }
+            Ending::Fails(kind) => {
+                self.fail_all(index, now_ns, kind);
+                self.replace(slot, now_ns);
+            }
+            Ending::Cuts => {
+                while let Some((issue, discarded_bytes)) = self.take_any(index) {
+                    let kind = if discarded_bytes == 0 {
+                        FailureKind::ClosedBeforeReply
+                    } else {
+                        FailureKind::TruncatedBody
+                    };
+                    self.fail(issue, now_ns, kind, discarded_bytes);
+                }
+                self.replace(slot, now_ns);
+            }
+        }
+    }
+
+    /// The connection broke: `kind` if a request was in flight, else the kind and bytes of `idle`.
+    pub(super) fn broken(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        kind: FailureKind,
+        idle: (FailureKind, u64),
+    ) {
+        let index = slot.0 as usize;
+        if let State::Greeting { .. } = self.connections[index].state {
+            let kind = match kind {
+                // The server refuses what it was shown, such as no certificate.
+                FailureKind::TlsBroken => FailureKind::TlsAlert,
+                _ => FailureKind::HandshakeCut,
+            };
+            self.greeting_failed(slot, now_ns, kind);
+            return;
+        }
+        if self.connections[index].in_flight == 0 {
+            self.connections[index].late_ns = 0;
+            self.progress.failures += 1;
+            self.recorder.failed(now_ns, idle.0, idle.1);
+        } else {
+            self.fail_all(index, now_ns, kind);
+        }
+        self.replace(slot, now_ns);
+    }
+
+    /// Fails every request in flight with `kind`; where responses are in order, only the oldest,
+    /// and the others, which wait behind it, as unanswered. The bytes of the incomplete responses
+    /// are lost.
+    pub(super) fn fail_all(&mut self, index: usize, now_ns: u64, kind: FailureKind) {
+        let mut kind = kind;
+        while let Some((issue, discarded_bytes)) = self.take_any(index) {
+            self.fail(issue, now_ns, kind, discarded_bytes);
+            if P::IN_ORDER {
+                kind = FailureKind::Unanswered;
+            }
+        }
+    }
+
+    /// A request failed that is no longer in flight.
+    pub(super) fn fail(
+        &mut self,
+        issue: Issue,
+        now_ns: u64,
+        kind: FailureKind,
+        discarded_bytes: u64,
+    ) {
+        self.progress.failures += 1;
+        self.recorder
+            .request_failed(issue, now_ns, kind, discarded_bytes);
+        self.last_done_ns = now_ns;
+    }
+
+    /// A request in flight has no response in time: nor have those behind it where responses are
+    /// in order.
+    pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
+        if P::IN_ORDER {
+            self.fail_all(slot.0 as usize, now_ns, FailureKind::TimedOut);
+            self.replace(slot, now_ns);
+        } else {
+            self.cancel_late(slot, now_ns);
+        }
+    }
+}
