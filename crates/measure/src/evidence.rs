@@ -336,15 +336,16 @@ impl<'de> Deserialize<'de> for ServerScope {
     }
 }
 
-/// The threads of the server's processes: those that were there at the end.
+/// The threads of the server's processes: those that were there at the end, and of a process that
+/// has ended those that it had when it was last read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerThreads {
-    /// Threads at the end.
+    /// Threads at the end; where no process was left by then, when one was last seen.
     pub count: u32,
-    /// Of these, busy for at least 5 % of the interval.
+    /// Threads that were busy for at least 5 % of the interval.
     pub active: u32,
-    /// Of these, busy or waiting for a CPU for at least 90 % of the interval.
+    /// Threads that were busy or waiting for a CPU for at least 90 % of the interval.
     pub saturated: u32,
     /// CPU of the busiest, nanoseconds.
     pub busiest_cpu_ns: u64,

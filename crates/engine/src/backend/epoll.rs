@@ -270,7 +270,13 @@ impl Epoll {
             }
             Ok(Err(errno)) | Err(errno) => {
                 connection.state = State::Ended;
-                Some(Event::ConnectFailed(slot, errno.raw_os_error()))
+                let errno = errno.raw_os_error();
+                if super::was_connected(errno) {
+                    let failed = Event::ReceiveFailed(slot, errno);
+                    self.events.push_back((connection.generation, failed));
+                    return Some(Event::Connected(slot));
+                }
+                Some(Event::ConnectFailed(slot, errno))
             }
         }
     }

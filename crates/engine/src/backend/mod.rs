@@ -30,6 +30,13 @@ pub enum Peer {
     Unix(PathBuf),
 }
 
+/// Whether an attempt to connect that ended with this error had connected before: the peer reset
+/// the connection before anybody looked. A peer that does not take a connection refuses it
+/// (ECONNREFUSED), also by a reset.
+fn was_connected(errno: i32) -> bool {
+    matches!(errno, libc::ECONNRESET | libc::EPIPE)
+}
+
 /// Bytes that the backend holds for its whole life, so that they can be sent without a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadId(pub u32);

@@ -31,8 +31,10 @@ use crate::threads;
 const PAUSE_MIN_NS: u64 = 100_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
 /// The same for the server, whose threads may be many.
-const SERVER_PAUSE_MIN_NS: u64 = 1_000_000_000;
-const SERVER_PAUSE_MAX_NS: u64 = 30_000_000_000;
+const SERVER_PAUSE_MAX_NS: u64 = 3_000_000_000;
+/// One in this many readings of the server is a whole one, which is kept; those between hold on to
+/// what a process did before it ended.
+const SERVER_READINGS_PER_SAMPLE: u64 = 10;
 /// How long an end of the window that an interrupt sets may go unnoticed, at most. To look more
 /// often would take a worker on the same CPU away from its work.
 const NOTICE_NS: u64 = PAUSE_MIN_NS;
@@ -185,8 +187,9 @@ fn observe(sources: Sources, orders: &Orders, control: &Control) -> Evidence {
         network: NetworkReader::new(&sources.peer, sources.link_bits_per_s),
         server: sources.server,
         pace: Pace::new(PAUSE_MIN_NS, PAUSE_MAX_NS),
-        server_pace: Pace::new(SERVER_PAUSE_MIN_NS, SERVER_PAUSE_MAX_NS),
+        server_pace: Pace::new(PAUSE_MIN_NS, SERVER_PAUSE_MAX_NS),
         server_due_ns: 0,
+        server_sample_due_ns: 0,
         start_ns: 0,
         start_cpu_ns: 0,
     };
@@ -240,6 +243,7 @@ struct Reader {
     pace: Pace,
     server_pace: Pace,
     server_due_ns: u64,
+    server_sample_due_ns: u64,
     /// When the window began, by the first reading; 0 before it.
     start_ns: u64,
     start_cpu_ns: u64,
@@ -256,7 +260,9 @@ impl Reader {
         self.pace.note(0);
         if let Some(server) = &mut self.server {
             server.begin(clock::now_ns());
-            self.server_due_ns = now_ns.saturating_add(SERVER_PAUSE_MIN_NS);
+            self.server_due_ns = now_ns.saturating_add(PAUSE_MIN_NS);
+            self.server_sample_due_ns =
+                now_ns.saturating_add(PAUSE_MIN_NS * SERVER_READINGS_PER_SAMPLE);
         }
     }
 
@@ -268,13 +274,21 @@ impl Reader {
         if let Some(server) = &mut self.server
             && now_ns >= self.server_due_ns
         {
-            server.sample(clock::now_ns());
+            let is_sample = now_ns >= self.server_sample_due_ns;
+            if is_sample {
+                server.sample(clock::now_ns());
+            } else {
+                server.refresh();
+            }
             self.server_pace
                 .note(thread_cpu_ns().saturating_sub(between_ns));
-            let due_ns = self
-                .server_due_ns
-                .saturating_add(self.server_pace.pause_ns());
-            self.server_due_ns = due_ns.max(now_ns);
+            let pause_ns = self.server_pace.pause_ns();
+            self.server_due_ns = self.server_due_ns.saturating_add(pause_ns).max(now_ns);
+            if is_sample {
+                let pause_ns = pause_ns.saturating_mul(SERVER_READINGS_PER_SAMPLE);
+                let due_ns = self.server_sample_due_ns.saturating_add(pause_ns);
+                self.server_sample_due_ns = due_ns.max(now_ns);
+            }
         }
     }
 

@@ -50,6 +50,7 @@ on_both! {
     a_flooding_peer_leaves_room_for_the_others,
     every_flooding_peer_has_its_turn,
     descriptors_from_a_unix_peer_are_closed,
+    a_reset_right_after_the_accept_is_no_failed_attempt,
 }
 
 const SLOT: Slot = Slot(0);
@@ -289,6 +290,29 @@ fn every_flooding_peer_has_its_turn(make: Make) {
         assert!(turn <= TURN_BYTES_MAX, "{turn}");
     }
     flood.end();
+}
+
+fn a_reset_right_after_the_accept_is_no_failed_attempt(make: Make) {
+    for every in [0, 1] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut backend = make(every);
+        for _ in 0..20 {
+            let opened = backend.open(SLOT, &Peer::Tcp(address), None);
+            opened.expect("a connection attempt");
+            backend.wait(Some(0)).expect("a backend");
+            let (peer, _) = listener.accept().expect("a connection");
+            let linger = rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO));
+            linger.expect("a socket lingers");
+            drop(peer);
+            let event = event_within(&mut *backend, LIMIT_NS);
+            assert_eq!(event, Some(Event::Connected(SLOT)));
+            let event = event_within(&mut *backend, LIMIT_NS);
+            let reset = Event::ReceiveFailed(SLOT, rustix::io::Errno::CONNRESET.raw_os_error());
+            assert_eq!(event, Some(reset));
+            backend.close(SLOT);
+        }
+    }
 }
 
 fn descriptors_from_a_unix_peer_are_closed(make: Make) {

@@ -4,6 +4,7 @@ mod common;
 mod counts;
 mod experiment;
 mod failures;
+mod floods;
 mod hostile_peers;
 mod open_loop;
 mod phases;

@@ -290,6 +290,11 @@ impl Uring {
         let connection = &mut self.slots[slot.0 as usize];
         if operation == Operation::Connect as u64 {
             connection.connecting = false;
+            if super::was_connected(-result) {
+                let failed = Event::ReceiveFailed(slot, -result);
+                self.events.push_back((connection.generation, failed));
+                return Some(Event::Connected(slot));
+            }
             if result < 0 {
                 return Some(Event::ConnectFailed(slot, -result));
             }

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use self::exporter::ExporterWatch;
 use self::own_threads::OwnThreads;
-use self::processes::ProcessWatch;
+use self::processes::{Origin, ProcessWatch};
 use crate::backend::Peer;
 use crate::evidence::route::is_own;
 use crate::fetch::FetchError;
@@ -84,8 +84,8 @@ impl Found {
 /// Watches the server.
 ///
 /// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
-/// `begin` and `end` at the window's edges, `sample` between them. All may be left out
-/// but the last one.
+/// `begin` and `end` at the window's edges, `refresh` and `sample` between them. All may be left
+/// out but the last one.
 #[derive(Debug)]
 pub(crate) struct ServerWatch {
     means: Means,
@@ -93,7 +93,7 @@ pub(crate) struct ServerWatch {
 
 #[derive(Debug)]
 enum Means {
-    Processes(ProcessWatch),
+    Processes(Box<ProcessWatch>),
     OwnThreads(OwnThreads),
     Exporter(ExporterWatch),
 }
@@ -122,7 +122,7 @@ impl ServerWatch {
                         .map(Means::OwnThreads)
                         .ok_or_else(|| "its threads are not to be seen in /proc".to_owned())
                 } else {
-                    auto(peer).map(Means::Processes)
+                    auto(peer).map(|watch| Means::Processes(Box::new(watch)))
                 };
                 return Ok(match found {
                     Ok(means) => Found::watch(means),
@@ -133,15 +133,14 @@ impl ServerWatch {
                 });
             }
             Watch::Process(pid) => {
-                let found = ProcessWatch::new(&[*pid], format!("--watch {pid}"));
-                Means::Processes(found.ok_or(WatchError::NoProcess { pid: *pid })?)
+                let found = ProcessWatch::new(&[*pid], Origin::Pids(vec![*pid]));
+                Means::Processes(Box::new(found.ok_or(WatchError::NoProcess { pid: *pid })?))
             }
             Watch::Named(name) => {
-                let found =
-                    ProcessWatch::new(&proc_files::pids_named(name), format!("--watch {name}"));
-                Means::Processes(
-                    found.ok_or_else(|| WatchError::NoProcessNamed { name: name.clone() })?,
-                )
+                let origin = Origin::Named(name.clone());
+                let found = ProcessWatch::new(&proc_files::pids_named(name), origin);
+                let none = || WatchError::NoProcessNamed { name: name.clone() };
+                Means::Processes(Box::new(found.ok_or_else(none)?))
             }
             Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
         };
@@ -185,6 +184,15 @@ impl ServerWatch {
         }
     }
 
+    /// A reading of what may end before the next sample, to be called ten times per second.
+    pub(crate) fn refresh(&mut self) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.refresh(),
+            // Threads of this process live as long as it does, and an exporter keeps its sums.
+            Means::OwnThreads(_) | Means::Exporter(_) => {}
+        }
+    }
+
     /// A reading within the window, to be called once per second.
     pub(crate) fn sample(&mut self, now_ns: u64) {
         match &mut self.means {
@@ -217,11 +225,7 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         ));
     }
     let pids = listener::listening_pids(peer)?;
-    let name = match peer {
-        Peer::Tcp(address) => format!("listening on port {}", address.port()),
-        Peer::Unix(path) => format!("listening on {}", path.display()),
-    };
-    ProcessWatch::new(&pids, name)
+    ProcessWatch::new(&pids, Origin::Listener(peer.clone()))
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
 }
 

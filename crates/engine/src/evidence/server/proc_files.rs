@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use procfs::process::{Process, Stat};
-use procfs::{page_size, ticks_per_second};
+use procfs::{Current, Uptime, page_size, ticks_per_second};
 
 /// Entries of /proc/PID/fd that are counted one by one, where the kernel does not give their
 /// number (before Linux 6.2).
@@ -81,6 +81,14 @@ pub(super) fn tick_ns() -> u64 {
     1_000_000_000 / ticks_per_second().max(1)
 }
 
+/// Time since the machine was started, in ticks, as the start of a process is given. 0 where it
+/// cannot be read.
+pub(super) fn uptime_ticks() -> u64 {
+    let uptime_s = Uptime::current().map_or(0.0, |uptime| uptime.uptime);
+    // Saturates; a negative time is 0.
+    (uptime_s * ticks_per_second() as f64) as u64
+}
+
 /// What one reading of a process gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessReading {
@@ -93,6 +101,8 @@ pub(super) struct ProcessReading {
     pub(super) waited_cpu: TickedCpu,
     pub(super) threads: u32,
     pub(super) resident_bytes: u64,
+    /// It has ended, and nobody has waited for it yet: its CPU times are complete.
+    pub(super) has_ended: bool,
 }
 
 impl ProcessReading {
@@ -109,6 +119,8 @@ impl ProcessReading {
             },
             threads: stat.num_threads.try_into().unwrap_or(0),
             resident_bytes: stat.rss.saturating_mul(page_size()),
+            // The first thread may end before others.
+            has_ended: matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1,
         })
     }
 }
@@ -257,5 +269,7 @@ mod tests {
         let command = command(pid);
         assert!(!command.is_empty() && command.len() as u64 <= COMMAND_BYTES);
         assert_eq!(ProcessReading::of(0), None);
+        assert!(!reading.has_ended);
+        assert!(uptime_ticks() >= reading.start_ticks && reading.start_ticks > 0);
     }
 }

@@ -1,13 +1,15 @@
-//! The server as processes of this machine: those that were found, their descendants, and what
-//! these start while they are watched.
+//! The server as processes of this machine: those that were found, their descendants, what these
+//! start while they are watched, and what takes their place when they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::idle::IdleUse;
+use super::listener;
 use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::threads::{self, THREADS_MAX, ThreadSums, ThreadTable, usable_cpus};
+use super::threads::{self, THREADS_MAX, ThreadSums, ThreadTable, ThreadTimes, usable_cpus};
+use crate::backend::Peer;
 use crate::evidence::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::evidence::series::Readings;
 
@@ -16,27 +18,76 @@ const PROCESSES_MAX: usize = 1_024;
 /// Descriptors that are counted one by one for every sample; with more, only at the edges.
 const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
 
+/// How the processes were found, and how others are looked for once one of them has ended.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// They hold the socket that listens here.
+    Listener(Peer),
+    /// They have this name.
+    Named(String),
+    /// They were named by their ids: nothing takes their place.
+    Pids(Vec<u32>),
+}
+
+impl Origin {
+    /// The processes that are to be found now.
+    fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::Listener(peer) => listener::listening_pids(peer).unwrap_or_default(),
+            Self::Named(name) => proc_files::pids_named(name),
+            Self::Pids(pids) => pids.clone(),
+        }
+    }
+
+    /// How they were found, in words.
+    fn words(&self) -> String {
+        match self {
+            Self::Listener(Peer::Tcp(address)) => format!("listening on port {}", address.port()),
+            Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
+            Self::Named(name) => format!("--watch {name}"),
+            Self::Pids(pids) => {
+                let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+                format!("--watch {}", pids.join(" "))
+            }
+        }
+    }
+}
+
 /// Watches processes.
 #[derive(Debug)]
 pub(super) struct ProcessWatch {
+    origin: Origin,
+    /// Those that were found, without their descendants.
+    found: BTreeSet<u32>,
+    /// How many were found at first.
+    found_at_first: usize,
+    /// One that was found has ended, and not as many as at first were found since.
+    is_incomplete: bool,
     /// Those that live, parents before their descendants.
     processes: Vec<Watched>,
     /// All that were watched, by process id.
     pids: Vec<u32>,
     /// CPU over the window of those that have ended.
     ended_cpu: TickedCpu,
+    /// The same, exact where their threads were read.
+    ended_ns: u64,
+    /// What the threads of those that have ended did in the window, as last read.
+    ended_threads: Vec<ThreadTimes>,
+    /// Threads of all processes when one of them was last seen alive.
+    threads_last_seen: u32,
     /// Most that all of them were seen to have used: what a child used comes to its parent after
     /// it has ended, and no sum may fall meanwhile.
     cpu_max: TickedCpu,
     /// Processes that brunt descends from: what else they have started is not the server's.
     own_ancestors: BTreeSet<u32>,
     name: String,
-    found_by: String,
     /// All processes of the machine when it was last looked for new ones.
     listed: BTreeSet<u32>,
     idle: IdleUse,
     /// When the window began.
     began_ns: Option<u64>,
+    /// The same as the kernel gives the start of a process, in ticks; 0 where it is unknown.
+    began_ticks: u64,
     points: Readings<ServerPoint>,
     cpus: BTreeSet<u32>,
     quota: SeenQuota,
@@ -64,6 +115,8 @@ struct Watched {
     counts_children: bool,
     /// Its threads when the window began, none when it began later. Absent: unknown.
     first_threads: Option<ThreadTable>,
+    /// The last reading of its threads; absent when none was taken.
+    last_threads: Option<ThreadTable>,
     has_ended: bool,
 }
 
@@ -75,9 +128,9 @@ enum Place {
 }
 
 impl ProcessWatch {
-    /// Watches these processes and their descendants, but not brunt itself. `None` when none of
-    /// them is there.
-    pub(super) fn new(pids: &[u32], found_by: String) -> Option<Self> {
+    /// Watches these processes and their descendants, but not brunt itself; where one of them ends,
+    /// others are looked for as `origin` says. `None` when none of them is there.
+    pub(super) fn new(pids: &[u32], origin: Origin) -> Option<Self> {
         let own_ancestors = proc_files::own_ancestors();
         let processes: Vec<_> = pids
             .iter()
@@ -86,17 +139,25 @@ impl ProcessWatch {
             .collect();
         let first_pid = processes.first()?.pid;
         let name = proc_files::name(first_pid)?;
+        let found: BTreeSet<_> = processes.iter().map(|process| process.pid).collect();
         let mut watch = Self {
+            origin,
+            found_at_first: found.len(),
+            found,
+            is_incomplete: false,
             pids: processes.iter().map(|process| process.pid).collect(),
             processes,
             ended_cpu: TickedCpu::default(),
+            ended_ns: 0,
+            ended_threads: Vec::new(),
+            threads_last_seen: 0,
             cpu_max: TickedCpu::default(),
             own_ancestors,
             name,
-            found_by,
             listed: BTreeSet::new(),
             idle: IdleUse::default(),
             began_ns: None,
+            began_ticks: 0,
             points: Readings::default(),
             cpus: BTreeSet::new(),
             quota: CpuQuota::of(Some(first_pid)),
@@ -124,17 +185,21 @@ impl ProcessWatch {
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.discover();
         self.update();
+        self.find_again();
         self.began_ns = Some(now_ns);
+        self.began_ticks = proc_files::uptime_ticks();
         self.ended_cpu = TickedCpu::default();
+        self.ended_ns = 0;
+        self.ended_threads.clear();
         let reads_threads = self.reads_threads();
         self.began_with_too_many_threads = !reads_threads;
         for process in &mut self.processes {
             process.begin();
-            process.first_threads = if reads_threads {
-                process.read_threads()
-            } else {
-                None
-            };
+            process.first_threads = None;
+            if reads_threads {
+                process.first_threads = process.read_threads();
+            }
+            process.last_threads.clone_from(&process.first_threads);
         }
         if let Ok(Some(quota)) = &mut self.quota {
             quota.mark();
@@ -144,9 +209,19 @@ impl ProcessWatch {
         self.points.add(point);
     }
 
+    /// Reads the known processes again, and looks for others where one of them has ended: what a
+    /// process did until it ended is known as of the last reading.
+    pub(super) fn refresh(&mut self) {
+        self.update();
+        if self.reads_threads() {
+            self.processes.iter_mut().for_each(Watched::update_threads);
+        }
+        self.find_again();
+    }
+
     pub(super) fn sample(&mut self, now_ns: u64) {
         self.discover();
-        self.update();
+        self.refresh();
         let point = self.point(now_ns, Place::Within);
         self.points.add(point);
     }
@@ -158,6 +233,7 @@ impl ProcessWatch {
         missing: &mut BTreeMap<String, String>,
     ) -> ServerEvidence {
         self.discover();
+        self.find_again();
         self.add_affinities();
         let interval_ns = self
             .began_ns
@@ -180,10 +256,14 @@ impl ProcessWatch {
             );
         }
         self.update();
-        let (mut exact_ns, mut count) = (self.ended_cpu.total_ns(), 0_u32);
+        let mut exact_ns = self.ended_ns;
         let mut sums = Some(ThreadSums::default());
+        if let Some(sums) = &mut sums {
+            for &times in &self.ended_threads {
+                sums.add_thread(times, interval_ns);
+            }
+        }
         for process in &self.processes {
-            count = count.saturating_add(process.last.threads);
             let tables = process.first_threads.as_ref().zip(tables.get(&process.pid));
             let run_ns = tables.map(|(first, last)| {
                 let mut own = ThreadSums::default();
@@ -201,11 +281,12 @@ impl ProcessWatch {
                 .saturating_add(process.unwatched_children().total_ns());
         }
         let last = self.point(now_ns, Place::Edge);
+        let count = self.threads_last_seen;
         let cpu = self.cpu_max.scaled_to(exact_ns);
         ServerEvidence {
             scope: ServerScope::Processes {
                 pids: self.pids,
-                found_by: self.found_by,
+                found_by: self.origin.words(),
             },
             name: self.name,
             interval_ns,
@@ -251,7 +332,19 @@ impl ProcessWatch {
         self.processes = live;
         // Children before their parents.
         while let Some(process) = ended.pop() {
+            self.is_incomplete |= self.found.remove(&process.pid);
             self.ended_cpu = self.ended_cpu.plus(process.cpu());
+            let threads = process.threads_since_first();
+            let run_ns = threads
+                .as_ref()
+                .map(|threads| threads.iter().map(|times| times.run_ns).sum());
+            self.ended_ns = self
+                .ended_ns
+                .saturating_add(best_cpu_ns(run_ns, process.own_cpu().total_ns()))
+                .saturating_add(process.unwatched_children().total_ns());
+            let room = THREADS_MAX.saturating_sub(self.ended_threads.len());
+            self.ended_threads
+                .extend(threads.into_iter().flatten().take(room));
             let parent = self
                 .processes
                 .iter_mut()
@@ -260,6 +353,46 @@ impl ProcessWatch {
             if let Some(parent) = parent {
                 parent.watched_children = parent.watched_children.plus(process.lifetime_cpu());
             }
+        }
+    }
+
+    /// Looks for the processes that have taken the place of those that have ended: a server that
+    /// was started again is another process, which nobody descends from.
+    fn find_again(&mut self) {
+        if !self.is_incomplete {
+            return;
+        }
+        let found = self.origin.pids();
+        let known = self.processes.len();
+        found.iter().for_each(|&pid| self.add(pid));
+        self.found = found.into_iter().collect();
+        self.is_incomplete = self.found.len() < self.found_at_first;
+        if self.processes.len() > known {
+            // Any process may be a descendant of these.
+            self.listed.clear();
+            self.discover();
+        }
+    }
+
+    /// Watches one process more, unless it is watched. What it did before the window began does
+    /// not count.
+    fn add(&mut self, pid: u32) {
+        let is_known = self.processes.iter().any(|process| process.pid == pid);
+        if is_known || self.processes.len() >= PROCESSES_MAX {
+            return;
+        }
+        // A server that started brunt's shell started that as well.
+        let counts_children = !self.own_ancestors.contains(&pid);
+        let Some(mut process) = Watched::new(pid, counts_children) else {
+            return;
+        };
+        if process.last.start_ticks < self.began_ticks {
+            process.begin();
+            process.first_threads = process.read_threads();
+        }
+        self.processes.push(process);
+        if self.pids.len() < PROCESSES_MAX {
+            self.pids.push(pid);
         }
     }
 
@@ -280,16 +413,7 @@ impl ProcessWatch {
             .map(|process| process.pid)
             .collect();
         for pid in descendants(&fresh, known) {
-            if self.processes.len() >= PROCESSES_MAX {
-                return;
-            }
-            // A server that started brunt's shell started that as well.
-            if let Some(process) = Watched::new(pid, !self.own_ancestors.contains(&pid)) {
-                self.processes.push(process);
-                if self.pids.len() < PROCESSES_MAX {
-                    self.pids.push(pid);
-                }
-            }
+            self.add(pid);
         }
     }
 
@@ -324,6 +448,9 @@ impl ProcessWatch {
             .iter()
             .map(|process| process.last.threads)
             .fold(0, u32::saturating_add);
+        if !self.processes.is_empty() {
+            self.threads_last_seen = threads;
+        }
         let descriptors = self.descriptors(place);
         self.resident_bytes_max = self.resident_bytes_max.max(Some(resident_bytes));
         self.descriptors_max = self.descriptors_max.max(descriptors);
@@ -363,6 +490,7 @@ impl Watched {
             watched_children: TickedCpu::default(),
             counts_children,
             first_threads: Some(ThreadTable::default()),
+            last_threads: None,
             has_ended: false,
         })
     }
@@ -373,9 +501,37 @@ impl Watched {
             return;
         }
         match ProcessReading::of(self.pid) {
-            Some(reading) if reading.start_ticks == self.last.start_ticks => self.last = reading,
+            Some(reading) if reading.start_ticks == self.last.start_ticks => {
+                self.has_ended = reading.has_ended;
+                if self.has_ended {
+                    // Its threads and its memory are gone; its CPU time is complete.
+                    self.last.cpu = reading.cpu;
+                    self.last.waited_cpu = reading.waited_cpu;
+                } else {
+                    self.last = reading;
+                }
+            }
             _ => self.has_ended = true,
         }
+    }
+
+    /// Reads its threads again. A process that ends while it is read has fewer by then, so that
+    /// the table with more in it stays.
+    fn update_threads(&mut self) {
+        let run_ns = |table: &Option<ThreadTable>| table.as_ref().map(ThreadTable::run_ns);
+        let read = self.read_threads();
+        if run_ns(&read) >= run_ns(&self.last_threads) {
+            self.last_threads = read;
+        }
+    }
+
+    /// What each of its threads did in the window until they were last read; absent: unknown.
+    fn threads_since_first(&self) -> Option<Vec<ThreadTimes>> {
+        let (first, last) = self
+            .first_threads
+            .as_ref()
+            .zip(self.last_threads.as_ref())?;
+        Some(last.since(first).collect())
     }
 
     /// From now on, its CPU counts.
@@ -489,7 +645,8 @@ mod tests {
 
     /// A watch of this very process, which `find` would not give.
     fn own_watch() -> ProcessWatch {
-        ProcessWatch::new(&[std::process::id()], "test".to_owned()).unwrap()
+        let pids = vec![std::process::id()];
+        ProcessWatch::new(&pids.clone(), Origin::Pids(pids)).unwrap()
     }
 
     #[test]
@@ -511,7 +668,7 @@ mod tests {
         assert!(evidence.resident_bytes_max > Some(0) && evidence.descriptors_max > Some(0));
         let pids = match &evidence.scope {
             ServerScope::Processes { pids, found_by } => {
-                assert_eq!(found_by, "test");
+                assert_eq!(found_by, &format!("--watch {}", std::process::id()));
                 pids
             }
             other => unreachable!("{other:?}"),
@@ -626,7 +783,7 @@ mod tests {
         assert_eq!(counted(vec![shell], &[]), (50, vec![1]));
 
         let parent = std::os::unix::process::parent_id();
-        if let Some(watch) = ProcessWatch::new(&[parent], "test".to_owned()) {
+        if let Some(watch) = ProcessWatch::new(&[parent], Origin::Pids(vec![parent])) {
             assert_eq!(watch.pids, [parent]);
         }
     }
@@ -666,6 +823,100 @@ mod tests {
         let evidence = watch.end(5, &mut missing);
         assert_eq!((evidence.threads, evidence.run_queue_wait_ns), (None, None));
         assert!(missing["server.threads"].contains("10000"), "{missing:?}");
+    }
+
+    /// A process that is busy with nothing, under a name of its own.
+    struct Busy(std::process::Child);
+
+    impl Busy {
+        fn start(name: &str) -> Self {
+            use std::os::unix::process::CommandExt;
+            let mut command = std::process::Command::new("sh");
+            command.arg0(name).args(["-c", "while :; do :; done"]);
+            Self(command.spawn().expect("a shell"))
+        }
+
+        fn kill(mut self) {
+            self.0.kill().expect("it is ours");
+            self.0.wait().expect("it is ours");
+        }
+    }
+
+    /// Reads again until the process `pid` was seen to have used some CPU.
+    fn refresh_until_used(watch: &mut ProcessWatch, pid: u32) {
+        let has_worked = |process: &Watched| {
+            let threads = process.threads_since_first().unwrap_or_default();
+            let run_ns: u64 = threads.iter().map(|times| times.run_ns).sum();
+            process.pid == pid && process.own_cpu().total_ns() > 0 && run_ns > 0
+        };
+        while !watch.processes.iter().any(has_worked) {
+            watch.refresh();
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_used_stays_counted() {
+        let busy = Busy::start("busy");
+        let pids = vec![busy.0.id()];
+        let mut watch = ProcessWatch::new(&pids, Origin::Pids(pids.clone())).unwrap();
+        watch.begin(1_000 * MS);
+        refresh_until_used(&mut watch, pids[0]);
+        busy.kill();
+        watch.sample(2_000 * MS);
+        assert!(watch.processes.is_empty());
+        let evidence = watch.end(3_000 * MS, &mut BTreeMap::new());
+        assert!(evidence.cpu_ns() > 0, "{evidence:?}");
+        let threads = evidence.threads.expect("they were read");
+        assert!(
+            threads.count == 1 && threads.busiest_cpu_ns > 0,
+            "{threads:?}"
+        );
+        let alive: Vec<_> = evidence.series.iter().map(|point| point.threads).collect();
+        assert_eq!(alive, [Some(1), Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_process_that_takes_the_place_of_another_is_counted() {
+        let name = format!("busy-{}", std::process::id());
+        let (first, older) = (Busy::start(&name), Busy::start("busy"));
+        let pids = proc_files::pids_named(&name);
+        assert_eq!(pids, [first.0.id()]);
+        let origin = Origin::Named(name.clone());
+        let mut watch = ProcessWatch::new(&pids, origin).unwrap();
+        watch.begin(1_000 * MS);
+        refresh_until_used(&mut watch, first.0.id());
+        let before_ns = watch.point(0, Place::Within).cpu_user_ns;
+        first.kill();
+        // Nothing has taken its place yet.
+        watch.refresh();
+        assert!(watch.processes.is_empty() && watch.is_incomplete);
+        let second = Busy::start(&name);
+        let pid = second.0.id();
+        refresh_until_used(&mut watch, pid);
+        assert!(!watch.is_incomplete);
+        // One that was there before the window began counts from when it is found.
+        watch.add(older.0.id());
+        let added = watch.processes.last().expect("it was added");
+        assert_eq!(added.own_cpu(), TickedCpu::default());
+        assert!(
+            added
+                .first_threads
+                .as_ref()
+                .is_none_or(|table| table.run_ns() > 0)
+        );
+        older.kill();
+        watch.update();
+        let evidence = watch.end(3_000 * MS, &mut BTreeMap::new());
+        second.kill();
+        assert!(evidence.cpu_ns() > before_ns, "{evidence:?}");
+        assert_eq!(evidence.threads.map(|threads| threads.count), Some(1));
+        let ServerScope::Processes { pids: watched, .. } = evidence.scope else {
+            unreachable!("{:?}", evidence.scope);
+        };
+        assert!(
+            watched.contains(&pids[0]) && watched.contains(&pid),
+            "{watched:?}"
+        );
     }
 
     #[test]

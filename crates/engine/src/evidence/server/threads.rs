@@ -61,6 +61,17 @@ impl ThreadTable {
             .then_some(Self(table))
     }
 
+    /// What each thread did since `first`. Those not in `first` began later.
+    pub(super) fn since(&self, first: &Self) -> impl Iterator<Item = ThreadTimes> {
+        self.0.iter().map(|(tid, end)| {
+            let start = first.0.get(tid).copied().unwrap_or_default();
+            ThreadTimes {
+                run_ns: end.run_ns.saturating_sub(start.run_ns),
+                wait_ns: end.wait_ns.saturating_sub(start.wait_ns),
+            }
+        })
+    }
+
     /// Time on a CPU, of all.
     pub(super) fn run_ns(&self) -> u64 {
         self.0
@@ -106,18 +117,21 @@ pub(super) struct ThreadSums {
 impl ThreadSums {
     /// Adds the threads of `last`, from `first` on. Those not in `first` began in the interval.
     pub(super) fn add(&mut self, first: &ThreadTable, last: &ThreadTable, interval_ns: u64) {
-        for (tid, end) in &last.0 {
-            let start = first.0.get(tid).copied().unwrap_or_default();
-            let run_ns = end.run_ns.saturating_sub(start.run_ns);
-            let wait_ns = end.wait_ns.saturating_sub(start.wait_ns);
-            self.run_ns = self.run_ns.saturating_add(run_ns);
-            self.wait_ns = self.wait_ns.saturating_add(wait_ns);
-            self.busiest_cpu_ns = self.busiest_cpu_ns.max(run_ns);
-            self.active += u32::from(is_share(run_ns, 5, interval_ns));
-            if is_share(run_ns.saturating_add(wait_ns), 90, interval_ns) {
-                self.saturated += 1;
-                self.saturated_cpu_ns = self.saturated_cpu_ns.saturating_add(run_ns);
-            }
+        for times in last.since(first) {
+            self.add_thread(times, interval_ns);
+        }
+    }
+
+    /// Adds a thread that did this in the interval.
+    pub(super) fn add_thread(&mut self, times: ThreadTimes, interval_ns: u64) {
+        let ThreadTimes { run_ns, wait_ns } = times;
+        self.run_ns = self.run_ns.saturating_add(run_ns);
+        self.wait_ns = self.wait_ns.saturating_add(wait_ns);
+        self.busiest_cpu_ns = self.busiest_cpu_ns.max(run_ns);
+        self.active += u32::from(is_share(run_ns, 5, interval_ns));
+        if is_share(run_ns.saturating_add(wait_ns), 90, interval_ns) {
+            self.saturated += 1;
+            self.saturated_cpu_ns = self.saturated_cpu_ns.saturating_add(run_ns);
         }
     }
 

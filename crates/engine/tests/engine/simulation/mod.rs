@@ -7,6 +7,7 @@ mod closed_loop;
 mod counterfactual;
 mod drawn;
 mod http2;
+mod intervals;
 mod machine;
 mod outages;
 mod own_share;

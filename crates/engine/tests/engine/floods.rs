@@ -1,0 +1,232 @@
+//! Servers that are hostile on one connection, through a whole run: the quiet connections of the
+//! same worker keep being answered.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brunt_engine::prepare;
+use brunt_load::{HttpChoice, Plan};
+use brunt_measure::Run;
+
+use crate::common::{Kind, MS, S, choice, lifetime, many, plan};
+
+macro_rules! on_both {
+    ($($case:ident),+ $(,)?) => {
+        mod on_uring {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
+        }
+        mod on_epoll {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
+        }
+    };
+}
+
+on_both! {
+    an_endless_body_leaves_the_other_connections_their_answers,
+    endless_pings_leave_the_other_connections_their_answers,
+    streams_allowed_and_forbidden_without_end_break_nothing,
+}
+
+/// How long a connection of these servers waits for anything at most.
+const LIFE: Duration = Duration::from_secs(20);
+/// Connections of a run.
+const CONNECTIONS: u32 = 4;
+/// Of the answers without a flood, the quiet connections must get one in this many beside one. They
+/// are three of four, and a loaded machine may have little CPU for them while somebody floods.
+const ANSWERS_PART: u64 = 10;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// Serves one connection until the client closes it.
+type Serve = fn(&mut TcpStream) -> io::Result<()>;
+
+/// A server whose connections are quiet but for one at a time, which is hostile. The first one,
+/// with which the run finds out what is there, is quiet.
+struct Server {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Server {
+    fn start(quiet: Serve, hostile: Option<Serve>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let server = Self {
+            address: listener.local_addr().expect("it is bound"),
+            is_over: Arc::default(),
+        };
+        let is_over = Arc::clone(&server.is_over);
+        let is_taken = Arc::new(AtomicBool::new(false));
+        std::thread::spawn(move || {
+            for (accepted, stream) in listener.incoming().flatten().enumerate() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let hostile =
+                    hostile.filter(|_| accepted > 0 && !is_taken.swap(true, Ordering::Relaxed));
+                let is_taken = Arc::clone(&is_taken);
+                std::thread::spawn(move || {
+                    let mut stream = stream;
+                    let limits = stream
+                        .set_read_timeout(Some(LIFE))
+                        .and_then(|()| stream.set_write_timeout(Some(LIFE)))
+                        .and_then(|()| stream.set_nodelay(true));
+                    limits.expect("a socket");
+                    // However it ended, the client has seen it.
+                    let _ = hostile.unwrap_or(quiet)(&mut stream);
+                    drop(stream);
+                    if hostile.is_some() {
+                        is_taken.store(false, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Wakes the listener.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// A run of a second whose connections think between two requests, so that it is their number and
+/// not the CPU that bounds the answers.
+fn run(kind: Kind, server: &Server, change: impl FnOnce(&mut Plan)) -> Run {
+    let mut plan = plan(&format!("http://{}/", server.address), choice(kind));
+    plan.connections = many(CONNECTIONS);
+    plan.think_time_ns = 10 * MS;
+    plan.warmup_ns = 0;
+    plan.stop.duration_ns = Some(S);
+    plan.drain_limit_ns = 300 * MS;
+    change(&mut plan);
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |_, _| {});
+    run.expect("a run")
+}
+
+fn answers(run: &Run) -> u64 {
+    lifetime(run).replies.total()
+}
+
+/// Compares the answers beside one hostile connection with those without it.
+fn expect_answers(kind: Kind, http: HttpChoice, quiet: Serve, hostile: Serve) -> Run {
+    let alone = run(kind, &Server::start(quiet, None), |plan| plan.http = http);
+    let beside = run(kind, &Server::start(quiet, Some(hostile)), |plan| {
+        plan.http = http;
+    });
+    let (alone, answered) = (answers(&alone), answers(&beside));
+    assert!(alone >= 2 * ANSWERS_PART, "{alone} answers");
+    assert!(
+        answered * ANSWERS_PART >= alone,
+        "{answered} answers beside a flood, {alone} without"
+    );
+    beside
+}
+
+fn read_request(stream: &mut TcpStream) -> io::Result<()> {
+    let mut last = [0; 4];
+    while last != *b"\r\n\r\n" {
+        last.rotate_left(1);
+        stream.read_exact(&mut last[3..])?;
+    }
+    Ok(())
+}
+
+fn answer_each(stream: &mut TcpStream) -> io::Result<()> {
+    loop {
+        read_request(stream)?;
+        stream.write_all(ANSWER)?;
+    }
+}
+
+fn endless_body(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000\r\n\r\n")?;
+    loop {
+        stream.write_all(&[b'x'; 64 << 10])?;
+    }
+}
+
+fn an_endless_body_leaves_the_other_connections_their_answers(kind: Kind) {
+    expect_answers(kind, HttpChoice::Http1, answer_each, endless_body);
+}
+
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+/// `:status: 200` in HPACK's static table.
+const OK: u8 = 0x88;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    bytes.extend_from_slice(&[kind, flags]);
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn greet(stream: &mut TcpStream) -> io::Result<()> {
+    stream.read_exact(&mut [0; 24])?;
+    stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
+    stream.write_all(&frame(SETTINGS, ACK, 0, &[]))
+}
+
+/// Answers streams that have come.
+fn answer_streams(stream: &mut TcpStream) -> io::Result<()> {
+    greet(stream)?;
+    loop {
+        let mut header = [0; 9];
+        stream.read_exact(&mut header)?;
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        stream.read_exact(&mut vec![0; length as usize])?;
+        if header[3] == HEADERS {
+            let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+            stream.write_all(&frame(HEADERS, END_STREAM | END_HEADERS, id, &[OK]))?;
+        }
+    }
+}
+
+/// Writes `bytes` again and again, and reads what comes.
+fn flood(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    greet(stream)?;
+    let mut reader = stream.try_clone()?;
+    std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
+    let bytes = bytes.repeat((32 << 10) / bytes.len());
+    loop {
+        stream.write_all(&bytes)?;
+    }
+}
+
+fn endless_pings_leave_the_other_connections_their_answers(kind: Kind) {
+    expect_answers(kind, HttpChoice::Http2, answer_streams, |stream| {
+        flood(stream, &frame(PING, 0, 0, b"12345678"))
+    });
+}
+
+fn max_streams(count: u32) -> Vec<u8> {
+    let payload = [&3_u16.to_be_bytes()[..], &count.to_be_bytes()].concat();
+    frame(SETTINGS, 0, 0, &payload)
+}
+
+fn streams_allowed_and_forbidden_without_end_break_nothing(kind: Kind) {
+    let run = expect_answers(kind, HttpChoice::Http2, answer_streams, |stream| {
+        flood(stream, &[max_streams(0), max_streams(1)].concat())
+    });
+    // The window is as long as planned, and nothing is waited for beyond the drain.
+    assert_eq!(run.window.length_ns(), S);
+    let broken = crate::common::broken(&run, &[]);
+    assert!(
+        broken.iter().all(|finding| finding.id != "L1"),
+        "{broken:#?}"
+    );
+}
