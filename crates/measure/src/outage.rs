@@ -2,6 +2,7 @@
 //! workers had no connection because attempts failed.
 
 use crate::overlap::common;
+use crate::steadiness::whole_points;
 use crate::{FailureCounts, FailureKind, FailureScope, Run, Summary, Window, samples_needed};
 
 /// A shorter outage says nothing about a server: a queue may have been full for a moment.
@@ -9,6 +10,12 @@ const OUTAGE_LEAST_NS: u64 = 50_000_000;
 /// Share of the connections asked for whose lack, by attempts that failed, is a failure of the
 /// server, though others were open.
 const MISSING_LEAST: f64 = 0.01;
+/// Parts of the window that are compared to tell whether a server answered throughout.
+const PARTS: usize = 10;
+/// Successful replies that such a part must have on average, to tell.
+const PART_SUCCESSES_LEAST: f64 = 20.0;
+/// Share of this average that every part has, where the rate is unbroken.
+const UNBROKEN_LEAST: f64 = 0.5;
 
 /// A time in the window in which no worker had a connection, because attempts failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +39,14 @@ pub struct Stretch {
     pub response_ns_p99: Option<u64>,
 }
 
-/// What a server did that failed while it was loaded.
+/// What a server did that failed while it was loaded, or did not take all connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerFailure {
     /// When no connection could be had, oldest first; empty where some always could.
     pub outages: Vec<Outage>,
+    /// Whether some connection could always be had, and successful replies came at an unbroken rate
+    /// throughout the window: the server takes no more connections, and has not failed.
+    pub answered_throughout: bool,
     /// Connections that were missing on average because attempts failed, all outages included.
     pub missing_mean: f64,
     /// Attempts to connect that failed on the server's side in the window.
@@ -96,6 +106,7 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
     let first_ns = outages.first().map(|outage| outage.from_ns);
     let last_ns = outages.last().and_then(|outage| outage.until_ns);
     Some(ServerFailure {
+        answered_throughout: outages.is_empty() && is_unbroken(&whole_points(run, &summary.series)),
         missing_mean,
         attempts_failed,
         kind,
@@ -105,6 +116,22 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, length_ns)),
         outages,
     })
+}
+
+/// Whether every part of the window has about as many successful replies as the others, of these
+/// counts over time.
+fn is_unbroken(counts: &[f64]) -> bool {
+    let length = counts.len() / PARTS;
+    if length == 0 {
+        return false;
+    }
+    let parts = || {
+        counts
+            .chunks_exact(length)
+            .map(|part| part.iter().sum::<f64>())
+    };
+    let mean = parts().sum::<f64>() / parts().count() as f64;
+    mean >= PART_SUCCESSES_LEAST && parts().all(|part| part >= UNBROKEN_LEAST * mean)
 }
 
 /// Attempts that failed on the server's side, and the kind that most of them had.
@@ -174,4 +201,30 @@ fn within(from_ns: u64, to_ns: u64, interval_ns: u64) -> Option<(usize, usize)> 
     let end = to_ns / interval_ns.max(1);
     let bounds = (usize::try_from(first).ok()?, usize::try_from(end).ok()?);
     (bounds.0 < bounds.1).then_some(bounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_unbroken_where_every_part_has_its_replies() {
+        let with = |at: usize, count: f64| {
+            let mut counts = vec![100.0; 20];
+            counts[at] = count;
+            counts
+        };
+        for (counts, expected) in [
+            (vec![100.0; 20], true),
+            (vec![100.0; 9], false),
+            (vec![1.0; 20], false),
+            (vec![], false),
+            (with(3, 20.0), true),
+            (with(3, 500.0), true),
+            ([vec![100.0; 18], vec![0.0; 2]].concat(), false),
+            ([vec![100.0; 10], vec![30.0; 10]].concat(), false),
+        ] {
+            assert_eq!(is_unbroken(&counts), expected, "{counts:?}");
+        }
+    }
 }

@@ -109,15 +109,11 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
     // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
     let is_explained = weighed.fails("client_limits")
         || weighed.fails("accept_queue") && found.kind == Some(FailureKind::ConnectTimedOut);
-    if is_explained {
+    if is_explained || found.answered_throughout {
         return None;
     }
     let mut because = match found.outages.as_slice() {
-        [] => format!(
-            "the server did not take all connections: {} of {} were missing on average",
-            number(found.missing_mean),
-            count(case.summary.live.asked.into())
-        ),
+        [] => missing_words(case, found),
         [outage] => format!("the server was gone {}", when(*outage, case)),
         [first, ..] => {
             let down_ns = found.down_ns(case.run.window) as f64;
@@ -152,6 +148,36 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
     }
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
     Some(weighed.decision(because, ["server_cpu"], vec![advice]))
+}
+
+/// How many connections the server did not take, in words.
+fn missing_words(case: &Case<'_>, found: &ServerFailure) -> String {
+    format!(
+        "the server did not take all connections: {} of {} were missing on average",
+        number(found.missing_mean),
+        count(case.summary.live.asked.into())
+    )
+}
+
+/// A server that takes no more connections, and answers on those that it took as before, has not
+/// failed: their number is what limits.
+pub(super) fn connections_refused(weighed: &Weighed<'_>) -> Option<Decision> {
+    let case = weighed.case;
+    let found = case.server_failure.as_ref()?;
+    if !found.answered_throughout {
+        return None;
+    }
+    let because = format!(
+        "{}; it answered on the others throughout; {}",
+        missing_words(case, found),
+        losses(found)
+    );
+    let open = f64::from(case.summary.live.asked) - found.missing_mean;
+    let advice = format!(
+        "raise the server's limit of connections, or ask for about {} of them",
+        number(open.floor())
+    );
+    Some(weighed.decision(because, ["server_cpu", "worker_idle"], vec![advice]))
 }
 
 /// When the server was gone, in words.

@@ -44,7 +44,8 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
     VerdictRule {
         verdict: Verdict::ServerFailed,
-        rule: "the server was gone for a time, or did not take all connections",
+        rule: "the server was gone for a time, or did not take all connections and its rate broke \
+               down",
         decide: failed::server_failed,
     },
     VerdictRule {
@@ -89,6 +90,11 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         rule: "the client is known to have time, and the server is at its end: by its CPU, quota \
                or accept queue; or, where the network has room, by a backlog or an experiment",
         decide: server_limited,
+    },
+    VerdictRule {
+        verdict: Verdict::ConcurrencyLimited,
+        rule: "the server did not take all connections, and answered on the others throughout",
+        decide: failed::connections_refused,
     },
     VerdictRule {
         verdict: Verdict::ConcurrencyLimited,

@@ -187,7 +187,7 @@ fn before_and_after_an_outage_are_told_apart() {
                 .is_some_and(|ns| ns.abs_diff(MS) < MS / 50)
         );
     }
-    let failure = gone(&[(20, None)]).server_failure().expect("it failed");
+    let failure = gone(&[(10, None)]).server_failure().expect("it failed");
     assert_eq!((failure.before, failure.after), (None, None));
 }
 
@@ -205,10 +205,31 @@ fn connections_that_are_not_taken_are_a_finding() {
         opening_ns: 0,
         retrying_ns: WINDOW.length_ns() / 2,
     });
+    let missing = "did not take all connections: 0.50 of 8 were missing";
+    // It answers throughout: a server that limits its connections has not failed.
     let judgement = judged(&run);
+    assert_eq!(
+        judgement.verdict,
+        Verdict::ConcurrencyLimited,
+        "{judgement:#?}"
+    );
+    assert!(judgement.because.contains(missing), "{}", judgement.because);
+    assert!(judgement.advice[0].contains("about 7"), "{judgement:#?}");
+    // A server at its end is at its end before that, and a brunt that is as well.
+    let mut busy = run.clone();
+    busy_for(&mut busy, 1_960);
+    assert_eq!(judged(&busy).verdict, Verdict::ClientLimited);
+    // For a time it answered on none.
+    let mut broken = run.clone();
+    for worker in &mut broken.workers {
+        let points = worker.series.points.len();
+        for point in worker.series.points.iter_mut().skip(points / 2) {
+            point.successes = 0;
+        }
+    }
+    let judgement = judged(&broken);
     assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
-    let because = "did not take all connections: 0.50 of 8 were missing";
-    assert!(judgement.because.contains(because), "{}", judgement.because);
+    assert!(judgement.because.contains(missing), "{}", judgement.because);
     run.workers[0].live.missing = Some(MissingConnections::default());
     assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
 }
