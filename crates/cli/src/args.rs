@@ -436,6 +436,12 @@ pub(crate) struct ServeArguments {
     /// that wants more is closed [default: an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) input_max: Option<NonZeroU64>,
+    /// Bytes of output of HTTP/2 that may be in memory, all connections together, with what is
+    /// known of streams that are not answered yet. Dealt out as those of --input-max; a connection
+    /// for which little is left sends less at a time, and one that wants more is closed [default:
+    /// an eighth of the memory that is available]
+    #[arg(long, value_name = "N", value_parser = whole_u64)]
+    pub(crate) output_max: Option<NonZeroU64>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,

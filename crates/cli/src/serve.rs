@@ -1,6 +1,6 @@
 //! `brunt serve`: the reference server until a signal comes.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,10 +18,10 @@ use crate::signals::{Interrupts, Second};
 /// How often the signal flag is looked at.
 const WATCH_NS: u64 = 50_000_000;
 
-/// The part of the available memory that input may fill.
-const INPUT_PART: u64 = 8;
-/// Less room than this for input would refuse honest clients.
-const INPUT_BYTES_MIN: u64 = 16 << 20;
+/// The part of the available memory that input may fill, and output as well.
+const MEMORY_PART: u64 = 8;
+/// Less room than this would refuse honest clients.
+const BYTES_MIN: u64 = 16 << 20;
 
 /// Serves.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
@@ -44,12 +44,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     options.connections_max = arguments.connections_max.get();
     options.spin = arguments.spin;
     options.idle_timeout_ns = Some(arguments.idle_timeout).filter(|&ns| ns > 0);
-    options.input_bytes_max = match arguments.input_max {
-        Some(bytes) => bytes.get(),
-        None => available_memory_bytes().map_or(Options::INPUT_BYTES_MAX, |available| {
-            (available / INPUT_PART).max(INPUT_BYTES_MIN)
-        }),
+    let part_bytes = available_memory_bytes().map(|bytes| (bytes / MEMORY_PART).max(BYTES_MIN));
+    let limit = |asked: Option<NonZeroU64>, default_bytes: u64| {
+        asked.map_or(part_bytes.unwrap_or(default_bytes), NonZeroU64::get)
     };
+    options.input_bytes_max = limit(arguments.input_max, Options::INPUT_BYTES_MAX);
+    options.output_bytes_max = limit(arguments.output_max, Options::OUTPUT_BYTES_MAX);
     let protocol = &arguments.protocol;
     options.tls = protocol.tls.then(|| tls(protocol)).transpose()?;
     options.http2 = Http2Options {
@@ -89,9 +89,11 @@ fn limits(options: &Options) -> String {
         None => "never closed when idle".to_owned(),
     };
     format!(
-        "connections: {} at most, {idle} · input that waits: {} MB at most",
+        "connections: {} at most, {idle} · input that waits: {} MB at most · output of HTTP/2: {} \
+         MB at most",
         options.connections_max,
-        options.input_bytes_max.div_ceil(1_000_000)
+        options.input_bytes_max.div_ceil(1_000_000),
+        options.output_bytes_max.div_ceil(1_000_000)
     )
 }
 
@@ -184,9 +186,11 @@ mod tests {
     fn limits_are_said() {
         let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
         options.input_bytes_max = 20_000_000;
+        options.output_bytes_max = 30_000_000;
         let words = limits(&options);
         assert!(words.contains("never closed when idle"), "{words}");
         assert!(words.contains("20 MB at most"), "{words}");
+        assert!(words.contains("30 MB at most"), "{words}");
         options.idle_timeout_ns = Some(1_500_000_000);
         assert!(limits(&options).contains("idle for 1.5 s"));
     }

@@ -14,7 +14,7 @@ pub(crate) fn null_payload() -> Vec<u8> {
 
 /// Answers gathered for one send: either only null answers of HTTP/1.1, which need no copy, or
 /// bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Batch {
     nulls: u32,
     bytes: Vec<u8>,
@@ -22,6 +22,20 @@ pub(crate) struct Batch {
     settled: u64,
     /// Whether nothing more is to be added.
     sealed: bool,
+    /// It is full with so many bytes.
+    bytes_max: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            nulls: 0,
+            bytes: Vec::new(),
+            settled: 0,
+            sealed: false,
+            bytes_max: BATCH_BYTES_MAX,
+        }
+    }
 }
 
 /// What a batch holds.
@@ -58,7 +72,28 @@ impl Batch {
 
     /// Whether it should be sent before more is added.
     pub(crate) fn is_full(&self) -> bool {
-        self.sealed || self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= BATCH_BYTES_MAX
+        self.sealed || self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= self.bytes_max
+    }
+
+    /// Has it be full so early that it fits into `grant_bytes`, with what may come beyond that: a
+    /// frame that begins before it is full. Until its bytes are taken out, or it is cleared.
+    pub(crate) fn fit_into(&mut self, grant_bytes: usize) {
+        self.bytes_max = (grant_bytes / 8 * 3).clamp(1, BATCH_BYTES_MAX);
+    }
+
+    /// Bytes of a body that one frame may add.
+    pub(crate) fn piece_bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Bytes in it.
+    pub(crate) fn length(&self) -> usize {
+        self.nulls as usize * NULL_ANSWER.len() + self.bytes.len()
+    }
+
+    /// Bytes of memory that it has.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
     }
 
     pub(crate) fn content(&self) -> Content {
@@ -71,7 +106,7 @@ impl Batch {
 
     /// Bytes that still have to be counted as sent; from now on they are.
     pub(crate) fn settle(&mut self) -> u64 {
-        let length = u64::from(self.nulls) * NULL_ANSWER.len() as u64 + self.bytes.len() as u64;
+        let length = self.length() as u64;
         length - std::mem::replace(&mut self.settled, length)
     }
 
@@ -80,6 +115,7 @@ impl Batch {
         self.nulls = 0;
         self.settled = 0;
         self.sealed = false;
+        self.bytes_max = BATCH_BYTES_MAX;
         std::mem::replace(&mut self.bytes, empty)
     }
 
@@ -97,6 +133,7 @@ impl Batch {
         self.nulls = 0;
         self.settled = 0;
         self.sealed = false;
+        self.bytes_max = BATCH_BYTES_MAX;
         self.bytes.clear();
     }
 }
@@ -104,6 +141,22 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_is_as_large_as_there_is_room_for() {
+        for (grant_bytes, full_bytes) in [(usize::MAX, BATCH_BYTES_MAX), (8_000, 3_000), (0, 1)] {
+            let mut batch = Batch::default();
+            batch.fit_into(grant_bytes);
+            while !batch.is_full() {
+                batch.bytes().push(b'x');
+            }
+            assert_eq!(batch.length(), full_bytes);
+            assert!(batch.capacity() >= full_bytes);
+            batch.clear();
+            batch.bytes().resize(BATCH_BYTES_MAX - 1, b'x');
+            assert!(!batch.is_full());
+        }
+    }
 
     #[test]
     fn a_batch_keeps_order_and_counts_each_byte_once() {

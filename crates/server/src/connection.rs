@@ -86,6 +86,11 @@ pub(crate) struct Http2 {
     pub(crate) noticed_ns: u64,
     /// What came of input while a send was under way.
     pub(crate) pending: Batch,
+    /// What of the room for output it has: for what is being sent, for `pending`, and for what is
+    /// known of its streams.
+    pub(crate) sending_hold: Hold,
+    pub(crate) pending_hold: Hold,
+    pub(crate) streams_hold: Hold,
     /// When the worker is to come back.
     pub(crate) wake_ns: Option<u64>,
     /// When the connection is closed at the latest, once it has nothing more to do but send.
@@ -99,9 +104,26 @@ impl Http2 {
             input: Input::default(),
             noticed_ns: 0,
             pending: Batch::default(),
+            sending_hold: Hold::default(),
+            pending_hold: Hold::default(),
+            streams_hold: Hold::default(),
             wake_ns: None,
             closes_ns: None,
         }
+    }
+
+    /// Has the room for output know what it has now beside what is being sent; false when that is
+    /// too much.
+    pub(crate) fn holds_output(&mut self, room: &Rc<Room>) -> bool {
+        let pending_bytes = self.pending.length();
+        let streams_bytes = self.session.streams_bytes();
+        if !self.pending_hold.set(pending_bytes, room)
+            || !self.streams_hold.set(streams_bytes, room)
+        {
+            return false;
+        }
+        self.pending_hold.correct(self.pending.capacity());
+        true
     }
 }
 
@@ -150,6 +172,7 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::INPUT_BUFFERS;
 
     #[test]
     fn an_idle_connection_is_small() {
@@ -158,7 +181,7 @@ mod tests {
 
     #[test]
     fn input_is_kept_in_order_and_bounded() {
-        let room = Room::new(64 << 20, 1_000);
+        let room = Room::new(64 << 20, 1_000, INPUT_BUFFERS);
         let mut work = Work::default();
         assert!(work.keep(b"abc", 7, &room));
         work.input.take(2);

@@ -1,14 +1,18 @@
-//! The memory that a worker's connections may take together for input that waits.
+//! The memory that a worker's connections may take together: one room for input that waits, and one
+//! for output.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// A buffer may have this part of what is left of the half that is shared.
 const SHARES: usize = 16;
-/// Buffers of one connection: of its input, and of a field block of HTTP/2.
-const BUFFERS: usize = 2;
+/// Buffers of one connection that are for input: what waits, and a field block of HTTP/2.
+pub(crate) const INPUT_BUFFERS: usize = 2;
+/// Buffers of one connection of HTTP/2 that are for output: what is being sent, what follows it,
+/// and what is known of its streams.
+pub(crate) const OUTPUT_BUFFERS: usize = 3;
 
-/// Room for input, of one worker. Half of it is dealt out evenly, so that the head of a request
+/// Room for buffers of one kind, of one worker. Half of it is dealt out evenly, so that the head of a request
 /// finds room whatever the others do; the other half is for those that have more.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -21,9 +25,9 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for as many bytes, and as many connections.
-    pub(crate) fn new(bytes_max: usize, connections_max: u32) -> Rc<Self> {
-        let buffers = BUFFERS.saturating_mul(connections_max.max(1) as usize);
+    /// Room for as many bytes, and as many connections with so many buffers each.
+    pub(crate) fn new(bytes_max: usize, connections_max: u32, buffers: usize) -> Rc<Self> {
+        let buffers = buffers.saturating_mul(connections_max.max(1) as usize);
         Rc::new(Self {
             own_bytes: bytes_max / 2 / buffers,
             shared_bytes_max: bytes_max / 2,
@@ -35,6 +39,14 @@ impl Room {
     #[cfg(test)]
     pub(crate) fn shared_bytes(&self) -> usize {
         self.shared_bytes.get()
+    }
+
+    /// What one buffer more would be granted at most.
+    pub(crate) fn grant_bytes(&self) -> usize {
+        let free_bytes = self
+            .shared_bytes_max
+            .saturating_sub(self.shared_bytes.get());
+        self.own_bytes.max(free_bytes / SHARES)
     }
 
     /// What a buffer of this size takes of what is shared.
@@ -93,13 +105,14 @@ mod tests {
     #[test]
     fn what_is_free_is_shared_and_given_back() {
         // 100 bytes for each of 160 buffers, 16,000 for those that have more.
-        let room = Room::new(32_000, 80);
+        let room = Room::new(32_000, 80, INPUT_BUFFERS);
         let mut first = Hold::default();
         assert!(!first.set(1_001, &room));
         assert!(first.set(1_000, &room));
         let mut second = Hold::default();
         // A share of the rest.
         assert!(!second.set(940, &room));
+        assert_eq!(room.grant_bytes(), 937);
         assert!(second.set(937, &room));
         // What is held may stay, or become less, but not grow.
         assert!(!first.set(1_001, &room));
@@ -115,7 +128,7 @@ mod tests {
 
     #[test]
     fn hoarders_leave_everybody_a_part() {
-        let room = Room::new(1 << 20, 1_000);
+        let room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
         let mut hoard = Vec::new();
         for _ in 0..10_000 {
             let mut hold = Hold::default();

@@ -96,6 +96,11 @@ pub struct Options {
     /// other half a connection that has more may take a 16th, and 1 MiB at most. One that wants
     /// more is closed, and counted.
     pub input_bytes_max: u64,
+    /// Output of HTTP/2 that may be in memory, all connections together, bytes: what is being sent,
+    /// what is to follow it, and what is known of streams that are not answered yet. Dealt out as
+    /// the input is; a connection for which little is left sends less at a time, and one that
+    /// wants more is closed, and counted.
+    pub output_bytes_max: u64,
     /// How to speak TLS; absent: clear text.
     pub tls: Option<TlsOptions>,
     /// How to speak HTTP/2, which a client begins by its preface, in clear text, too. The same
@@ -108,6 +113,8 @@ impl Options {
     pub const CONNECTIONS_MAX: u32 = 100_000;
     /// The default of `input_bytes_max`: 1 GiB.
     pub const INPUT_BYTES_MAX: u64 = 1 << 30;
+    /// The default of `output_bytes_max`: 1 GiB.
+    pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
     /// One worker at `address`, the rest by default.
     pub fn new(address: ListenAddress) -> Self {
@@ -119,6 +126,7 @@ impl Options {
             spin: false,
             idle_timeout_ns: None,
             input_bytes_max: Self::INPUT_BYTES_MAX,
+            output_bytes_max: Self::OUTPUT_BYTES_MAX,
             tls: None,
             http2: Http2Options::default(),
         }
@@ -200,6 +208,8 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         spin: options.spin,
         idle_timeout_ns: options.idle_timeout_ns,
         input_bytes_max: usize::try_from(options.input_bytes_max / u64::from(workers))
+            .unwrap_or(usize::MAX),
+        output_bytes_max: usize::try_from(options.output_bytes_max / u64::from(workers))
             .unwrap_or(usize::MAX),
         is_tls: secure.is_some(),
         http2: options.http2,

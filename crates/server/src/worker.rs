@@ -20,7 +20,7 @@ use crate::http1::stream::{After, Step, Stream};
 use crate::http1::{Next, answer_input};
 use crate::http2::Http2Options;
 use crate::pattern;
-use crate::room::Room;
+use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
 use crate::slots::FreeSlots;
 
 /// Slots offered for incoming connections at any time; with TLS, until the handshake is complete.
@@ -54,6 +54,8 @@ pub(crate) struct Worker<'a, B> {
     calendar_turns_ns: u64,
     /// Room for input that waits.
     room: Rc<Room>,
+    /// Room for output of HTTP/2.
+    output: Rc<Room>,
     /// Connections to go on with in the next turn, so that none holds up the others for long.
     again: Vec<Slot>,
     known: KnownHead,
@@ -81,6 +83,8 @@ pub(crate) struct Settings {
     pub(crate) idle_timeout_ns: Option<u64>,
     /// Input that may wait, all connections together, bytes.
     pub(crate) input_bytes_max: usize,
+    /// Output of HTTP/2 in memory, all connections together, bytes.
+    pub(crate) output_bytes_max: usize,
     pub(crate) http2: Http2Options,
 }
 
@@ -108,7 +112,16 @@ impl<'a, B: Backend> Worker<'a, B> {
             wakes: BTreeSet::new(),
             calendar: 0,
             calendar_turns_ns: 0,
-            room: Room::new(settings.input_bytes_max, settings.connections_max),
+            room: Room::new(
+                settings.input_bytes_max,
+                settings.connections_max,
+                INPUT_BUFFERS,
+            ),
+            output: Room::new(
+                settings.output_bytes_max,
+                settings.connections_max,
+                OUTPUT_BUFFERS,
+            ),
             again: Vec::new(),
             known: KnownHead::default(),
             batch: Batch::default(),
@@ -227,7 +240,8 @@ impl<'a, B: Backend> Worker<'a, B> {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.sending = false;
                 connection.moved = self.calendar;
-                if connection.http2.is_some() {
+                if let Some(http2) = &mut connection.http2 {
+                    http2.sending_hold = Hold::default();
                     self.sent_http2(slot);
                 } else if connection.work.is_some() {
                     self.again.push(slot);
@@ -345,7 +359,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// There is no room for a connection's input.
+    /// There is no room for a connection's input, or its output.
     fn overflow(&mut self, slot: Slot) {
         self.counters.overflowed.add(1);
         self.close(slot);
@@ -472,7 +486,16 @@ impl<'a, B: Backend> Worker<'a, B> {
     /// Sends the batch; false when there is nothing in it.
     fn flush(&mut self, slot: Slot) -> bool {
         let outgoing = match self.batch.content() {
-            Content::Nothing => return false,
+            Content::Nothing => {
+                self.batch.clear();
+                return false;
+            }
+            Content::Bytes if !self.holds_sending(slot) => {
+                self.batch.clear();
+                self.dues.clear();
+                self.overflow(slot);
+                return true;
+            }
             Content::Nulls(count) => {
                 self.counters.bytes_sent.add(self.batch.settle());
                 self.batch.clear();
@@ -489,6 +512,19 @@ impl<'a, B: Backend> Worker<'a, B> {
             }
         };
         self.send(slot, outgoing);
+        true
+    }
+
+    /// Has the room for output know what is sent next on a connection of HTTP/2; false when that is
+    /// too much. One of HTTP/1.1 has one batch at a time, and nothing beside it.
+    fn holds_sending(&mut self, slot: Slot) -> bool {
+        let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
+            return true;
+        };
+        if !http2.sending_hold.set(self.batch.length(), &self.output) {
+            return false;
+        }
+        http2.sending_hold.correct(self.batch.capacity());
         true
     }
 

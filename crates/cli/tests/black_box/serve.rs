@@ -22,7 +22,15 @@ fn its_limits_are_said_and_can_be_set() {
         "{help}"
     );
     assert!(help.contains("--input-max"), "{help}");
-    let server = Serve::start_with(&["--idle-timeout", "200ms", "--input-max", "20m"]);
+    assert!(help.contains("--output-max"), "{help}");
+    let server = Serve::start_with(&[
+        "--idle-timeout",
+        "200ms",
+        "--input-max",
+        "20m",
+        "--output-max",
+        "20m",
+    ]);
     let url = server.url("");
     let address = url.strip_prefix("http://").expect("clear text");
     let mut silent = std::net::TcpStream::connect(address).expect("it listens");
@@ -30,6 +38,30 @@ fn its_limits_are_said_and_can_be_set() {
     std::io::Read::read_to_end(&mut silent, &mut nothing).expect("it is closed");
     assert_eq!(nothing, b"");
     assert_eq!(server.counters().connections_timed_out, 1);
+}
+
+/// As many as there are slots for handshakes.
+const SILENT: usize = 1_024;
+
+#[test]
+fn clients_that_say_nothing_leave_room_for_a_handshake() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+    let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let limits = rustix::process::Rlimit {
+        current: limits.maximum,
+        ..limits
+    };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limits).expect("up to the hard");
+    let url = server.url("");
+    let address = url.strip_prefix("https://").expect("TLS");
+    let silent: Vec<_> = (0..SILENT)
+        .map(|_| std::net::TcpStream::connect(address).expect("it listens"))
+        .collect();
+    // Some of them have made room by now, and not all by the limit of a handshake.
+    let counters = server.counters();
+    assert!(counters.handshakes_failed < SILENT as u64, "{counters:?}");
+    drop(silent);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{End, Http2Options, Session};
 use crate::answer::Context;
 use crate::batch::Batch;
 use crate::counters::{Counters, Shared};
-use crate::room::Room;
+use crate::room::{INPUT_BUFFERS, Room};
 
 /// Bytes that gather for one send at most: a batch that is nearly full, and then the largest answer
 /// that is one in one piece, a malformed one.
@@ -55,7 +55,11 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
         requests_max: None,
     };
     let mut batch = Batch::default();
-    let mut session = Session::new(options, &Room::new(64 << 20, 1_000), &mut batch);
+    let mut session = Session::new(
+        options,
+        &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
+        &mut batch,
+    );
     let (mut scratch, mut dues) = (Vec::new(), Vec::new());
     let (mut input, mut sent) = (Vec::new(), Vec::new());
     for piece in pieces {

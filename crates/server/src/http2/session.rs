@@ -204,6 +204,11 @@ impl Session {
         self.streams.wake_ns()
     }
 
+    /// Bytes of memory that the streams take, about.
+    pub(crate) fn streams_bytes(&self) -> usize {
+        self.streams.bytes()
+    }
+
     /// Whether something can be sent now, besides answers that are due.
     pub(crate) fn can_send(&self) -> bool {
         self.streams.can_send()

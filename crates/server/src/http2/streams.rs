@@ -18,6 +18,10 @@ const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
 /// The largest window (RFC 9113 section 6.9.1).
 const WINDOW_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
 
+/// What a stream takes of memory beside the text of its answer, with its places in the tables.
+const STREAM_BYTES: usize = 256;
+const _: () = assert!(STREAM_BYTES > 2 * size_of::<Stream>());
+
 /// A request whose body is still coming.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
@@ -85,6 +89,19 @@ pub(super) enum State {
     Silence,
 }
 
+impl State {
+    /// Bytes of the text of an answer.
+    fn text_bytes(&self) -> usize {
+        match self {
+            Self::Body(Body {
+                source: Source::Text { text, .. },
+                ..
+            }) => text.capacity(),
+            _ => 0,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Stream {
     state: State,
@@ -102,6 +119,8 @@ pub(super) struct Streams {
     /// Those that have something to send and, as far as they know, a window for it.
     ready: VecDeque<u32>,
     wakes: BTreeSet<(u64, u32)>,
+    /// Bytes of the texts of all answers.
+    text_bytes: usize,
     /// Bytes of DATA that the client takes on all streams together.
     window_bytes: i64,
     /// The window of a new stream.
@@ -117,6 +136,7 @@ impl Default for Streams {
             by_id: BTreeMap::new(),
             ready: VecDeque::new(),
             wakes: BTreeSet::new(),
+            text_bytes: 0,
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
             #[cfg(test)]
@@ -128,6 +148,11 @@ impl Default for Streams {
 impl Streams {
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Bytes of memory that they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.by_id.len() * STREAM_BYTES + self.text_bytes
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -163,6 +188,7 @@ impl Streams {
         if let Some(at_ns) = wake_ns {
             self.wakes.insert((at_ns, id));
         }
+        self.text_bytes += state.text_bytes();
         let stream = Stream {
             state,
             window_bytes,
@@ -200,11 +226,13 @@ impl Streams {
         self.by_id.clear();
         self.ready.clear();
         self.wakes.clear();
+        self.text_bytes = 0;
         due as u64
     }
 
     fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.by_id.remove(&id)?;
+        self.text_bytes -= stream.state.text_bytes();
         if stream.is_ready {
             self.ready.retain(|other| *other != id);
         }
@@ -326,8 +354,9 @@ impl Streams {
                         counters.bytes_sent.add(batch.settle());
                     }
                     let room = stream.window_bytes.min(self.window_bytes).max(0) as u64;
+                    let piece_bytes_max = batch.piece_bytes_max() as u64;
                     let out = batch.bytes();
-                    let (sent, more) = body.write(id, room, now_ns, out);
+                    let (sent, more) = body.write(id, room, piece_bytes_max, now_ns, out);
                     stream.window_bytes -= sent as i64;
                     self.window_bytes -= sent as i64;
                     if !body.is_counted {
@@ -348,7 +377,7 @@ impl Streams {
                 }
                 More::Later => {}
                 More::Nothing => {
-                    self.by_id.remove(&id);
+                    self.remove(id);
                     ended += 1;
                 }
             }
@@ -369,14 +398,21 @@ enum More {
 }
 
 impl Body {
-    /// Appends one frame of at most `room` bytes of DATA, and what follows the last one. Also
-    /// tells how many bytes of the windows it took.
-    fn write(&mut self, id: u32, room: u64, now_ns: u64, out: &mut Vec<u8>) -> (u64, More) {
+    /// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and
+    /// what follows the last one. Also tells how many bytes of the windows it took.
+    fn write(
+        &mut self,
+        id: u32,
+        room: u64,
+        piece_bytes_max: u64,
+        now_ns: u64,
+        out: &mut Vec<u8>,
+    ) -> (u64, More) {
         let left = self.source.left();
         if left > 0 && room == 0 {
             return (0, More::Later);
         }
-        let mut length = left.min(room).min(PIECE_BYTES_MAX);
+        let mut length = left.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
         let mut next_byte = None;
         if let Source::Drip(drip) = &mut self.source {
             match drip.next(now_ns) {

@@ -12,7 +12,7 @@ use crate::counters::{Counters, Shared};
 use crate::http1::request::FIELDS_MAX;
 use crate::malformed::Kind as Malformed;
 use crate::pattern::pattern_byte;
-use crate::room::Room;
+use crate::room::{INPUT_BUFFERS, Room};
 use crate::route::Protocol;
 
 /// A frame as the client sees it: kind, flags and payload.
@@ -33,7 +33,11 @@ impl Site {
     fn new(options: Http2Options) -> Self {
         let mut batch = Batch::default();
         Self {
-            session: Session::new(options, &Room::new(64 << 20, 1_000), &mut batch),
+            session: Session::new(
+                options,
+                &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
+                &mut batch,
+            ),
             shared: Shared::new(1),
             batch,
             input: Vec::new(),

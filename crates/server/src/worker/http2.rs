@@ -5,9 +5,10 @@ use brunt_proto::http2::frame::PREFACE;
 
 use super::Worker;
 use crate::answer::Context;
-use crate::batch::Content;
+use crate::batch::{Batch, Content};
 use crate::connection::Http2;
 use crate::http2::{self, End, Session};
+use crate::room::Hold;
 
 /// How long a client that was told to leave may take to do so. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
@@ -58,9 +59,10 @@ impl<B: Backend> Worker<'_, B> {
         let batch = if connection.sending {
             &mut http2.pending
         } else {
-            take_pending(&mut http2.pending, &mut self.batch);
+            take_pending(http2, &mut self.batch);
             &mut self.batch
         };
+        batch.fit_into(self.output.grant_bytes());
         let context = Context {
             shared: self.shared,
             counters: self.counters,
@@ -93,6 +95,10 @@ impl<B: Backend> Worker<'_, B> {
             session.calm_down(batch, &context);
             http2.input = Default::default();
         }
+        if !http2.holds_output(&self.output) {
+            self.batch.clear();
+            return self.overflow(slot);
+        }
         if connection.sending {
             self.plan_wake(slot);
         } else {
@@ -117,7 +123,8 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        take_pending(&mut http2.pending, &mut self.batch);
+        take_pending(http2, &mut self.batch);
+        self.batch.fit_into(self.output.grant_bytes());
         let noticed_ns = http2.noticed_ns;
         let context = Context {
             shared: self.shared,
@@ -137,6 +144,11 @@ impl<B: Backend> Worker<'_, B> {
         }
         let goes_on = session.wake_ns().is_some() || session.can_send();
         let end = session.end();
+        if !http2.holds_output(&self.output) {
+            self.batch.clear();
+            self.dues.clear();
+            return self.overflow(slot);
+        }
         if self.flush(slot) {
             return self.plan_wake(slot);
         }
@@ -214,8 +226,9 @@ impl<B: Backend> Worker<'_, B> {
 }
 
 /// Puts what came of input during a send in front of what comes now.
-fn take_pending(pending: &mut crate::batch::Batch, batch: &mut crate::batch::Batch) {
-    if pending.content() != Content::Nothing {
-        batch.absorb(pending);
+fn take_pending(http2: &mut Http2, batch: &mut Batch) {
+    if http2.pending.content() != Content::Nothing {
+        batch.absorb(&mut http2.pending);
+        http2.pending_hold = Hold::default();
     }
 }

@@ -41,6 +41,7 @@ impl<'a> Site<'a> {
             is_tls: false,
             idle_timeout_ns: None,
             input_bytes_max: 64 << 20,
+            output_bytes_max: 256 << 20,
             http2: Http2Options::default(),
         };
         let mut worker = Worker::new(backend, listener.as_fd(), shared, 0, settings).unwrap();
@@ -778,7 +779,7 @@ fn a_connection_stays_for_its_whole_time() {
 fn input_of_all_connections_together_is_bounded() {
     let shared = Shared::new(1);
     let mut site = Site::new(&shared);
-    site.worker.room = Room::new(1 << 20, 1_000);
+    site.worker.room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| site.connect()).collect();
     let piece = vec![b'x'; 4 * 1024];
     for &slot in &hoarders {

@@ -9,6 +9,7 @@ use super::tests::{Site, assert_balanced};
 use super::*;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
+use crate::room::OUTPUT_BUFFERS;
 
 const MS: u64 = 1_000_000;
 
@@ -396,4 +397,48 @@ fn a_client_that_does_not_read_is_cut_off() {
     assert!(site.seen(slot).sent.len() < 200_000, "bounded");
     site.turns(40);
     assert!(site.seen(slot).closed);
+}
+
+/// Clients that ask for much and read nothing have a bounded part of the memory together, and
+/// leave everybody enough to be answered.
+#[test]
+fn output_of_all_connections_together_is_bounded() {
+    let shared = Shared::new(1);
+    let mut site = Site::new(&shared);
+    site.worker.output = Room::new(4 << 20, 1_000, OUTPUT_BUFFERS);
+    let hoarders: Vec<_> = (0..100).map(|_| greeted(&mut site)).collect();
+    site.script().hold_sends = true;
+    let mut pings = Vec::new();
+    (0..1_000).for_each(|_| frame::write_ping(&mut pings, [0; 8], false));
+    let asked = [
+        get(1, "/bytes/60000"),
+        pings,
+        many(1..200, "/delay/60m"),
+        many(200..300, "/counters"),
+    ];
+    for &slot in &hoarders {
+        for said in &asked {
+            if !site.seen(slot).closed {
+                site.say(slot, said);
+            }
+        }
+        assert!(site.worker.output.shared_bytes() <= 2 << 20);
+    }
+    assert!(site.worker.output.shared_bytes() > 0);
+    let refused = shared.totals().connections_overflowed;
+    assert!(refused > 0);
+    site.script().hold_sends = false;
+    let honest = greeted(&mut site);
+    site.say(honest, get(1, "/bytes/60000")).turns(5_000);
+    let streams: Vec<u32> = ended(&mut site, honest).iter().map(|end| end.0).collect();
+    assert_eq!(streams, [1]);
+    assert!(!site.seen(honest).closed);
+    assert_eq!(shared.totals().connections_overflowed, refused);
+    for slot in hoarders {
+        if !site.seen(slot).closed {
+            site.script().happen(Event::ReceiveFailed(slot, 104));
+        }
+    }
+    site.turns(2);
+    assert_eq!(site.worker.output.shared_bytes(), 0);
 }
