@@ -145,6 +145,21 @@ fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
     let is_told = because.contains("did not come back");
     assert_eq!(is_told, !came_back, "{words}: {because}");
     assert_ne!(report.finding("L1")["standing"], "broken", "{words}");
+    // What the killed process did is known as of its last reading.
+    let server = report.at("/evidence/server");
+    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
+        + report.number("/evidence/server/cpu_system_ns");
+    assert!(cpu_ns > 0, "{words}: {server:#}");
+    assert!(
+        report.number("/evidence/server/threads/count") >= 1,
+        "{words}: {server:#}"
+    );
+    let pids = server["scope"]["pids"].as_array().expect("a list");
+    assert_eq!(
+        pids.len(),
+        1 + usize::from(came_back),
+        "{words}: {server:#}"
+    );
 }
 
 fn killed(backend: &str, options: &str) -> RunReport {

@@ -1,5 +1,5 @@
 //! Servers that are hostile on one connection, through a whole run: the quiet connections of the
-//! same worker keep being answered.
+//! same worker keep being answered, and what is sent to a server that does not read is bounded.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,6 +28,7 @@ on_both! {
     an_endless_body_leaves_the_other_connections_their_answers,
     endless_pings_leave_the_other_connections_their_answers,
     streams_allowed_and_forbidden_without_end_break_nothing,
+    sends_to_a_server_that_answers_without_reading_are_bounded,
 }
 
 /// How long a connection of these servers waits for anything at most.
@@ -228,5 +229,59 @@ fn streams_allowed_and_forbidden_without_end_break_nothing(kind: Kind) {
     assert!(
         broken.iter().all(|finding| finding.id != "L1"),
         "{broken:#?}"
+    );
+}
+
+/// Bytes of a request: a send of so many has no completion event on io_uring.
+const REQUEST_BYTES: u64 = 15 << 10;
+
+/// What the server's socket is to hold; the kernel takes twice as much.
+const RECEIVE_BYTES: usize = 64 << 10;
+
+/// Answers each request without reading it: what has come is told by how much waits, until the
+/// socket takes no more, and from then on by the time.
+fn answer_without_reading(stream: &mut TcpStream) -> io::Result<()> {
+    rustix::net::sockopt::set_socket_recv_buffer_size(&*stream, RECEIVE_BYTES)?;
+    let mut before = 0;
+    loop {
+        for _ in 0..20 {
+            let waiting = rustix::io::ioctl_fionread(&*stream)?;
+            if waiting >= before + REQUEST_BYTES {
+                before = waiting;
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        stream.write_all(ANSWER)?;
+    }
+}
+
+/// The most that the kernel keeps of what is sent on a connection.
+fn send_buffer_bytes_max() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_wmem").expect("procfs");
+    let last = text.split_ascii_whitespace().next_back().expect("numbers");
+    last.parse().expect("a number")
+}
+
+fn sends_to_a_server_that_answers_without_reading_are_bounded(kind: Kind) {
+    let server = Server::start(answer_without_reading, None);
+    let run = run(kind, &server, |plan| {
+        plan.think_time_ns = 0;
+        plan.connections = many(1);
+        plan.request.method = "POST".to_owned();
+        plan.request.body = vec![b'x'; REQUEST_BYTES as usize];
+        // Long enough for more answers than requests can be sent.
+        plan.stop.duration_ns = Some(3 * S);
+    });
+    let all = lifetime(&run);
+    assert!(all.replies.total() > 0, "{all:?}");
+    // What both sockets of a connection hold, and what waits in brunt.
+    let held_bytes = send_buffer_bytes_max() + 2 * RECEIVE_BYTES as u64;
+    let sends_max = (held_bytes / REQUEST_BYTES + 64) * all.connections_opened;
+    assert!(
+        all.requests_sent <= sends_max,
+        "{} requests sent on {} connections",
+        all.requests_sent,
+        all.connections_opened
     );
 }

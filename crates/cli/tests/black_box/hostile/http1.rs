@@ -78,12 +78,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     const PAUSE: Duration = Duration::from_millis(20);
     let with = |text: &str| Say(format!("HTTP/1.1 200 OK\r\n{text}").into_bytes());
     let at_random = &["closed_before_reply", "truncated_head", "truncated_body"];
-    let broken = &[
-        "reset",
-        "idle_reset",
-        "closed_before_reply",
-        "connect_other",
-    ];
+    let broken = &["reset", "idle_reset", "closed_before_reply"];
     vec![
         behaviour("silence", Patient, &["timed_out"], vec![Read]),
         behaviour(

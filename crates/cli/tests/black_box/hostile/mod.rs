@@ -111,6 +111,10 @@ impl Behaviour {
         let expected = |kind: &String| kinds.contains(&kind.as_str());
         assert!(failures.keys().all(expected), "{failures:?}");
         assert!(kinds.is_empty() || !failures.is_empty(), "no failure");
+        if kinds.is_empty() {
+            // Nothing keeps its connections from being open throughout.
+            assert_ne!(report.finding("L1")["standing"], "broken");
+        }
     }
 }
 
