@@ -1,4 +1,8 @@
 //! `cargo xtask STEP`: every check of the project, as one program that needs no shell.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it is no part of a run, and reads the clock"
+)]
 
 mod fuzz;
 mod schema;
@@ -20,11 +24,12 @@ const USAGE: &str = "\
 Usage: cargo xtask STEP
 
 Steps:
-  test                            everything below but fuzz, and every test of the workspace
+  test                            everything below but fuzz, and every test of the workspace; says
+                                  what took longest
   fmt                             is the code formatted?
   clippy                          lints, warnings refused
-  tidy                            import order, homes of clock, threads and unsafe, file length,
-                                  doc comments, leftovers, columns; and licences
+  tidy                            import order, homes of messages and unsafe, file length, doc
+                                  comments, leftovers, columns; and licences
   licences                        are the licences of all dependencies permissive?
   schema [--bless]                is the committed JSON Schema the generated one? --bless writes it
   servers                         installs the real servers that the tests load, or says what to

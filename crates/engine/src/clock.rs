@@ -1,4 +1,8 @@
 //! The one clock: the only file that asks the system for the time.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "everything else is handed the time"
+)]
 
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,8 @@
 //! The only file that starts threads; and how exactly they wake up.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "everything else starts them here"
+)]
 
 use std::io;
 use std::num::NonZeroU64;

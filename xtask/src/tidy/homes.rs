@@ -1,10 +1,9 @@
-//! Things with one home: reading the clock, starting threads, messages, and `unsafe`.
+//! Things with one home: messages, and `unsafe`. Those of clock and threads are clippy's matter
+//! (clippy.toml).
 
 use super::Finding;
 use super::source::Source;
 
-const CLOCK_HOME: &str = "crates/engine/src/clock.rs";
-const THREADS_HOME: &str = "crates/engine/src/threads.rs";
 /// Messages quote what strangers wrote; there it is made printable.
 const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
 
@@ -20,27 +19,13 @@ const UNSAFE_HOMES: &[&str] = &[
 /// Programs beside the product: neither is part of a run.
 const OUTSIDE_THE_PRODUCT: &[&str] = &["xtask/", "bench/"];
 
-const CLOCK_READS: &[&[&str]] = &[
-    &["Instant", ":", ":", "now"],
-    &["SystemTime", ":", ":", "now"],
-];
 const MESSAGE_PRINTERS: &[&[&str]] = &[&["eprintln", "!"], &["eprint", "!"]];
-const THREAD_STARTERS: &[&str] = &["spawn", "Builder", "scope"];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_unsafe(source, &mut findings);
     if is_outside_the_product(&source.path) || is_black_box_test(&source.path) {
         return findings;
-    }
-    if source.path != CLOCK_HOME {
-        for line in CLOCK_READS.iter().flat_map(|read| source.find(read)) {
-            findings.push(Finding::new(
-                &source.path,
-                line,
-                format!("the clock is read in {CLOCK_HOME} only: take the time as an argument"),
-            ));
-        }
     }
     if source.path != MESSAGES_HOME {
         let printers = MESSAGE_PRINTERS.iter();
@@ -50,18 +35,6 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
                     &source.path,
                     line,
                     format!("messages are printed in {MESSAGES_HOME} only: call it"),
-                ));
-            }
-        }
-    }
-    if source.path != THREADS_HOME {
-        for line in thread_starts(source) {
-            // A test may need a peer that runs beside it.
-            if !source.is_test(line) {
-                findings.push(Finding::new(
-                    &source.path,
-                    line,
-                    format!("threads are started in {THREADS_HOME} only: call it"),
                 ));
             }
         }
@@ -88,27 +61,6 @@ fn check_unsafe(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Lines that name a way to start a thread, as a path or in a `use`.
-fn thread_starts(source: &Source) -> Vec<usize> {
-    let mut lines = Vec::new();
-    let prefix = ["thread", ":", ":"];
-    for at in source.positions(&prefix) {
-        let next = at + prefix.len();
-        match source.tokens.get(next).map(|token| token.text.as_str()) {
-            Some("{") => lines.extend(
-                source
-                    .group(next)
-                    .iter()
-                    .filter(|token| THREAD_STARTERS.contains(&token.text.as_str()))
-                    .map(|token| token.line),
-            ),
-            Some(name) if THREAD_STARTERS.contains(&name) => lines.push(source.tokens[next].line),
-            _ => {}
-        }
-    }
-    lines
-}
-
 fn is_outside_the_product(path: &str) -> bool {
     OUTSIDE_THE_PRODUCT
         .iter()
@@ -130,35 +82,7 @@ mod tests {
         check(&source).iter().map(|finding| finding.line).collect()
     }
 
-    const CLOCK: &str = "use std::time::Instant;\nfn f() -> Instant { Instant::now() }\n";
-    const WALL: &str = "fn f() { g!(std::time::SystemTime::now()); }\n";
-    const THREAD: &str = "fn f() { std::thread::spawn(|| ()); }\n";
-    const NAMED: &str = "fn f() { std::thread::Builder::new(); }\n";
-    const IMPORTED: &str = "use std::{thread::{self, spawn}, time::Duration};\n";
     const UNSAFE: &str = "fn f() { unsafe { g() } }\nunsafe impl Send for A {}\n";
-
-    #[test]
-    fn the_clock_is_read_at_home_only() {
-        assert!(lines(CLOCK_HOME, CLOCK).is_empty());
-        assert_eq!(lines("crates/load/src/plan.rs", CLOCK), [2]);
-        assert_eq!(lines(THREADS_HOME, WALL), [1]);
-        assert!(lines("xtask/src/main.rs", CLOCK).is_empty());
-        assert!(lines("crates/cli/tests/black_box.rs", WALL).is_empty());
-        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{CLOCK}}}\n");
-        assert_eq!(lines("crates/load/src/plan.rs", &in_a_test), [4]);
-    }
-
-    #[test]
-    fn threads_are_started_at_home_only() {
-        assert!(lines(THREADS_HOME, THREAD).is_empty());
-        for text in [THREAD, NAMED, IMPORTED] {
-            assert_eq!(lines("crates/cli/src/main.rs", text), [1], "{text}");
-        }
-        assert!(lines("crates/cli/tests/server/nginx.rs", THREAD).is_empty());
-        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{THREAD}}}\n");
-        assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
-        assert!(lines("crates/cli/src/main.rs", "use crate::threads::spawn;\n").is_empty());
-    }
 
     #[test]
     fn messages_are_printed_at_home_only() {
@@ -166,6 +90,7 @@ mod tests {
         assert!(lines(MESSAGES_HOME, text).is_empty());
         assert_eq!(lines("crates/cli/src/main.rs", text), [1, 2]);
         assert!(lines("xtask/src/main.rs", text).is_empty());
+        assert!(lines("crates/cli/tests/black_box/support/mod.rs", text).is_empty());
         let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{text}}}\n");
         assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
     }

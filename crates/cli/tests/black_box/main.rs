@@ -1,5 +1,9 @@
 //! Tests of the `brunt` binary from outside: what it prints, how it exits, and whether its counts
 //! are those of the servers that it loads.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test waits, and its servers run beside it"
+)]
 
 mod bad_input;
 mod broken;
