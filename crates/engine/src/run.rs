@@ -208,7 +208,10 @@ impl Prepared {
                 gate.open(None);
             }
         }
-        let unopened = unopened(&gate.set_up(), &self.plan);
+        // After an interrupt it says nothing that no connection is open.
+        let unopened = (!control.is_aborted())
+            .then(|| unopened(&gate.set_up(), &self.plan))
+            .flatten();
         if unopened.is_some() {
             control.abort();
         }

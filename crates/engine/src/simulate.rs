@@ -147,9 +147,6 @@ fn simulate_load<B: Backend, P: ClientProtocol>(
 ) -> Result<(Run, SimCounts), RunError> {
     let mut edges = RunEdges::default();
     edges.setup_start.set(0);
-    if let Some(error) = unopened(&set_up, &prepared.plan) {
-        return Err(error);
-    }
     let ready_ns = crew.iter().map(|ready| ready.handle.now_ns()).max();
     let load_ns = ready_ns.unwrap_or(0) + START_MARGIN_NS;
     let window = prepared.window_from(load_ns);
@@ -159,6 +156,9 @@ fn simulate_load<B: Backend, P: ClientProtocol>(
             return Err(RunError::Interrupted);
         }
         control.interrupted_at(interrupt_ns);
+    }
+    if let Some(error) = unopened(&set_up, &prepared.plan) {
+        return Err(error);
     }
     let mut ended = Vec::new();
     let mut unsent = 0;

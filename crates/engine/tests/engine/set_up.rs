@@ -16,6 +16,7 @@ const DIALLING_MAX: u64 = 128;
 on_every_backend! {
     a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit,
     without_a_connection_there_is_no_run,
+    an_interrupt_is_told_apart_from_a_server_that_takes_no_connections,
 }
 
 /// A listening socket that accepts no connection, and whose queue holds one and `more`.
@@ -32,6 +33,16 @@ fn full_after_one_and(more: u64) -> (Socket, SocketAddr) {
 /// Runs with 300 connections against a server that takes one or none, never answers further
 /// attempts, and no request.
 fn against_few(kind: Kind, takes: u64, change: impl FnOnce(&mut Plan)) -> Result<Run, RunError> {
+    against_few_until(kind, takes, false, change)
+}
+
+/// The same; where it is `interrupted`, in set-up.
+fn against_few_until(
+    kind: Kind,
+    takes: u64,
+    interrupted: bool,
+    change: impl FnOnce(&mut Plan),
+) -> Result<Run, RunError> {
     // Beside that which is made before the run.
     let (_socket, address) = full_after_one_and(takes);
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
@@ -43,6 +54,7 @@ fn against_few(kind: Kind, takes: u64, change: impl FnOnce(&mut Plan)) -> Result
     let prepared = prepare(plan).expect("somebody takes the first connection");
     if kind == Kind::Sim {
         let mut settings = SimSettings::new(1);
+        settings.interrupt_ns = interrupted.then_some(MS);
         settings.server.accepts_max = Some(many_long(1));
         settings.server.faults.silent = 1.0;
         if takes == 0 {
@@ -51,7 +63,11 @@ fn against_few(kind: Kind, takes: u64, change: impl FnOnce(&mut Plan)) -> Result
         return simulate(prepared, &settings).map(|(run, _)| run);
     }
     let control = prepared.control();
-    prepared.run(&control, false, &mut |_, _| {})
+    prepared.run(&control, false, &mut |phase, _| {
+        if interrupted && phase == "set-up" {
+            control.interrupt();
+        }
+    })
 }
 
 fn a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit(kind: Kind) {
@@ -89,6 +105,11 @@ fn without_a_connection_there_is_no_run(kind: Kind) {
         "{message}"
     );
     assert!(message.contains("use fewer (-c)"), "{message}");
+}
+
+fn an_interrupt_is_told_apart_from_a_server_that_takes_no_connections(kind: Kind) {
+    let outcome = against_few_until(kind, 0, true, |plan| plan.setup_timeout_ns = 600 * S);
+    assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
 }
 
 fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError> {
