@@ -1,9 +1,15 @@
 //! Runs every fuzz target over its committed inputs and over seeded mutations of them.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the product starts its threads elsewhere"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use brunt_fuzz::{TARGETS, Target};
 use rand::{Rng, SeedableRng};
@@ -131,23 +137,36 @@ fn committed_inputs() {
     }
 }
 
+/// Each target in turn, on every CPU: nothing else of this binary takes long.
 #[test]
 fn mutated_inputs() {
     let seed = match std::env::var("BRUNT_FUZZ_SEED") {
         Ok(text) => text.parse().expect("BRUNT_FUZZ_SEED is a number"),
         Err(_) => DEFAULT_SEED,
     };
-    for &(name, target) in TARGETS {
-        let inputs = corpus(name);
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        for round in 0..mutations(name) {
-            let mut pick = || &inputs[rng.random_range(0..inputs.len())].1;
-            let (mut input, other) = (pick().clone(), pick());
-            mutate(&mut input, other, &mut rng);
-            run(target, &input, &|| {
-                format!("{name}: BRUNT_FUZZ_SEED={seed}, mutation {round}")
-            });
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(&(name, target)) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            mutated(name, target, seed);
         }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+}
+
+fn mutated(name: &str, target: Target, seed: u64) {
+    let inputs = corpus(name);
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    for round in 0..mutations(name) {
+        let mut pick = || &inputs[rng.random_range(0..inputs.len())].1;
+        let (mut input, other) = (pick().clone(), pick());
+        mutate(&mut input, other, &mut rng);
+        run(target, &input, &|| {
+            format!("{name}: BRUNT_FUZZ_SEED={seed}, mutation {round}")
+        });
     }
 }
 
