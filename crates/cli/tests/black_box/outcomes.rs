@@ -331,12 +331,18 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
     }
 }
 
+/// How often a run is made that must be valid.
+const ATTEMPTS: usize = 5;
+
 #[test]
 fn every_row_of_the_readme_holds() {
     let rows = told();
     assert!(rows.len() >= 10, "{rows:?}");
     for [what, verdict, code] in rows {
-        let (found, found_code) = made(&what);
+        // A machine that is busy with other things may spoil a run: then another one is made.
+        let mut attempts = (0..ATTEMPTS).map(|_| made(&what));
+        let is_as_told = |(_, found): &(_, Option<i32>)| *found != Some(3) || code == "3";
+        let (found, found_code) = attempts.find(is_as_told).expect("a valid run");
         assert_eq!(found_code, code.parse().ok(), "{what}: {found:?}");
         let name = verdict.to_lowercase().replace('-', "_");
         match verdict.as_str() {

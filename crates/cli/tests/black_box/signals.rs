@@ -258,11 +258,11 @@ fn a_second_signal_ends_it_at_once_with_a_report() {
     for (backend, signal) in combinations() {
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
-        let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
+        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
         server.wait_for_requests(4);
         process.signal(Signal::INT);
         // A signal that comes while the same one is pending is lost.
-        wait_out(Duration::from_millis(200), &mut process);
+        process.wait_for_message("a second signal ends");
         let (outcome, took) = end_by(signal, process);
         assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
         assert_reported(&outcome, &file);

@@ -8,6 +8,8 @@ use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
 const MS: u64 = 1_000_000;
+/// Whatever is held up takes ten minutes, and nothing else so long, on a loaded machine too.
+const HELD_UP: Duration = Duration::from_secs(50);
 
 #[test]
 fn a_server_that_never_answers_cannot_hold_up_the_end() {
@@ -19,14 +21,12 @@ fn a_server_that_never_answers_cannot_hold_up_the_end() {
                  -d 300ms --warmup 0s --drain 200ms -T 10m {}",
                 server.url("/never")
             ));
-            assert!(outcome.took < Duration::from_secs(15), "{:?}", outcome.took);
+            assert!(outcome.took < HELD_UP, "{:?}", outcome.took);
             let report = RunReport::of(outcome);
             let started_ns = report.edge_ns("measure_start");
             let took_ns = report.edge_ns("drain_end") - started_ns;
-            assert!(
-                (300 * MS..=1_000 * MS).contains(&took_ns),
-                "{backend}: {took_ns}"
-            );
+            // To the millisecond where time is simulated: crates/engine/tests/engine/failures.rs.
+            assert!(took_ns >= 500 * MS, "{backend}: {took_ns}");
             let requests = report.requests();
             assert_eq!((requests.sent, requests.under_way), (under_way, under_way));
             assert_eq!(report.number("/summary/requests/censored"), under_way);
@@ -69,7 +69,8 @@ fn a_run_by_number_ends_with_its_last_reply() {
     let report = run(&format!("-c 4 -n 8 {}", server.url("/delay/50ms")));
     let window_ns = report.number("/summary/window_ns");
     assert!(window_ns >= 100 * MS, "{window_ns}");
-    assert!(window_ns < 2_000 * MS, "{window_ns}");
+    let last_ns = report.edge_ns("measure_start") + window_ns;
+    assert_eq!(report.edge_ns("measure_end"), last_ns);
     assert_eq!(report.number("/summary/replies/successes"), 8);
 }
 
@@ -101,17 +102,19 @@ fn a_worker_that_starts_late_changes_no_rate() {
         let warmup_ns = report.edge_ns("measure_start") - report.edge_ns("warmup_start");
         assert_eq!(warmup_ns, 100 * MS, "{backend}");
         assert_eq!(report.number("/summary/window_ns"), 500 * MS, "{backend}");
-        assert_ne!(report.finding("W4")["standing"], "broken", "{backend}");
-        // Four connections that wait 10 ms for each reply: no more than 400 replies a second, and
-        // not much less. Had the delay leaked into the window, it would be a fifth of that.
+        let starts_ns =
+            [0, 1].map(|worker| report.number(&format!("/workers/{worker}/edges/window_start/ns")));
+        // Half of the delay is more than any scheduler holds a thread up for.
+        let apart_ns = starts_ns[0].abs_diff(starts_ns[1]);
+        assert!(apart_ns < 1_000 * MS, "{backend}: {apart_ns}");
+        // Four connections that wait 10 ms for each reply: no more than 400 replies a second. How
+        // many it is where no machine is slow: crates/engine/tests/engine/simulation.
         let replies = report.number("/summary/replies/successes");
-        assert!((100..=204).contains(&replies), "{backend}: {replies}");
+        assert!((1..=204).contains(&replies), "{backend}: {replies}");
         let rate = report.at("/summary/successes_per_s").as_f64();
         if report.code == Some(0) {
             assert_eq!(rate, Some(replies as f64 / 0.5), "{backend}");
         }
-        let setup_ms = setup_ns / MS;
-        assert!(setup_ms < 30_000, "{setup_ms}");
     }
 }
 

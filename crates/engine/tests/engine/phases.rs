@@ -6,7 +6,7 @@ use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Targe
 use brunt_measure::{FailureKind, Run, Standing};
 
 use crate::common::{
-    Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, lifetime, load, many,
+    Kind, MS, S, Served, broken, choice, expect_equal_counts, expect_valid, lifetime, load, many,
     on_every_backend, plan, serve, served, simulated, standing, url,
 };
 
@@ -43,12 +43,35 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
     );
 }
 
+/// A start that is late by several windows leaves no trace in the rate.
+#[test]
+fn a_late_worker_changes_no_rate_in_simulated_time() {
+    let server = SimServer {
+        service: ServiceTime::Constant(10 * MS),
+        ..SimServer::default()
+    };
+    let successes = |start_delay| {
+        let (run, _) = simulated(SimSettings::new(1), server.clone(), |plan| {
+            plan.workers = many(2);
+            plan.faults.start_delay = start_delay;
+        });
+        expect_valid(&run, "a late worker");
+        run.summary().window.replies.successes()
+    };
+    let late = successes(Some((0, 2 * S)));
+    assert_eq!(late, successes(None));
+    // Four connections, each with a reply every 10 ms for 200 ms.
+    assert!((76..=80).contains(&late), "{late}");
+}
+
 fn windows_forced_apart_are_refused(kind: Kind) {
     let (run, _) = load(kind, "/", SimServer::default(), |plan| {
         plan.workers = many(2);
         plan.faults.window_shift = Some((1, 100 * MS));
     });
     assert_eq!(standing(&run, "W4"), Standing::Broken);
+    // And no test takes that for a late wake-up.
+    assert!(broken(&run, &[]).iter().any(|finding| finding.id == "W4"));
 }
 
 /// Interrupts a long run as soon as `phase` is shown.

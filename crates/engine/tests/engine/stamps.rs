@@ -51,8 +51,9 @@ on_both! {
 
 /// How long anything may take that is sure to come.
 const LIMIT_NS: u64 = 30 * S;
-/// How exactly wall time is known on the run's clock, with room for a machine that is busy.
-const OFFSET_NS: u64 = MS / 2;
+/// How exactly wall time is known on the run's clock: half of the quickest of several readings of
+/// both clocks, with room for a machine that is busy.
+const OFFSET_NS: u64 = 2 * MS;
 /// Exchanges before the first stamp: the kernel takes none until it has patched its own code.
 const UNSTAMPED_MAX: u32 = 2_000;
 
@@ -153,8 +154,9 @@ fn bytes_that_waited_are_stamped_with_their_arrival(kernel: Kernel) {
     threads::sleep(10 * MS);
     let last_ns = clock::now_ns();
     peer.write_all(b"last").expect("a write");
-    let written_ns = clock::now_ns();
-    threads::sleep(50 * MS);
+    until_arrived(&peer);
+    let arrived_ns = clock::now_ns();
+    threads::sleep(10 * MS);
     let mut bytes = Vec::new();
     let mut stamp_ns = 0;
     while bytes.len() < 11 {
@@ -166,7 +168,29 @@ fn bytes_that_waited_are_stamped_with_their_arrival(kernel: Kernel) {
     assert_eq!(bytes, b"first, last");
     // That of the last byte, and not that of the read.
     assert!(stamp_ns + OFFSET_NS > last_ns, "{stamp_ns} {last_ns}");
-    assert!(stamp_ns < written_ns + 25 * MS, "{stamp_ns} {written_ns}");
+    assert!(
+        stamp_ns <= arrived_ns + OFFSET_NS,
+        "{stamp_ns} {arrived_ns}"
+    );
+}
+
+/// Waits until the other kernel side has taken all that was written: nothing is left that was not
+/// acknowledged.
+fn until_arrived(peer: &TcpStream) {
+    let local = peer.local_addr().expect("an address");
+    let remote = peer.peer_addr().expect("an address");
+    let limit_ns = clock::now_ns() + LIMIT_NS;
+    loop {
+        let sockets = procfs::net::tcp().expect("the kernel's list of sockets");
+        let own = sockets
+            .iter()
+            .find(|socket| (socket.local_address, socket.remote_address) == (local, remote));
+        if own.expect("it is connected").tx_queue == 0 {
+            return;
+        }
+        assert!(clock::now_ns() < limit_ns, "the bytes do not arrive");
+        std::thread::yield_now();
+    }
 }
 
 fn only_stamped_slots_have_stamps(kernel: Kernel) {
@@ -353,21 +377,28 @@ fn what_came_with_the_connection_is_seen(kernel: Kernel) {
     }
 }
 
+/// It would end with the wait each time if it were measured wrongly. That brunt does not get the
+/// CPU for as long as the wait lasts may happen, but not time and again.
 fn a_hand_over_ends_before_the_wait(kernel: Kernel) {
+    const TRIES: u32 = 10;
+    assert!((0..TRIES).any(|_| hand_over_ends_before_the_wait(kernel)));
+}
+
+fn hand_over_ends_before_the_wait(kernel: Kernel) -> bool {
     let mut rig = Rig::new(kernel, 1);
     let slot = Slot(0);
     let _peer = rig.connect(slot);
     let before_ns = clock::now_ns();
     rig.backend.send(slot, Outgoing::Owned(b"ping".to_vec()));
     // Nothing comes back, and the sent bytes themselves are an event.
-    let until_ns = before_ns + 100 * MS;
+    let until_ns = before_ns + 50 * MS;
     while clock::now_ns() < until_ns {
         rig.backend.wait(Some(until_ns)).expect("a backend");
         while rig.backend.next_event().is_some() {}
     }
     let hand_over = rig.backend.handed_over(slot).expect("a hand-over");
     assert!(before_ns <= hand_over.from_ns && hand_over.from_ns <= hand_over.to_ns);
-    assert!(hand_over.to_ns < until_ns, "{hand_over:?} {until_ns}");
+    hand_over.to_ns < until_ns
 }
 
 fn polling_misses_nothing(kernel: Kernel) {

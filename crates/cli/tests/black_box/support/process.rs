@@ -1,8 +1,9 @@
 //! The binary as a child process with a time limit.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,8 +42,8 @@ pub(crate) struct Process {
     child: Child,
     name: String,
     started: Instant,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Option<Collected>,
+    stderr: Option<Collected>,
 }
 
 /// A command for the binary under test, which is to know nothing of what was calibrated on this
@@ -139,6 +140,12 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Waits until it has written `words` to standard error.
+    pub(crate) fn wait_for_message(&self, words: &str) {
+        let stderr = self.stderr.as_ref().expect("it is collected");
+        wait_for(words, || stderr.so_far().contains(words).then_some(()));
+    }
+
     /// Waits for its end.
     pub(crate) fn wait(mut self) -> Outcome {
         let name = std::mem::take(&mut self.name);
@@ -146,8 +153,8 @@ impl Process {
         Outcome {
             code: status.code(),
             took: self.started.elapsed(),
-            stdout: join(self.stdout.take()),
-            stderr: join(self.stderr.take()),
+            stdout: whole(self.stdout.take()),
+            stderr: whole(self.stderr.take()),
         }
     }
 
@@ -161,7 +168,7 @@ impl Process {
     pub(crate) fn kill(mut self) -> String {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        join(self.stderr.take())
+        whole(self.stderr.take())
     }
 }
 
@@ -173,17 +180,48 @@ impl Drop for Process {
     }
 }
 
-/// Reads `stream` to its end in a thread of its own.
-fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// A stream that is read to its end in a thread of its own.
+#[derive(Debug)]
+struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
-fn join(reader: Option<JoinHandle<String>>) -> String {
-    reader.map_or_else(String::new, |reader| reader.join().expect("it only reads"))
+impl Collected {
+    fn so_far(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> Collected {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let collected = Arc::clone(&bytes);
+    let reader = std::thread::spawn(move || {
+        let mut buffer = [0; 64 * 1024];
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(count) => {
+                    let mut bytes = collected.lock().unwrap_or_else(PoisonError::into_inner);
+                    bytes.extend_from_slice(&buffer[..count]);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    });
+    Collected { bytes, reader }
+}
+
+/// The whole of it, at its end.
+fn whole(collected: Option<Collected>) -> String {
+    let Some(Collected { bytes, reader }) = collected else {
+        return String::new();
+    };
+    reader.join().expect("it only reads");
+    let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Reads the first line of `stream`, within the time limit; the rest is read and dropped.
