@@ -141,7 +141,7 @@ pub(super) struct Malformed;
 
 /// The input of a decoder.
 struct Input<'a> {
-    rest: std::slice::Iter<'a, u8>,
+    rest: &'a [u8],
     /// The next bits, the first at the top; ones follow the last.
     window: u64,
     /// Bits of the window that are input.
@@ -151,19 +151,31 @@ struct Input<'a> {
 impl<'a> Input<'a> {
     fn new(string: &'a [u8]) -> Self {
         Self {
-            rest: string.iter(),
+            rest: string,
             window: u64::MAX,
             held_bits: 0,
         }
     }
 
+    /// Afterwards the window holds more than the longest code, or all that is left.
     #[inline(always)]
     fn fill(&mut self) {
-        while self.held_bits <= 56 {
-            let Some(&byte) = self.rest.next() else { break };
+        if self.held_bits > 32 {
+            return;
+        }
+        if let Some((bytes, rest)) = self.rest.split_first_chunk() {
+            let shift = 32 - self.held_bits;
+            let bits = u64::from(u32::from_be_bytes(*bytes));
+            self.window &= !(0xffff_ffff << shift) | (bits << shift);
+            self.held_bits += 32;
+            self.rest = rest;
+            return;
+        }
+        while let Some((&byte, rest)) = self.rest.split_first() {
             let shift = 56 - self.held_bits;
-            self.window &= !(0xff_u64 << shift) | (u64::from(byte) << shift);
+            self.window &= !(0xff << shift) | (u64::from(byte) << shift);
             self.held_bits += 8;
+            self.rest = rest;
         }
     }
 
