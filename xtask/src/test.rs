@@ -12,6 +12,11 @@ use crate::timing::{TestTimes, Timed, slowest};
 use crate::workspace::Workspace;
 use crate::{servers, steps, tidy};
 
+/// Tells the test harness how many tests it runs at once.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+/// Those that take long mostly wait: the black-box tests use 190 s of CPU.
+const TEST_THREADS_PER_CPU: usize = 2;
+
 /// How many checks and tests ended how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
@@ -109,11 +114,12 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
         Ok((took, result)) => steps.add("servers, beside the others", took, result),
         Err(_) => steps.run("servers", || bail!("its thread panicked")),
     }
-    let threads = std::env::var("RUST_TEST_THREADS").ok();
+    let threads = std::env::var(TEST_THREADS).ok();
     let threads = threads.and_then(|typed| typed.parse().ok());
     let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
-    let mut times = TestTimes::new(threads.unwrap_or_else(cpus));
-    steps.run("tests", || run_tests(workspace, &mut times));
+    let threads = threads.unwrap_or_else(|| TEST_THREADS_PER_CPU * cpus());
+    let mut times = TestTimes::new(threads);
+    steps.run("tests", || run_tests(workspace, threads, &mut times));
     print!("\n{}", slowest("steps", &steps.times));
     print!("{}", slowest("slowest test binaries", &times.binaries));
     print!("{}", slowest("slowest tests", &times.tests));
@@ -152,8 +158,9 @@ fn cargo_test(workspace: &Workspace) -> Command {
 }
 
 /// Runs all tests, passing their output on line by line while adding up the results.
-fn run_tests(workspace: &Workspace, times: &mut TestTimes) -> Result<Tally> {
+fn run_tests(workspace: &Workspace, threads: usize, times: &mut TestTimes) -> Result<Tally> {
     let mut command = cargo_test(workspace);
+    command.env(TEST_THREADS, threads.to_string());
     shell::announce(&command);
     // One pipe for both, so that cargo's names of binaries stay in order with what these print.
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::loads::{MACHINERIES, Machinery};
 use crate::support::run::{Arrivals, RunReport};
 use crate::support::serve::Serve;
-use crate::support::wait_for;
+use crate::support::{at_once, wait_for};
 
 const MS: u64 = 1_000_000;
 
@@ -74,17 +74,17 @@ impl Carrier {
 /// new server.
 fn compare(
     path: &str,
-    load: impl Fn(Carrier) -> String,
-    check: impl Fn(&RunReport, &Counters, Carrier),
+    load: impl Fn(Carrier) -> String + Sync,
+    check: impl Fn(&RunReport, &Counters, Carrier) + Sync,
 ) {
-    for carrier in CARRIERS {
+    at_once(CARRIERS, |carrier| {
         for machinery in MACHINERIES {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let server = carrier.start(&directory, &[]);
             let report = carrier.run(machinery, &load(carrier), path, &server);
             check(&report, &agreed(carrier, &report, &server), carrier);
         }
-    }
+    });
 }
 
 /// Compares the counts that must be equal whatever the load, and gives the server's.
@@ -285,7 +285,7 @@ fn a_silence_is_seen_by_all_that_was_due_in_it() {
     // Of the requests due in a second, evenly, the share (silence - x) / period waits for longer
     // than x: a loaded machine makes some wait longer, and none shorter.
     let truth_ns = 90 * MS;
-    for carrier in CARRIERS {
+    at_once(CARRIERS, |carrier| {
         for machinery in &MACHINERIES[..2] {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let server = carrier.start(&directory, &[]);
@@ -298,5 +298,5 @@ fn a_silence_is_seen_by_all_that_was_due_in_it() {
                 "{carrier:?} {machinery:?}: {found_ns}"
             );
         }
-    }
+    });
 }

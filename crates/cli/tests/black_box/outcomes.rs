@@ -3,11 +3,11 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::support::BACKENDS;
 use crate::support::listener::Port;
 use crate::support::process::{Outcome, brunt, start};
-use crate::support::run::{RunReport, run, start_run};
+use crate::support::run::{RunReport, run, start_run, valid};
 use crate::support::serve::Serve;
+use crate::support::{BACKENDS, at_once};
 
 /// A server that speaks all protocols, and the options with which brunt speaks each of them.
 struct Servers {
@@ -177,30 +177,34 @@ fn killed(backend: &str, options: &str) -> RunReport {
 #[test]
 fn a_server_that_is_killed_is_a_finding() {
     for backend in BACKENDS {
-        for options in SPOKEN {
-            let words = format!("{options} on {backend}");
-            assert_failed(&killed(backend, options), false, &words);
-        }
+        at_once(SPOKEN, |options| {
+            let report = valid(|| killed(backend, options));
+            assert_failed(&report, false, &format!("{options} on {backend}"));
+        });
     }
 }
 
 #[test]
 fn a_server_over_tls_that_is_killed_is_a_finding() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for backend in BACKENDS {
+    let killed = |backend: &str, protocol: &str| {
+        let certificate = format!("{backend}{protocol}.pem");
+        let server = Serve::start_secure(&directory.path().join(certificate), &[]);
+        let url = server.url("/");
+        let process = start_run(&format!(
+            "--backend {backend} -k -t 1 -c 4 -d 2s --warmup 0s {protocol} {url}"
+        ));
+        server.wait_for_requests(100);
+        sleep(Duration::from_millis(300));
+        server.kill();
+        RunReport::of(process.wait())
+    };
+    at_once(BACKENDS, |backend| {
         for protocol in ["--http1", "--http2"] {
-            let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
-            let url = server.url("/");
-            let process = start_run(&format!(
-                "--backend {backend} -k -t 1 -c 4 -d 2s --warmup 0s {protocol} {url}"
-            ));
-            server.wait_for_requests(100);
-            sleep(Duration::from_millis(300));
-            server.kill();
-            let report = RunReport::of(process.wait());
+            let report = valid(|| killed(backend, protocol));
             assert_failed(&report, false, &format!("{protocol} over TLS on {backend}"));
         }
-    }
+    });
 }
 
 fn restarted(backend: &str, options: &str) -> RunReport {
@@ -222,10 +226,10 @@ fn restarted(backend: &str, options: &str) -> RunReport {
 #[test]
 fn a_server_that_comes_back_is_found_again() {
     for backend in BACKENDS {
-        for options in SPOKEN {
-            let report = restarted(backend, options);
+        at_once(SPOKEN, |options| {
+            let report = valid(|| restarted(backend, options));
             assert_failed(&report, true, &format!("{options} on {backend}"));
-        }
+        });
     }
 }
 

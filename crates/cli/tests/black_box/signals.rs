@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::BACKENDS;
 use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, binary, start, start_with_hangup};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
+use crate::support::{BACKENDS, at_once};
 
 /// What "at once" may take on a loaded machine. Whatever is waited for here without a signal takes
 /// ten minutes.
@@ -167,9 +167,9 @@ fn before_set_up_a_silent_server_holds_nothing_up() {
 
 #[test]
 fn in_the_window_a_silent_server_holds_up_no_report() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    for (backend, signal) in combinations() {
+    at_once(combinations(), |(backend, signal)| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("run.json");
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
         let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
@@ -182,14 +182,14 @@ fn in_the_window_a_silent_server_holds_up_no_report() {
             outcome.stderr.contains("a second signal ends"),
             "{outcome:?}"
         );
-    }
+    });
 }
 
 #[test]
 fn in_drain_a_silent_server_holds_up_no_report() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    for (backend, signal) in combinations() {
+    at_once(combinations(), |(backend, signal)| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("run.json");
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 300ms --warmup 0s -T 10m");
         let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
@@ -203,7 +203,7 @@ fn in_drain_a_silent_server_holds_up_no_report() {
             report.edge_ns("measure_end"),
             report.edge_ns("measure_end_planned")
         );
-    }
+    });
 }
 
 /// Each signal on each backend.

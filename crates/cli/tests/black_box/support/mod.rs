@@ -41,3 +41,17 @@ pub(crate) fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T
         std::thread::sleep(LOOK);
     }
 }
+
+/// Does `each` for all of `items` at once: for what mostly waits. A panic is passed on.
+pub(crate) fn at_once<T: Send>(items: impl IntoIterator<Item = T>, each: impl Fn(T) + Sync) {
+    let each = &each;
+    std::thread::scope(|scope| {
+        let items = items.into_iter();
+        let threads: Vec<_> = items.map(|item| scope.spawn(move || each(item))).collect();
+        for thread in threads {
+            if let Err(reason) = thread.join() {
+                std::panic::resume_unwind(reason);
+            }
+        }
+    });
+}
