@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::request::{Fields, Source};
+use crate::source::{Fields, Source};
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
     positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
@@ -141,7 +141,7 @@ pub(crate) struct LoadArguments {
     /// --requests]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
-    /// Requests under way per connection in HTTP/1.1 (pipelining)
+    /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
@@ -322,7 +322,7 @@ pub(crate) struct ProtocolArguments {
     /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
-    /// Requests under way per connection in HTTP/2; the server may allow fewer [default: 1]
+    /// Requests in flight per connection in HTTP/2; the server may allow fewer [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with = "pipeline")]
     pub(crate) streams: Option<NonZeroU32>,
     /// Without a URL: load the built-in server over TLS, trusting its certificate
@@ -488,7 +488,7 @@ pub(crate) struct ServeProtocolArguments {
     /// Let no client resume the session of an earlier connection
     #[arg(long, requires = "tls")]
     pub(crate) no_tls_resume: bool,
-    /// Streams of HTTP/2 that a client may have under way on a connection; further ones are refused
+    /// Streams of HTTP/2 that a client may have in flight on a connection; further ones are refused
     #[arg(long, value_name = "N", default_value = "1k", value_parser = whole_u32)]
     pub(crate) h2_streams: NonZeroU32,
     /// Requests of HTTP/2 on a connection, the last one with a GOAWAY; later ones are ignored

@@ -421,7 +421,7 @@ fn accept_queue() -> u64 {
     text.trim().parse().unwrap_or(ACCEPT_QUEUE_DEFAULT)
 }
 
-/// One line on standard error with the step under way; nothing where that is no terminal.
+/// One line on standard error with the current step; nothing where that is no terminal.
 struct StepLine {
     shown: bool,
     done: usize,

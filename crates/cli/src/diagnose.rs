@@ -29,11 +29,11 @@ const DRAIN_NS_MAX: u64 = 1_000_000_000;
 /// request is still one.
 const DELAY_NS_MIN: u64 = 1_000;
 const DELAY_NS_MAX: u64 = 1_000_000;
-/// Little's law compares requests under way with open connections, some of which are idle on
+/// Little's law compares requests in flight with open connections, some of which are idle on
 /// purpose.
 const BROKEN_BY_PLAN: &str = "I1";
 
-/// Makes the experiment on `plan`, whose run was `run`, and adds to that what came of it, or why
+/// Makes the experiment on `plan`, whose run was `run`, and adds to that its outcome, or why
 /// nothing did: that is no failure of the run. Gives whether a signal cut the experiment short.
 pub(crate) fn diagnose(
     run: &mut Run,

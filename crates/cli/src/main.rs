@@ -16,6 +16,7 @@ mod report;
 mod request;
 mod serve;
 mod signals;
+mod source;
 mod values;
 
 use std::process::ExitCode;

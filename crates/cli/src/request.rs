@@ -1,96 +1,16 @@
-//! What one request holds: from the options to its method, header fields and body, also from
-//! files, standard input and the environment, so that secrets need not stand among the arguments.
+//! What one request holds: from the options to its method, header fields and body.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use brunt_load::RequestSpec;
 
 use crate::args::LoadArguments;
+use crate::source::{Fields, Source, with_environment};
 use crate::values::field;
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
 const BODY_BYTES_MAX: u64 = 256 << 20;
-/// Largest file of header fields or credentials.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// What a value of the environment is asked for with.
-const FROM_ENVIRONMENT: &str = "@env:";
-
-/// Where the value of an option comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// It was typed.
-    Typed(String),
-    /// It is read from a file.
-    File(PathBuf),
-    /// It is read from standard input.
-    StandardInput,
-    /// It is the value of this environment variable.
-    Variable(String),
-}
-
-/// A header field, as typed, or where to read some.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fields {
-    /// Name and value.
-    One(String, String),
-    /// One field per line.
-    From(Source),
-}
-
-impl Source {
-    /// Reads `TEXT`, `@FILE`, `@-` or `@env:NAME`.
-    pub(crate) fn of(typed: &str) -> Result<Self, String> {
-        if let Some(name) = typed.strip_prefix(FROM_ENVIRONMENT) {
-            return Ok(Self::Variable(name.to_owned()));
-        }
-        match typed.strip_prefix('@') {
-            None => Ok(Self::Typed(typed.to_owned())),
-            Some("") => Err("a file is missing after @; @- is standard input".to_owned()),
-            Some("-") => Ok(Self::StandardInput),
-            Some(path) => Ok(Self::File(path.into())),
-        }
-    }
-
-    /// What it gives, of at most `bytes_max`; `what` names it in messages.
-    fn read(&self, what: &str, bytes_max: u64) -> Result<Vec<u8>> {
-        match self {
-            Self::Typed(text) => Ok(text.clone().into_bytes()),
-            Self::Variable(name) => variable(name).map(String::into_bytes),
-            Self::File(path) => {
-                let name = path.display().to_string();
-                let file =
-                    File::open(path).with_context(|| format!("cannot read {what} from {name}"))?;
-                read_all(file, &name, what, bytes_max)
-            }
-            Self::StandardInput => read_all(io::stdin().lock(), "standard input", what, bytes_max),
-        }
-    }
-
-    /// The same of text.
-    fn read_text(&self, what: &str) -> Result<String> {
-        let bytes = self.read(what, TEXT_BYTES_MAX)?;
-        String::from_utf8(bytes).with_context(|| format!("{what} is no text in UTF-8"))
-    }
-}
-
-fn read_all(input: impl Read, name: &str, what: &str, bytes_max: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input
-        .take(bytes_max + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {what} from {name}"))?;
-    if bytes.len() as u64 > bytes_max {
-        let most_mb = bytes_max >> 20;
-        bail!("{name} is too large: {what} may have {most_mb} MiB");
-    }
-    Ok(bytes)
-}
-
 /// The request that the options ask for. Reads files, standard input and the environment.
 pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
     only_one_reads_standard_input(arguments)?;
@@ -177,80 +97,9 @@ fn basic_credentials(source: &Source) -> Result<String> {
     Ok(format!("Basic {}", BASE64_STANDARD.encode(text)))
 }
 
-/// `text` with each `@env:NAME` replaced by the value of the variable.
-fn with_environment(text: &str) -> Result<String> {
-    let mut value = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(FROM_ENVIRONMENT) {
-        value.push_str(before);
-        let is_in_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
-        let length = after
-            .find(|character| !is_in_name(character))
-            .unwrap_or(after.len());
-        let (name, after) = after.split_at(length);
-        value.push_str(&variable(name)?);
-        rest = after;
-    }
-    value.push_str(rest);
-    Ok(value)
-}
-
-fn variable(name: &str) -> Result<String> {
-    if name.is_empty() {
-        bail!("the name of a variable is missing after {FROM_ENVIRONMENT}");
-    }
-    std::env::var(name)
-        .ok()
-        .with_context(|| format!("{FROM_ENVIRONMENT}{name}: there is no such variable, or no text"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn where_a_value_comes_from() {
-        for (typed, source) in [
-            ("text", Source::Typed("text".to_owned())),
-            ("", Source::Typed(String::new())),
-            ("a@b", Source::Typed("a@b".to_owned())),
-            ("@file", Source::File("file".into())),
-            ("@./-", Source::File("./-".into())),
-            ("@@", Source::File("@".into())),
-            ("@-", Source::StandardInput),
-            ("@env:NAME", Source::Variable("NAME".to_owned())),
-            ("x@env:NAME", Source::Typed("x@env:NAME".to_owned())),
-        ] {
-            assert_eq!(Source::of(typed), Ok(source), "{typed}");
-        }
-        assert!(Source::of("@").is_err());
-    }
-
-    #[test]
-    fn variables_are_put_in_their_places() {
-        let path = std::env::var("PATH").expect("cargo needs it");
-        for (typed, value) in [
-            ("Bearer x".to_owned(), "Bearer x".to_owned()),
-            ("Bearer @env:PATH".to_owned(), format!("Bearer {path}")),
-            (
-                "a @env:PATH, @env:PATH.".to_owned(),
-                format!("a {path}, {path}."),
-            ),
-        ] {
-            assert_eq!(with_environment(&typed).expect("it is set"), value);
-        }
-        for (typed, words) in [
-            ("@env:", "name of a variable is missing"),
-            ("@env: PATH", "name of a variable is missing"),
-            (
-                "x @env:BRUNT_NO_SUCH_VARIABLE",
-                "@env:BRUNT_NO_SUCH_VARIABLE",
-            ),
-        ] {
-            let error = with_environment(typed).expect_err(typed).to_string();
-            assert!(error.contains(words), "{error}");
-        }
-    }
 
     #[test]
     fn credentials_are_those_of_the_rfc() {

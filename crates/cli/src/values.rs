@@ -9,7 +9,7 @@ use brunt_measure::WORKERS_MAX;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
-use crate::request::{Fields, Source};
+use crate::source::{Fields, Source};
 
 /// Shorter steps measure the start of a run, and longer ones nothing new.
 const STEP_NS_MIN: u64 = 100_000_000;

@@ -140,8 +140,9 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) is_bounded: bool,
     /// It is in the list of what arrivals may take.
     pub(crate) is_offered: bool,
-    /// When it was opened last.
+    /// When it was opened last, and when the attempt for it began.
     pub(crate) opened_ns: u64,
+    pub(crate) opened_from_ns: u64,
     /// A request was sent on it since it was opened.
     pub(crate) is_used: bool,
     /// A request on it ended since it was opened: with a reply, or in failure.
@@ -192,6 +193,7 @@ impl<P: ClientProtocol> Connection<P> {
             is_bounded: false,
             is_offered: false,
             opened_ns: 0,
+            opened_from_ns: 0,
             is_used: false,
             has_ended_one: false,
             shut_ns: u64::MAX,

@@ -1,4 +1,4 @@
-//! Requests that were in flight when the window began, and what became of them in it.
+//! Requests that were in flight when the window began, and their outcome in it.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum FailureScope {
     /// An attempt to open a connection; no request was involved.
     Connect,
-    /// An open connection with no request under way.
+    /// An open connection with no request in flight.
     Connection,
     /// One request that was sent.
     Request,
@@ -74,7 +74,7 @@ failure_kinds! {
     IdleReset, Connection, "idle connection reset";
     /// No complete reply within `--timeout`.
     TimedOut, Request, "timed out";
-    /// The connection was reset while the request was under way (ECONNRESET, EPIPE).
+    /// The connection was reset while the request was in flight (ECONNRESET, EPIPE).
     Reset, Request, "connection reset";
     /// The connection was closed before the first byte of the reply.
     ClosedBeforeReply, Request, "closed before reply";
@@ -143,9 +143,9 @@ failure_kinds! {
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
     Http2Error, Request, "HTTP/2 connection error";
     /// A TLS record could not be decrypted, or the server sent an alert, while the request was
-    /// under way.
+    /// in flight.
     TlsBroken, Request, "TLS broken";
-    /// Any other error of the socket while the request was under way.
+    /// Any other error of the socket while the request was in flight.
     SocketError, Request, "socket error";
 }
 

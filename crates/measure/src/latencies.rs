@@ -36,6 +36,11 @@ pub struct Latencies {
     /// HTTP/1.1.
     #[serde(default)]
     pub greeting: Histogram,
+    /// The response times in `response` of the first reply of each connection, together with what
+    /// opening the connection took before the response time began: TCP, TLS and HTTP/2 settings.
+    /// Where every connection carries one request, as many as in `response`.
+    #[serde(default)]
+    pub with_connect: Histogram,
     /// From the send of a request to the first byte of its reply, of the replies in `response`.
     pub first_byte: Histogram,
     /// From the first byte of a reply until it is complete and parsed, of the replies in
@@ -49,7 +54,7 @@ pub struct Latencies {
     pub split: Split,
     /// The response times in `response`, by the time of their completion.
     pub intervals: Intervals,
-    /// With a schedule of requests in stages, what became of the requests due in each. Empty
+    /// With a schedule of requests in stages, the outcome of the requests due in each. Empty
     /// without stages, with over 64 of them, and in runs of versions that did not record them.
     #[serde(
         default,
@@ -89,6 +94,7 @@ impl Latencies {
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);
         self.greeting.merge(&other.greeting);
+        self.with_connect.merge(&other.with_connect);
         self.first_byte.merge(&other.first_byte);
         self.transfer.merge(&other.transfer);
         self.first_reply.merge(&other.first_reply);

@@ -41,6 +41,7 @@ mod tally;
 mod trend;
 mod variation;
 mod verdict;
+mod with_connect;
 
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
@@ -70,7 +71,7 @@ pub use run::{
     ScheduleDescription, StageDescription, TlsDescription, WORKERS_MAX, Wall, Window,
 };
 pub use series::{Series, SeriesPoint};
-pub use split::{Instants, MeanParts, Parts, Split};
+pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::StatusCounts;
 pub use steadiness::Steadiness;
@@ -80,3 +81,4 @@ pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalRule, VERDICT_RULES, Verdict, VerdictRule,
 };
+pub use with_connect::Opening;

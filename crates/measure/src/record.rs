@@ -22,7 +22,7 @@ pub struct WorkerEdges {
     pub drained: Once,
 }
 
-/// What became of the requests that were issued in the window: with a schedule of requests those
+/// The outcome of the requests that were issued in the window: with a schedule of requests those
 /// that were planned in it and sent, else those that were sent in it.
 /// `issued = recorded + failed + censored`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Population {
     }
 }
 
-/// What became of planned arrivals: of requests in an open loop, of connections with a schedule of
+/// The outcome of planned arrivals: of requests in an open loop, of connections with a schedule of
 /// connections. `planned = sent + skipped_full + skipped_late + unsent`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -298,13 +298,13 @@ pub struct WorkerRecord {
     pub first_send: Once,
     /// Counters by phase.
     pub tallies: PhaseTallies,
-    /// What became of the requests issued in the window.
+    /// The outcome of the requests issued in the window.
     pub population: Population,
-    /// What became of the requests that were in flight when the window began. Absent in runs of
+    /// The outcome of the requests that were in flight when the window began. Absent in runs of
     /// versions that did not count them.
     #[serde(default)]
     pub carried_in: Option<CarriedIn>,
-    /// What became of the arrivals planned in the window; all 0 in a closed loop.
+    /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The same, of all phases.
     pub arrivals_all: ArrivalCounts,
@@ -312,7 +312,7 @@ pub struct WorkerRecord {
     pub stamps_clamped: u64,
     /// Time spent polling without result, whole life, nanoseconds.
     pub spun_ns: u64,
-    /// Requests of any phase still under way when drain ended.
+    /// Requests of any phase still in flight when drain ended.
     pub under_way_at_end: u64,
     /// Requests of `--requests` that were never sent, because no connection could be had.
     pub unsent: u64,
@@ -335,8 +335,8 @@ pub struct WorkerRecord {
         deserialize_with = "bounded::list::<_, _, { Pause::KEPT_MAX }>"
     )]
     pub pauses: Vec<Pause>,
-    /// Requests under way times nanoseconds, over the window: divided by the window's length it
-    /// is the mean number of requests under way.
+    /// Requests in flight times nanoseconds, over the window: divided by the window's length it
+    /// is the mean number of requests in flight.
     pub under_way_ns: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,

@@ -5,8 +5,8 @@ use crate::record::{Downtime, LiveConnections, Pause};
 use crate::stages::StageRecorder;
 use crate::status::is_success;
 use crate::{
-    ArrivalCounts, CarriedIn, FailureKind, FailureScope, Histogram, Latencies, Parts, Phase,
-    Population, Series, StageRecord, Tally, Window, WorkerRecord,
+    ArrivalCounts, CarriedIn, FailureKind, FailureScope, Histogram, Latencies, Opening, Parts,
+    Phase, Population, Series, StageRecord, Tally, Window, WorkerRecord,
 };
 
 /// What a worker hands over at its end.
@@ -67,7 +67,7 @@ pub struct Recorder {
     intervals: IntervalRecorder,
     live: u32,
     live_since_ns: u64,
-    /// Attempts to connect that are under way.
+    /// Attempts to connect that are in flight.
     opening: u32,
     opening_since_ns: u64,
     /// Requests are due at planned instants, so that service and response time differ.
@@ -361,6 +361,26 @@ impl Recorder {
         }
     }
 
+    /// The first reply of a connection since its `opening` is complete, with this status: what
+    /// [`Recorder::reply`] is told of as well.
+    pub fn reply_on_new_connection(
+        &mut self,
+        issue: Issue,
+        done_ns: u64,
+        status: u16,
+        opening: Opening,
+    ) {
+        let Recording { record, latencies } = &mut self.recording;
+        let service_ns = done_ns.saturating_sub(issue.sent_ns);
+        let least_ns = &mut record.first_service_ns_min;
+        *least_ns = Some(least_ns.map_or(service_ns, |ns| ns.min(service_ns)));
+        if is_success(status) && self.window.contains(issue.due_ns) {
+            let response_ns = done_ns.saturating_sub(issue.due_ns);
+            let with_connect_ns = response_ns.saturating_add(opening.before_ns(issue.due_ns));
+            latencies.with_connect.record(with_connect_ns);
+        }
+    }
+
     /// The first reply of a connection that was due at `due_ns` is complete.
     pub fn first_reply(&mut self, due_ns: u64, done_ns: u64) {
         if self.window.contains(due_ns) {
@@ -401,7 +421,7 @@ impl Recorder {
         }
     }
 
-    /// From now on `opening` attempts to connect are under way.
+    /// From now on `opening` attempts to connect are in flight.
     pub fn opening(&mut self, at_ns: u64, opening: u32) {
         let at_ns = at_ns.max(self.opening_since_ns);
         let open_ns = self.window.overlap_ns(self.opening_since_ns, at_ns);
@@ -451,7 +471,7 @@ impl Recorder {
         });
     }
 
-    /// A request was still under way when drain ended.
+    /// A request was still in flight when drain ended.
     pub fn censored(&mut self, issue: Issue, at_ns: u64, discarded_bytes: u64) {
         self.recording.record.under_way_at_end += 1;
         self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
@@ -512,7 +532,7 @@ impl Recorder {
         self.live_changed(at_ns, self.live.saturating_sub(1));
     }
 
-    /// The server closed a connection that had no request under way.
+    /// The server closed a connection that had no request in flight.
     pub fn closed_idle(&mut self, at_ns: u64) {
         self.tally(at_ns).connections_closed_idle += 1;
     }

@@ -207,7 +207,7 @@ pub struct LoadDescription {
     /// Protocol spoken, such as `HTTP/1.1`.
     pub protocol: Protocol,
     /// Over HTTP/1.1, why HTTP/2 was not agreed on though it was preferred; over HTTP/2, why fewer
-    /// streams than asked for may be under way. Null where things are as asked for.
+    /// streams than asked for may be in flight. Null where things are as asked for.
     pub protocol_note: Option<String>,
     /// What TLS was negotiated; null in clear text.
     pub tls: Option<TlsDescription>,
@@ -221,7 +221,7 @@ pub struct LoadDescription {
     pub connections: u32,
     /// Worker threads.
     pub workers: u32,
-    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
     pub depth: u32,
     /// Whether connections are used for more than one request.
     pub keepalive: bool,

@@ -200,6 +200,19 @@ pub struct Split {
     buckets: Vec<Bucket>,
 }
 
+/// Responses that a tail needs for its parts to be told.
+const TAIL_RESPONSES_LEAST: f64 = 30.0;
+
+/// Too few responses lie in a tail for its parts to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too few responses with kernel stamps ({responses}, need {needed})")]
+pub struct TooFewInTail {
+    /// Responses whose parts are known, in the tail or not.
+    pub responses: u64,
+    /// How many there need to be.
+    pub needed: u64,
+}
+
 impl Split {
     /// Adds the parts of one response.
     pub fn record(&mut self, parts: &Parts) {
@@ -240,6 +253,20 @@ impl Split {
     /// when fewer than one response lies there.
     pub fn tail(&self, q: f64) -> Option<MeanParts> {
         self.slowest(self.count() as f64 * (1.0 - q.clamp(0.0, 1.0)))
+    }
+
+    /// [`Split::tail`], where enough responses lie there: the parts of fewer than 30 are chance.
+    pub fn known_tail(&self, q: f64) -> Result<MeanParts, TooFewInTail> {
+        let above = 1.0 - q.clamp(0.0, 1.0);
+        let too_few = TooFewInTail {
+            responses: self.count(),
+            // 30 / (1 - 0.9) is not 300 in floating point.
+            needed: (TAIL_RESPONSES_LEAST / above - 1e-6).ceil() as u64,
+        };
+        if too_few.responses < too_few.needed {
+            return Err(too_few);
+        }
+        self.tail(q).ok_or(too_few)
     }
 
     /// The mean parts of the `wanted` slowest responses. Of the bucket in which the line is
@@ -370,6 +397,26 @@ mod tests {
         let mut split = Split::default();
         all.iter().for_each(|parts| split.record(parts));
         split
+    }
+
+    #[test]
+    fn the_parts_of_a_tail_need_thirty_responses_in_it() {
+        let part = parts([0, 1, 2, 90, 3, 4]);
+        for (q, needed) in [(0.99, 3_000), (0.9, 300), (0.5, 60), (0.0, 30)] {
+            let mut split = split_of(&vec![part; needed as usize - 1]);
+            let too_few = TooFewInTail {
+                responses: needed - 1,
+                needed,
+            };
+            assert_eq!(split.known_tail(q), Err(too_few), "{q}");
+            split.record(&part);
+            let tail = split.known_tail(q).expect("enough");
+            assert!((tail.count - 30.0).abs() < 1e-6, "{q}: {tail:?}");
+            assert!((tail.own_ns() - 8.0).abs() < 1e-6, "{q}: {tail:?}");
+        }
+        for q in [1.0, 7.0, f64::NAN] {
+            assert!(split_of(&vec![part; 100]).known_tail(q).is_err(), "{q}");
+        }
     }
 
     fn stored(split: &Split) -> serde_json::Value {

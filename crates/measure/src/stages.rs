@@ -1,4 +1,4 @@
-//! What became of the requests of each stage of a schedule: those that were due in it.
+//! The outcome of the requests of each stage of a schedule: those that were due in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ pub const STAGES_RECORDED_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRecord {
-    /// What became of the arrivals planned in it.
+    /// The outcome of the arrivals planned in it.
     pub arrivals: ArrivalCounts,
-    /// What became of those that were sent.
+    /// The outcome of those that were sent.
     pub population: Population,
     /// Response times of successful replies (status below 400), two significant digits.
     #[serde(deserialize_with = "histogram::with_two_digits")]

@@ -143,28 +143,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::invariants::sample::{open_run, steady_run};
-    use crate::{SeriesPoint, StageDescription, StatusCounts};
-
-    const POINT_NS: u64 = 100_000_000;
-
-    /// A run with so many successes in each 100 ms.
-    fn with_counts(mut run: Run, counts: &[u64]) -> Run {
-        run.window.end_ns = run.window.start_ns + counts.len() as u64 * POINT_NS;
-        run.workers.truncate(1);
-        let mut replies = StatusCounts::default();
-        (0..counts.iter().sum()).for_each(|_| replies.add(200));
-        run.workers[0].tallies.measure.replies = replies;
-        run.workers[0].series = Series::default();
-        run.workers[0].series.points = counts
-            .iter()
-            .map(|&successes| SeriesPoint {
-                successes,
-                ..SeriesPoint::default()
-            })
-            .collect();
-        run
-    }
+    use crate::StageDescription;
+    use crate::invariants::sample::{open_run, steady_run, with_counts};
 
     fn closed(counts: &[u64]) -> Run {
         with_counts(steady_run(), counts)

@@ -1,4 +1,4 @@
-//! Whether any request of a run succeeded, and if none did, what became of them instead.
+//! Whether any request of a run succeeded, and if none did, what they ended in instead.
 
 use crate::{FailureKind, FailureScope, Run, Summary, Tally};
 
@@ -89,19 +89,8 @@ fn most_of(causes: impl Iterator<Item = (NoSuccessCause, u64)>) -> Option<NoSucc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invariants::sample::{open_run, run};
-    use crate::{Histogram, StatusCounts, Window};
-
-    /// A run in which nothing succeeded, and nothing happened at all.
-    fn nothing(mut run: Run) -> Run {
-        run.latencies.response = Histogram::default();
-        for worker in &mut run.workers {
-            worker.tallies.measure = Tally::default();
-            worker.tallies.after = Tally::default();
-            worker.under_way_at_end = 0;
-        }
-        run
-    }
+    use crate::invariants::sample::{emptied, open_run, run};
+    use crate::{StatusCounts, Window};
 
     #[test]
     fn the_most_frequent_cause_is_told() {
@@ -142,7 +131,7 @@ mod tests {
             (&[], &[(TimedOut, 3)], 4, (Unanswered, 4, 7)),
         ];
         for &(statuses, failures, in_flight, (cause, count, total)) in cases {
-            let mut run = nothing(run());
+            let mut run = emptied(run());
             let worker = &mut run.workers[1];
             worker.under_way_at_end = in_flight;
             for &(status, count) in statuses {
@@ -169,20 +158,20 @@ mod tests {
         assert_eq!(run().no_success(), None);
         assert_eq!(open_run().no_success(), None);
         // In the window, of a request from the warm-up.
-        let mut carried = nothing(run());
+        let mut carried = emptied(run());
         let mut replies = StatusCounts::default();
         replies.add(302);
         carried.workers[0].tallies.measure.replies = replies;
         assert_eq!(carried.no_success(), None);
         // In drain, of a request of the window.
-        let mut late = nothing(run());
+        let mut late = emptied(run());
         late.latencies.response.record(5);
         assert_eq!(late.no_success(), None);
     }
 
     #[test]
     fn without_a_window_nothing_is_said() {
-        let mut run = nothing(run());
+        let mut run = emptied(run());
         run.window = Window {
             start_ns: 5,
             end_ns: 5,

@@ -53,7 +53,7 @@ pub struct Summary {
     pub bytes_sent_per_s: Figure,
     /// Mean of the open connections.
     pub live_mean: Figure,
-    /// Mean of the requests under way.
+    /// Mean of the requests in flight.
     pub under_way_mean: Figure,
     /// CPU of the process (user and system) per complete reply, nanoseconds. Absent when the
     /// process also held the server, in simulation, and when no CPU time was read.
@@ -62,16 +62,16 @@ pub struct Summary {
     pub window: Tally,
     /// Counters of all phases, all workers.
     pub lifetime: Tally,
-    /// What became of the requests issued in the window, all workers.
+    /// The outcome of the requests issued in the window, all workers.
     pub population: Population,
-    /// What became of the requests that were in flight when the window began, all workers. Absent
+    /// The outcome of the requests that were in flight when the window began, all workers. Absent
     /// where a worker did not count them.
     pub carried_in: Option<CarriedIn>,
-    /// What became of the arrivals planned in the window, all workers; all 0 in a closed loop.
+    /// The outcome of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The same, of all phases.
     pub arrivals_all: ArrivalCounts,
-    /// Requests of any phase still under way at the end of drain, all workers.
+    /// Requests of any phase still in flight at the end of drain, all workers.
     pub under_way_at_end: u64,
     /// Requests of `--requests` that were never sent.
     pub unsent: u64,
@@ -87,7 +87,7 @@ pub struct Summary {
 
 impl Summary {
     /// Requests of the plan that were answered in time for the plan: those recorded, but no more
-    /// than were answered within the window and are under way at any instant, for what is answered
+    /// than were answered within the window and are in flight at any instant, for what is answered
     /// in drain was not kept up with.
     pub(crate) fn answered_of_plan(&self) -> u64 {
         let under_way = self.under_way_mean.known().unwrap_or(0.0).ceil() as u64;

@@ -57,7 +57,7 @@ pub struct Tally {
     /// SETTINGS_MAX_CONCURRENT_STREAMS at 0).
     #[serde(default)]
     pub connections_shut: u64,
-    /// Connections that the server closed while no request was under way. Not a failure.
+    /// Connections that the server closed while no request was in flight. Not a failure.
     pub connections_closed_idle: u64,
 }
 

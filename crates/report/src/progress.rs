@@ -1,8 +1,8 @@
-//! The line that a terminal shows while a run is under way.
+//! The line that a terminal shows while a run lasts.
 
 use crate::{printable, units};
 
-/// What is known while a run is under way.
+/// What is known while a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
     /// Name of the phase, such as `warm-up`.

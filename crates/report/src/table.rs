@@ -557,6 +557,36 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("arrivals_sent_by_end", |_, figures| {
         cell(figures.arrivals.and_then(|it| it.sent_by_end))
     }),
+    ("with_connect_min_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.min_ns))
+    }),
+    ("with_connect_mean_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.mean_ns))
+    }),
+    ("with_connect_p50_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p50_ns))
+    }),
+    ("with_connect_p75_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p75_ns))
+    }),
+    ("with_connect_p90_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p90_ns))
+    }),
+    ("with_connect_p95_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p95_ns))
+    }),
+    ("with_connect_p99_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p99_ns))
+    }),
+    ("with_connect_p99_9_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p99_9_ns))
+    }),
+    ("with_connect_p99_99_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.p99_99_ns))
+    }),
+    ("with_connect_max_ns", |_, figures| {
+        cell(figures.with_connect.as_ref().and_then(|it| it.max_ns))
+    }),
 ];
 
 /// Writes the header and the row of `run`.

@@ -66,14 +66,17 @@ pub fn percent(share: f64) -> String {
     if !value.is_finite() {
         return UNDEFINED.to_owned();
     }
-    let decimals = usize::from(value < 9.95);
-    format!("{} %", grouped(&format!("{value:.decimals$}")))
+    let decimals = usize::from(value.abs() < 9.95);
+    format!("{} %", fixed(value, decimals))
 }
 
 /// A change as a share of 1 in percent, with its sign: `+1.2 %`, `-12 %`.
 pub fn percent_change(share: f64) -> String {
-    let sign = if share < 0.0 { '-' } else { '+' };
-    format!("{sign}{}", percent(share.abs()))
+    let text = percent(share);
+    match text.starts_with('-') || !share.is_finite() {
+        true => text,
+        false => format!("+{text}"),
+    }
 }
 
 /// A difference of two durations, with its sign: `+12.0 µs`, `-310 ns`.
@@ -85,7 +88,7 @@ pub fn difference(ns: i64) -> String {
 /// CPUs used, on average: `1.93`.
 pub fn cpus(cpus: f64) -> String {
     if cpus.is_finite() {
-        grouped(&format!("{cpus:.2}"))
+        fixed(cpus, 2)
     } else {
         UNDEFINED.to_owned()
     }
@@ -160,10 +163,18 @@ fn significant(value: f64) -> String {
         let text = format!("{value:.decimals$}");
         let digits = text.chars().filter(char::is_ascii_digit);
         if decimals == 0 || digits.skip_while(|&digit| digit == '0').count() <= DIGITS {
-            return grouped(&text);
+            return fixed(value, decimals);
         }
         decimals -= 1;
     }
+}
+
+/// `value` with so many decimals and commas between thousands. Zero has no sign.
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_zero = !text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    let digits = text.strip_prefix('-').filter(|_| is_zero);
+    grouped(digits.unwrap_or(&text))
 }
 
 /// `number` with commas between the thousands of its whole part.
@@ -304,6 +315,28 @@ mod tests {
             (i64::MIN, "-9,223,372,037 s"),
         ] {
             assert_eq!(difference(ns), text);
+        }
+    }
+
+    #[test]
+    fn nothing_is_printed_that_is_no_number() {
+        let mut values = vec![0.0, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NAN];
+        values.extend((-40..40).map(|power| 4.9 * 10_f64.powi(power)));
+        for value in values.into_iter().flat_map(|value| [value, -value]) {
+            for text in [
+                rate(value),
+                bytes_per_s(value),
+                percent(value),
+                percent_change(value),
+                cpus(value),
+                cpus_used(value, Some(value)),
+                cpus_used(value, None),
+                cpu_limit(value),
+            ] {
+                let has_value = text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+                assert!(has_value || !text.contains('-'), "{value:e}: {text}");
+                assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+            }
         }
     }
 

@@ -63,7 +63,7 @@ impl Carrier {
         report
     }
 
-    /// The option that lets a connection have `depth` requests under way.
+    /// The option that lets a connection have `depth` requests in flight.
     fn depth(self, depth: u32) -> String {
         let option = if self.http2 { "streams" } else { "pipeline" };
         format!("--{option} {depth}")

@@ -94,14 +94,25 @@ fn without_keepalive() {
                 (requests.sent..=requests.sent + 8).contains(&opened),
                 "{opened}"
             );
+            expect_connecting(report);
         },
     );
+}
+
+/// The response times are told together with opening the connection as well.
+fn expect_connecting(report: &RunReport) {
+    let figure = |name: &str| report.number(&format!("/summary/{name}"));
+    assert_eq!(figure("with_connect/count"), figure("response/count"));
+    let least_ns = figure("response/min_ns") + figure("connect/min_ns");
+    assert!(figure("with_connect/min_ns") >= least_ns);
+    assert!(figure("with_connect/max_ns") >= figure("response/max_ns"));
 }
 
 #[test]
 fn by_number_of_requests_without_keepalive() {
     compare("/", "-c 8 -n 500 --no-keepalive", |report, _| {
         assert_eq!(all_answered(report).sent, 500);
+        expect_connecting(report);
     });
 }
 

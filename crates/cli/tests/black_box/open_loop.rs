@@ -152,7 +152,7 @@ fn a_new_connection_for_each_request() {
 
 #[test]
 fn what_finds_no_connection_waits_and_is_named() {
-    // No reply ever comes: each connection takes as many requests as it may have under way.
+    // No reply ever comes: each connection takes as many requests as it may have in flight.
     for (options, opened, sent) in [("-c 4", 4, 4), ("-c 2 --max-connections 6", 6, 6)] {
         let load = format!("{options} -r 80 -d 500ms --warmup 0s --drain 0s -T 10m");
         compare("/never", &load, |report, _| {

@@ -284,7 +284,7 @@ fn of_report(report: &RunReport) -> (Option<String>, Option<i32>) {
     (Some(verdict), report.code)
 }
 
-/// Does what the row says, and gives what came of it.
+/// Does what the row says, and gives its outcome.
 fn made(what: &str) -> (Option<String>, Option<i32>) {
     let server = Serve::start();
     let load = |options: &str, path: &str| {

@@ -77,6 +77,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         let was_greeted = matches!(connection.state, State::Greeting { .. });
         connection.state = State::Open;
         connection.opened_ns = now_ns;
+        connection.opened_from_ns = since_ns;
         connection.is_used = false;
         connection.requests_left = self.task.requests_per_connection;
         if connection.depth > 0 {

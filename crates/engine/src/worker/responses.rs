@@ -1,7 +1,7 @@
 //! Responses of a worker: taken, recorded, failed.
 
 use brunt_load::Spin;
-use brunt_measure::{Answer, FailureKind, Instants, Issue, Parts};
+use brunt_measure::{Answer, FailureKind, Instants, Issue, Opening, Parts};
 
 use super::{Pacing, Worker};
 use crate::backend::{Backend, Slot};
@@ -236,9 +236,14 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 self.expectation.replied(service_ns);
             }
             self.service_ns = moving_mean(self.service_ns, service_ns);
-            if !self.connections[index].has_ended_one {
-                let best_ns = &mut self.recorder.record().first_service_ns_min;
-                *best_ns = Some(best_ns.map_or(service_ns, |best_ns| best_ns.min(service_ns)));
+            let connection = &self.connections[index];
+            if !connection.has_ended_one {
+                let opening = Opening {
+                    from_ns: connection.opened_from_ns,
+                    to_ns: connection.opened_ns,
+                };
+                self.recorder
+                    .reply_on_new_connection(issue, done_ns, answer.status, opening);
             }
             self.recorder.reply(issue, done_ns, answer);
         } else {

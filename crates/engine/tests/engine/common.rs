@@ -8,7 +8,7 @@ use brunt_load::{
     BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop,
     Target, ThinkSpread, TlsSpec, Watch,
 };
-use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Run, Standing, Tally};
+use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Histogram, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
 
 pub(crate) const US: u64 = 1_000;
@@ -120,6 +120,24 @@ fn only_came_late(run: &Run) -> bool {
 pub(crate) fn expect_valid(run: &Run, what: &str) {
     let broken = broken(run, &[]);
     assert!(broken.is_empty(), "{what}: {broken:#?}");
+}
+
+/// Each response time is known together with opening its connection, or none is: where each
+/// connection `has_one` request.
+pub(crate) fn expect_connecting(run: &Run, has_one: bool) {
+    let latencies = &run.latencies;
+    assert_eq!(run.connects_per_request(), has_one);
+    if !has_one {
+        return;
+    }
+    let (response, with_connect) = (&latencies.response, &latencies.with_connect);
+    assert_eq!(with_connect.count(), response.count());
+    let least_ns = |histogram: &Histogram| histogram.min_ns().unwrap_or(0);
+    let opening_ns = [&latencies.connect, &latencies.tls, &latencies.greeting].map(least_ns);
+    let opening_ns: u64 = opening_ns.iter().sum();
+    assert!(opening_ns > 0);
+    assert!(least_ns(with_connect) >= least_ns(response) + opening_ns);
+    assert!(with_connect.sum_ns() >= response.sum_ns() + response.count() * opening_ns);
 }
 
 /// How an invariant stands.

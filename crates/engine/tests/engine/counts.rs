@@ -102,6 +102,7 @@ fn connections_replaced_by_plan(kind: Kind) {
             by_count(plan, 50);
         });
         assert_eq!(run.summary().population.recorded, 50);
+        crate::common::expect_connecting(&run, uses == 1);
     }
     // A server that does not close when it is asked to.
     if kind == Kind::Sim {
@@ -185,6 +186,7 @@ fn replies_of_every_framing(kind: Kind) {
         );
         expect_answered(&run, served, path);
         assert!(lifetime(&run).connections_opened >= 40, "{path}");
+        crate::common::expect_connecting(&run, true);
     }
 }
 

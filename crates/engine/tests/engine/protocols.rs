@@ -232,6 +232,7 @@ fn connections_are_replaced_by_plan(kind: Kind, wire: Wire) {
         let opened = lifetime(&run).connections_opened;
         assert!(opened >= 100 / uses, "{opened} connections of {uses} uses");
         assert_eq!(run.summary().population.recorded, 100);
+        crate::common::expect_connecting(&run, uses == 1);
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
 }
 
 /// A5. Each histogram holds replies of its own kind, from the start of the window on: all of
-/// them, but for those to requests that warm-up left under way.
+/// them, but for those to requests that warm-up left in flight.
 pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let mut problems = Problems::default();

@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The histograms with their names in words.
-    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 13] {
+    pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 14] {
         let [success, error] = self.latencies();
         let latencies = &self.run.latencies;
         [
@@ -84,6 +84,7 @@ impl<'a> Facts<'a> {
             ("time to connect", &latencies.connect),
             ("time of the TLS handshake", &latencies.tls),
             ("time to the HTTP/2 settings", &latencies.greeting),
+            ("response time with connecting", &latencies.with_connect),
             ("time to first byte", &latencies.first_byte),
             ("time of transfer", &latencies.transfer),
             ("time to first reply", &latencies.first_reply),
@@ -181,7 +182,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Requests that were due before the window and neither answered nor failed when it began:
-    /// under way or, with a schedule of requests, still waiting.
+    /// in flight or, with a schedule of requests, still waiting.
     pub(super) fn left_by_warmup(&self, worker: &WorkerRecord) -> u64 {
         let before = &worker.tallies.before;
         let sent = if self.is_open() {

@@ -35,7 +35,7 @@ const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 const CPU_REPLIES_LEAST: u64 = 100_000;
 
 /// I1. Upwards two things must hold: the product of the printed figures, with an allowance for
-/// requests that cross the window's edges, and the integral of requests under way, which has no
+/// requests that cross the window's edges, and the integral of requests in flight, which has no
 /// edges. Downwards the integral alone. The integral itself must be that of the requests whose
 /// times are in the histograms and of those that warm-up left.
 pub(super) fn little(facts: &Facts<'_>) -> Outcome {
@@ -103,9 +103,9 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     Outcome::held(words)
 }
 
-/// What is wrong with the integral of requests under way, where requests count from their send: of
+/// What is wrong with the integral of requests in flight, where requests count from their send: of
 /// those sent in the window it must be the sum of their times, less what lies after the window.
-/// What failed or was censored has no time on record, and was under way for the window at most.
+/// What failed or was censored has no time on record, and was in flight for the window at most.
 fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<String> {
     let run = facts.run;
     let latencies = facts.latencies();
@@ -160,7 +160,7 @@ struct LittleProduct {
 }
 
 impl LittleProduct {
-    /// Of a run with `room` places for requests under way. Absent without a service time.
+    /// Of a run with `room` places for requests in flight. Absent without a service time.
     fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
         let (run, summary) = (facts.run, &facts.summary);
         let latencies = &run.latencies;

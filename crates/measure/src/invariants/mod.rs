@@ -162,7 +162,7 @@ pub const INVARIANTS: &[Invariant] = &[
     },
     Invariant {
         id: "S2",
-        rule: "time to first byte and time of transfer add up to the service time",
+        rule: "time to first byte and of transfer make the service time; connecting comes on top",
         check: parts::service_divided,
     },
     Invariant {

@@ -75,8 +75,9 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
     ))
 }
 
-/// S2. The recorder divides each service time at the first byte of the reply. Sums that have lost
-/// their exact value say nothing.
+/// S2. The recorder divides each service time at the first byte of the reply, and adds connecting
+/// to the response time of the first reply of a connection. Sums that have lost their exact value
+/// say nothing.
 pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
     let (service, latencies) = (facts.service(), &facts.run.latencies);
     let mut problems = Problems::default();
@@ -112,6 +113,7 @@ pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
              of service"
         )
     });
+    connecting_on_top(facts, &mut problems);
     problems.or_held(format!(
         "{} service times: {} to first bytes and {} of transfer make {}",
         service.count(),
@@ -119,6 +121,42 @@ pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
         time(transfer_ns),
         time(whole_ns)
     ))
+}
+
+/// A connection has one first reply. Where each carries one request, all response times are those
+/// of first replies, and each is longer with its connecting. Runs of versions that did not record
+/// them have none.
+fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
+    let latencies = &facts.run.latencies;
+    let (with_connect, response) = (&latencies.with_connect, &latencies.response);
+    let count = with_connect.count();
+    let opened = facts.summary.lifetime.connections_opened;
+    problems.expect(count <= response.count().min(opened), || {
+        format!(
+            "{count} response times with connecting, of {} and {opened} connections",
+            response.count()
+        )
+    });
+    if count == 0 || facts.run.load.requests_per_connection != Some(1) {
+        return;
+    }
+    problems.expect(count == response.count(), || {
+        format!(
+            "{count} response times with connecting, of {} on connections of their own",
+            response.count()
+        )
+    });
+    let longer = [
+        (response.min_ns(), with_connect.min_ns()),
+        (response.max_ns(), with_connect.max_ns()),
+        (Some(response.sum_ns()), Some(with_connect.sum_ns())),
+    ];
+    for (without_ns, with_ns) in longer {
+        problems.expect(without_ns <= with_ns, || {
+            let [without, with] = [without_ns, with_ns].map(|ns| time(ns.unwrap_or(0)));
+            format!("{with} with connecting, {without} without")
+        });
+    }
 }
 
 /// Each arrival that was sent has a lag. Within connections, only some sends have one.

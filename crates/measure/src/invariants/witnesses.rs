@@ -207,7 +207,7 @@ fn ceiling_of(ceiling: &Ceiling, workers: u32) -> Option<f64> {
 }
 
 /// I8. What was answered, the server has counted, or is about to: many count a request after its
-/// reply was written, or add up their counts now and then. What failed or was under way at the end,
+/// reply was written, or add up their counts now and then. What failed or was in flight at the end,
 /// it may have counted or not: it may never have seen it, or have answered to nobody. What others
 /// sent meanwhile says nothing against the run.
 pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
@@ -265,7 +265,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// Requests that can be under way at once.
+/// Requests that can be in flight at once.
 fn places(facts: &Facts<'_>) -> u64 {
     let load = &facts.run.load;
     let connections = facts.summary.live.max.max(load.connections);

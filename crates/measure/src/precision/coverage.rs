@@ -156,7 +156,7 @@ impl Server {
     }
 }
 
-/// What came of the intervals of one quantile over some runs.
+/// The outcome of the intervals of one quantile over some runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tried {
     /// Runs that printed one.
@@ -175,7 +175,7 @@ impl Tried {
     }
 }
 
-/// 200 runs of each length against `server`: what came of each quantile. Every interval that is
+/// 200 runs of each length against `server`: the outcome of each quantile. Every interval that is
 /// printed often must hold the truth in 90 of 100 runs at least.
 fn try_out(server: Server) -> Vec<[Tried; QUANTILES.len()]> {
     let truth_ns = server.truth_ns();

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::intervals::IntervalRecorder;
-use crate::invariants::sample::{open_run, run, steady_run};
-use crate::{ModelDescription, Quantile, Series, SeriesPoint, StageDescription, StatusCounts};
+use crate::invariants::sample::{open_run, run, steady_run, with_counts};
+use crate::{ModelDescription, Quantile, Series, SeriesPoint, StageDescription};
 
 const MS: u64 = 1_000_000;
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -243,23 +243,8 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
     }
 }
 
-/// A run with so many successes in each 100 ms.
 fn counted(counts: &[u64]) -> Run {
-    let mut run = steady_run();
-    run.window.end_ns = run.window.start_ns + counts.len() as u64 * 100 * MS;
-    run.workers.truncate(1);
-    let mut replies = StatusCounts::default();
-    (0..counts.iter().sum()).for_each(|_| replies.add(200));
-    run.workers[0].tallies.measure.replies = replies;
-    run.workers[0].series = Series::default();
-    run.workers[0].series.points = counts
-        .iter()
-        .map(|&successes| SeriesPoint {
-            successes,
-            ..SeriesPoint::default()
-        })
-        .collect();
-    run
+    with_counts(steady_run(), counts)
 }
 
 #[test]

@@ -114,7 +114,7 @@ pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
 pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
     let window = &case.summary.window;
     let refused_streams = window.failures.get(FailureKind::StreamRefused);
-    // A server refuses streams when too many are under way, whatever their rate.
+    // A server refuses streams when too many are in flight, whatever their rate.
     let option = if refused_streams > window.replies.errors() {
         "lower --streams or -c"
     } else {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::thresholds::{
     DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN,
-    OWN_TAIL_SAMPLES_LEAST, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
-    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
+    POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED,
+    STARVED_BELOW,
 };
 use super::words::{count, counted};
 use crate::invariants::{Finding, Standing, check};
@@ -254,10 +254,7 @@ impl<'a> Case<'a> {
 
     /// The same of those above p99, where there are enough of them.
     pub(super) fn own_share_of_p99(&self) -> Option<f64> {
-        let split = &self.run.latencies.split;
-        (split.count() >= OWN_TAIL_SAMPLES_LEAST)
-            .then(|| own_share_of(split.tail(0.99)))
-            .flatten()
+        own_share_of(self.run.latencies.split.known_tail(0.99).ok())
     }
 
     pub(super) fn network(&self) -> Option<&'a NetworkEvidence> {
@@ -491,7 +488,7 @@ impl<'a> Case<'a> {
         u64::from(self.connections_most()).saturating_mul(self.depth())
     }
 
-    /// Requests that may be under way on a connection: never more than it carries in all.
+    /// Requests that may be in flight on a connection: never more than it carries in all.
     fn depth(&self) -> u64 {
         let load = &self.run.load;
         let carried = load.requests_per_connection.unwrap_or(u64::MAX);

@@ -202,7 +202,7 @@ fn when(outage: Outage, case: &Case<'_>) -> String {
     }
 }
 
-/// What came of it, in words.
+/// What failed in it, in words.
 fn losses(found: &ServerFailure) -> String {
     let label = found.kind.map_or("", FailureKind::label);
     let mut words = format!(

@@ -12,8 +12,6 @@ pub(super) const OWN_SHARE_WARN: f64 = 0.02;
 pub(super) const OWN_SHARE_FAIL: f64 = 0.10;
 /// Responses with kernel stamps that a mean share needs.
 pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
-/// Responses with kernel stamps that the share of the slowest hundredth needs.
-pub(super) const OWN_TAIL_SAMPLES_LEAST: u64 = 1_000;
 
 /// Schedule lag at p99 that never matters, nanoseconds.
 pub(super) const LAG_HEALTHY_NS: f64 = 50_000.0;
@@ -131,7 +129,7 @@ pub(super) const SERVER_THROTTLED_FAIL: f64 = 0.1;
 pub(super) const SERVER_WARN: f64 = 0.80;
 /// The same.
 pub(super) const SERVER_FAIL: f64 = 0.95;
-/// Requests and handshakes under way per saturated thread from which on there is always one for it.
+/// Requests and handshakes in flight per saturated thread from which on there is always one for it.
 pub(super) const DEMAND_PER_THREAD: f64 = 2.0;
 /// CPU that threads beside the saturated ones may use, per saturated one, and be mere helpers
 /// (a collector of garbage, a writer of logs) [tuned].
@@ -175,7 +173,7 @@ pub(super) const EFFECT_STRONG: f64 = 0.5;
 /// The same: below, it did not.
 pub(super) const EFFECT_WEAK: f64 = 0.3;
 
-/// Share of the connections under way that makes them all busy.
+/// Share of the connections in flight that makes them all busy.
 pub(super) const CONNECTIONS_BUSY: f64 = 0.90;
 /// Mean service time over the fastest hundredth, from which on requests wait for each other.
 pub(super) const QUEUED_RATIO: f64 = 2.0;

@@ -16,6 +16,17 @@ fn told(value: f64) -> f64 {
     }
 }
 
+/// `value` with so many decimals. Zero has no sign.
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|digit| matches!(digit, b'0' | b'.')) => {
+            digits.to_owned()
+        }
+        _ => text,
+    }
+}
+
 /// A share of 1 in percent: `41 %`, `2.5 %`, `0.02 %`.
 pub(super) fn percent(share: f64) -> String {
     let value = told(share * 100.0);
@@ -25,7 +36,7 @@ pub(super) fn percent(share: f64) -> String {
         size if size >= 0.0095 => 2,
         _ => 3,
     };
-    format!("{value:.decimals$} %")
+    format!("{} %", fixed(value, decimals))
 }
 
 /// A plain number: `155310`, `41`, `7.1`, `0.35`.
@@ -36,7 +47,7 @@ pub(super) fn number(value: f64) -> String {
         size if size >= 0.95 => 1,
         _ => 2,
     };
-    let text = format!("{value:.decimals$}");
+    let text = fixed(value, decimals);
     match text.strip_suffix(".0") {
         Some(whole) => whole.to_owned(),
         None => text,
@@ -82,7 +93,7 @@ pub(super) fn duration(ns: f64) -> String {
         size if size >= 1e9 => (ns / 1e9, "s"),
         size if size >= 1e6 => (ns / 1e6, "ms"),
         size if size >= 1e3 => (ns / 1e3, "µs"),
-        _ => return format!("{ns:.0} ns"),
+        _ => return format!("{} ns", fixed(ns, 0)),
     };
     format!("{} {unit}", number(value))
 }
@@ -156,6 +167,25 @@ mod tests {
             (cpus(1.0), cpus(0.35)),
             ("1 CPU".to_owned(), "0.35 CPUs".to_owned())
         );
+    }
+
+    #[test]
+    fn nothing_is_printed_that_is_no_number() {
+        let mut values = vec![0.0, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NAN];
+        values.extend((-40..40).map(|power| 4.9 * 10_f64.powi(power)));
+        for value in values.into_iter().flat_map(|value| [value, -value]) {
+            for text in [
+                percent(value),
+                number(value),
+                rate(value),
+                duration(value),
+                cpus(value),
+            ] {
+                let has_value = text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+                assert!(has_value || !text.contains('-'), "{value:e}: {text}");
+                assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -115,6 +115,16 @@ impl Latency {
         )
     }
 
+    /// The same together with opening the connection.
+    pub(super) fn with_connect(path: &str, run: &Run, absent: &mut Absent) -> Self {
+        let quantile = |q| run.with_connect_quantile(q);
+        let latency = Self::with_quantiles(path, &run.latencies.with_connect, quantile, absent);
+        latency.with_bounds(
+            run.with_connect_mean_at_least_ns(),
+            run.with_connect_max_at_least_ns(),
+        )
+    }
+
     /// The same of the requests of one stage.
     pub(super) fn of_stage(path: &str, stage: &StageRecord, absent: &mut Absent) -> Self {
         let quantile = |q| stage.response_quantile(q);

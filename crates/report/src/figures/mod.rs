@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use brunt_measure::{
     ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, ModelDescription,
-    Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict, samples_needed,
+    Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict,
 };
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub struct StoredSummary {
     /// Arrivals planned in the window that were sent in it, per second of it, without those sent in
     /// drain; null without a schedule.
     pub arrivals_sent_per_s: Option<f64>,
-    /// What became of the arrivals planned in the window; null without a schedule.
+    /// The outcome of the arrivals planned in the window; null without a schedule.
     pub arrivals: Option<ArrivalCounts>,
     /// Share (0 to 1) of the arrivals planned in the window that found no connection free, whether
     /// sent later or never; null without a schedule.
@@ -74,9 +74,9 @@ pub struct StoredSummary {
     pub overload: Option<OverloadFigures>,
     /// The requests by the stage of the schedule in which they were due; null without stages.
     pub stages: Option<Vec<StageFigures>>,
-    /// What became of the requests issued in the window.
+    /// The outcome of the requests issued in the window.
     pub requests: Requests,
-    /// What became of the requests of warm-up that were in flight when the window began, none of
+    /// The outcome of the requests of warm-up that were in flight when the window began, none of
     /// which is among `requests`; null in runs of versions that did not count them.
     pub carried_in: Option<CarriedIn>,
     /// Replies that were complete in the window, whenever their request was sent: the numerator
@@ -90,12 +90,15 @@ pub struct StoredSummary {
     pub all_phases: AllPhases,
     /// Open connections over the window.
     pub live: LiveRange,
-    /// Mean of the requests under way over the window.
+    /// Mean of the requests in flight over the window.
     pub under_way_mean: Option<f64>,
     /// Response time of successful replies to requests issued in the window: from the planned
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
     pub response: Latency,
+    /// The same together with opening the connection of the request: TCP, TLS and HTTP/2 settings.
+    /// Null where connections carry more than one request.
+    pub with_connect: Option<Latency>,
     /// Response time of error replies (status 400 and above) to requests issued in the window.
     pub response_error: Latency,
     /// Service time, from the send, of the replies in `response`; null where that counts from the
@@ -160,7 +163,7 @@ pub struct OverloadFigures {
     pub growth_ns_per_s: Option<f64>,
 }
 
-/// What became of the requests issued in the window: with a schedule of requests those that were
+/// The outcome of the requests issued in the window: with a schedule of requests those that were
 /// planned in it and sent, else those that were sent in it.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -200,7 +203,7 @@ pub struct AllPhases {
     pub answered: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Requests still under way when drain ended.
+    /// Requests still in flight when drain ended.
     pub under_way: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
@@ -209,7 +212,7 @@ pub struct AllPhases {
     /// Of these, opened beyond the number that there may be: each took the place of an earlier
     /// one. 0 with a schedule of connections, of which none replaces another.
     pub connections_replaced: u64,
-    /// Connections that the server closed while no request was under way.
+    /// Connections that the server closed while no request was in flight.
     pub connections_closed_by_server: u64,
     /// Connections that the server asked to be replaced (GOAWAY).
     pub goaways: u64,
@@ -267,11 +270,6 @@ pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
     )
 }
 
-/// Whether there are responses enough with kernel stamps to tell the parts of a tail.
-pub(crate) fn tail_is_known(run: &Run, q: f64) -> bool {
-    run.latencies.split.count() >= samples_needed(q)
-}
-
 /// The findings of `run` with this standing.
 pub(crate) fn standing_at(run: &Run, standing: Standing) -> impl Iterator<Item = &Finding> {
     run.findings
@@ -327,6 +325,10 @@ impl StoredSummary {
             )),
             _ => absent.note("first_reply", "no schedule of connections"),
         };
+        let with_connect = match run.connects_per_request() {
+            true => Some(Latency::with_connect("with_connect", run, &mut absent)),
+            false => absent.note("with_connect", "not every request opened a connection"),
+        };
         let tls = match run.load.tls {
             Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
             None => absent.note("tls", "clear text"),
@@ -343,16 +345,9 @@ impl StoredSummary {
             Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
             None => absent.note("rest", "no kernel stamps were taken"),
         };
-        let above_p99 = match latencies.split.tail(0.99) {
-            Some(parts) if tail_is_known(run, 0.99) => Some(ResponseParts::new(&parts)),
-            _ => absent.note(
-                "above_p99",
-                &format!(
-                    "too few responses with kernel stamps ({}, need {})",
-                    latencies.split.count(),
-                    samples_needed(0.99)
-                ),
-            ),
+        let above_p99 = match latencies.split.known_tail(0.99) {
+            Ok(parts) => Some(ResponseParts::new(&parts)),
+            Err(too_few) => absent.note("above_p99", &too_few.to_string()),
         };
         Self {
             valid: broken.is_empty(),
@@ -403,6 +398,7 @@ impl StoredSummary {
             },
             under_way_mean: absent.figure("under_way_mean", &summary.under_way_mean),
             response: Latency::of_response("response", run, &mut absent),
+            with_connect,
             response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
             service,
             own,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::absent::Absent;
 use super::latency::Latency;
 
-/// What became of the requests that were due in one stage, whenever they were answered.
+/// The outcome of the requests that were due in one stage, whenever they were answered.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -19,7 +19,7 @@ pub struct StageFigures {
     pub duration_ns: u64,
     /// How much of it lay in the window, nanoseconds: less in a run that ended early.
     pub measured_ns: u64,
-    /// What became of the arrivals planned in it.
+    /// The outcome of the arrivals planned in it.
     pub arrivals: ArrivalCounts,
     /// Of these, issued.
     pub issued: u64,

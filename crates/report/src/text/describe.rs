@@ -158,7 +158,7 @@ fn code_list(codes: &mut [(u16, u64)], verbose: bool) -> String {
     words.join(", ")
 }
 
-/// What became of the requests that were in flight when the window began.
+/// The outcome of the requests that were in flight when the window began.
 pub(super) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
     let CarriedIn {
         in_flight,

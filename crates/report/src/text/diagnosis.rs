@@ -4,7 +4,7 @@ use brunt_measure::{Judgement, Run};
 
 use super::layout::{Page, Tone};
 
-/// What is changed in the experiment, by the signals that tell what came of it.
+/// What is changed in the experiment, by the signals that tell its outcome.
 const CHANGES: [(&str, &str); 2] = [("elasticity", "connections"), ("added_delay", "added work")];
 
 /// The row of the experiment, where one was asked for.

@@ -3,13 +3,13 @@
 
 use brunt_measure::{
     Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run,
-    Summary, Verdict,
+    Summary, TooFewInTail, Verdict,
 };
 
 use super::describe::counted;
 use super::layout::{Grid, Page, Tone};
 use super::precision::{self, Precision};
-use crate::figures::{AllPhases, tail_is_known};
+use crate::figures::AllPhases;
 use crate::units;
 
 /// The columns of the table.
@@ -26,6 +26,8 @@ const COLUMNS: &[Column] = &[
 const GRID: Grid = Grid { label: 17, cell: 9 };
 /// The line above which the parts of response times are told.
 const TAIL: (&str, f64) = ("above p99", 0.99);
+/// The row of response times together with opening the connection.
+const WITH_CONNECT: &str = "with connect";
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
@@ -79,6 +81,9 @@ pub(super) fn table(
     };
     let mut table = Table::new(page);
     table.response(run, words.response, verbose);
+    if run.connects_per_request() && words.first_reply.is_none() {
+        table.with_connect(run);
+    }
     if latencies.response_error.count() > 0 {
         table.row("error replies", &latencies.response_error, words.response);
     }
@@ -277,11 +282,6 @@ impl<'a> Table<'a> {
             }
             return;
         }
-        let known_or = |known: Option<u64>, bound: Option<u64>| match (bound, known) {
-            (Some(ns), _) => at_least(ns),
-            (None, Some(ns)) => units::duration(ns),
-            (None, None) => String::new(),
-        };
         let mean_ns = response.mean_ns().map(|ns| ns.round() as u64);
         let is_bound = unfinished.count() > 0;
         let mut is_bound_told = false;
@@ -314,6 +314,25 @@ impl<'a> Table<'a> {
             );
             self.page.row("  ≥", &[told], Tone::Plain);
         }
+    }
+
+    /// The response times together with opening the connection.
+    fn with_connect(&mut self, run: &Run) {
+        let histogram = &run.latencies.with_connect;
+        let mean_ns = histogram.mean_ns().map(|ns| ns.round() as u64);
+        let mut cells = Vec::new();
+        for column in self.columns.clone() {
+            cells.push(match column.of {
+                Of::Mean => known_or(mean_ns, run.with_connect_mean_at_least_ns()),
+                Of::Max => known_or(histogram.max_ns(), run.with_connect_max_at_least_ns()),
+                Of::Quantile(q) => {
+                    self.quantile(WITH_CONNECT, column, run.with_connect_quantile(q))
+                }
+            });
+        }
+        let label = format!("  {WITH_CONNECT}");
+        self.page
+            .table_row(GRID, &label, &cells, "since connect", Tone::Plain);
     }
 
     /// How well the response times are known.
@@ -419,12 +438,19 @@ impl<'a> Table<'a> {
     /// The parts of the response times in the tail.
     fn tail(&mut self, run: &Run) {
         let (label, q) = TAIL;
-        if !tail_is_known(run, q) {
+        if run.load.stamps_every.is_none() {
             return;
         }
-        if let Some(parts) = run.latencies.split.tail(q) {
-            self.page
-                .row(&format!("  {label}"), &mean_parts(&parts), Tone::Plain);
+        match run.latencies.split.known_tail(q) {
+            Ok(parts) => {
+                let label = format!("  {label}");
+                self.page.row(&label, &mean_parts(&parts), Tone::Plain);
+            }
+            Err(TooFewInTail { responses, needed }) => {
+                let [has, needs] = [responses, needed].map(units::count);
+                let words = format!("not known: {has} responses with kernel stamps, needs {needs}");
+                self.none(label, &words);
+            }
         }
     }
 
@@ -455,6 +481,15 @@ impl<'a> Table<'a> {
             let items = [needs.join(", "), has.join(", ")];
             self.page.row("  too few", &items, Tone::Plain);
         }
+    }
+}
+
+/// A value, or the lower bound where there is no more.
+fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
+    match (bound_ns, known_ns) {
+        (Some(ns), _) => at_least(ns),
+        (None, Some(ns)) => units::duration(ns),
+        (None, None) => String::new(),
     }
 }
 

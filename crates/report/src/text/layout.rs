@@ -79,8 +79,14 @@ impl Page {
         self.text
     }
 
-    /// An empty line.
+    /// An empty line, but no second one.
     pub(crate) fn blank(&mut self) {
+        if !self.text.ends_with("\n\n") {
+            self.end_line();
+        }
+    }
+
+    fn end_line(&mut self) {
         self.text.push('\n');
     }
 
@@ -88,7 +94,7 @@ impl Page {
     pub(crate) fn line(&mut self, text: &str, tone: Tone) {
         for line in wrapped(&[printable(text)], self.width) {
             self.painted(&line, tone);
-            self.blank();
+            self.end_line();
         }
     }
 
@@ -100,7 +106,7 @@ impl Page {
         for line in wrapped(&items, self.width - indent) {
             self.label(label);
             self.painted(&line, tone);
-            self.blank();
+            self.end_line();
             label = "";
         }
     }
@@ -151,7 +157,7 @@ impl Page {
         }
         self.label_within(label, grid.label);
         self.painted(line.trim_end(), tone);
-        self.blank();
+        self.end_line();
     }
 
     /// Columns of the page.

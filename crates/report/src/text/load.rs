@@ -1,4 +1,4 @@
-//! The rows of the load: its model and schedule, and what became of the schedule.
+//! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_measure::{
     ArrivalCounts, Figure, LoadDescription, ModelDescription, Overload, Protocol, Run,
@@ -235,7 +235,7 @@ pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
     })
 }
 
-/// What became of the arrivals planned in the window.
+/// The outcome of the arrivals planned in the window.
 pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
     let ArrivalCounts {
         planned,

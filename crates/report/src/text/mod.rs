@@ -1,4 +1,4 @@
-//! The report for people: what was asked, what came of it, and whether it may be believed.
+//! The report for people: what was asked, the outcome, and whether it may be believed.
 
 mod certificate;
 mod describe;
@@ -81,8 +81,14 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
         evidence::rows(run, &summary, is_withheld, &mut page);
         page.blank();
     }
-    let is_overload_told = !is_withheld && run.overload().is_some();
-    checks(run, is_overload_told, style.verbose, &mut page);
+    let mut told = Vec::new();
+    if !is_withheld && run.overload().is_some() {
+        told.push(OVERLOADED);
+    }
+    if judgement.verdict == Verdict::ServerFailed {
+        told.push(CONNECTIONS_MISSING);
+    }
+    checks(run, &told, style.verbose, &mut page);
     page.into_text()
 }
 
@@ -139,7 +145,7 @@ fn throughput(run: &Run, summary: &Summary, verdict: Verdict, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
 }
 
-/// What became of the schedule, where there is one.
+/// The outcome of the schedule, where there is one.
 fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page: &mut Page) {
     if run.load.model.schedule().is_none() {
         return;
@@ -203,7 +209,12 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     }
     let replies = &summary.window.replies;
     if verbose || replies.iter().any(|(status, _)| status != 200) {
-        let statuses = describe::statuses(replies, verbose);
+        let mut statuses = describe::statuses(replies, verbose);
+        let answered = run.latencies.response.count() + run.latencies.response_error.count();
+        if replies.total() != answered {
+            // Some were answered in drain, others were sent in warm-up.
+            statuses.push("of replies in the window".to_owned());
+        }
         page.row("statuses", &statuses, Tone::Plain);
     }
     let failures = describe::failures(&summary.lifetime.failures, &summary.window.failures);
@@ -229,23 +240,25 @@ fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     if opened_beside && !is_plan_told {
         items.push(format!("{} opened", units::count(all.connections_opened)));
         if run.load.tls.is_some() {
-            items.push(format!(
-                "{}, {} resumed",
-                describe::counted(all.handshakes_full, "full handshake", "full handshakes"),
-                units::count(all.handshakes_resumed)
-            ));
+            let full = describe::counted(all.handshakes_full, "full handshake", "full handshakes");
+            items.push(match all.handshakes_resumed {
+                0 if !verbose => full,
+                resumed => format!("{full}, {} resumed", units::count(resumed)),
+            });
         }
     }
     let set_up = short_set_up(run);
     let is_short_set_up = set_up.is_some();
     items.extend(set_up);
     let mut seldom = 0;
+    // What was opened beside those asked for is told in full.
+    let replaced = if verbose { all.connections_replaced } else { 0 };
     for (count, words) in [
         (
             all.connections_closed_by_server,
             "closed by the server while idle",
         ),
-        (all.connections_replaced, "replaced"),
+        (replaced, "replaced"),
         (all.goaways, "asked to be replaced by the server (GOAWAY)"),
         (
             all.connections_shut,
@@ -344,15 +357,16 @@ fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     page.row("whole run", &items, Tone::Plain);
 }
 
-/// The invariant that an overload flags.
+/// The invariants that an overload flags, and missing connections.
 const OVERLOADED: &str = "L6";
+const CONNECTIONS_MISSING: &str = "L1";
 
-/// What was checked; `is_overload_told`: above, with all that its invariant would say.
-fn checks(run: &Run, is_overload_told: bool, verbose: bool, page: &mut Page) {
+/// What was checked; `told` are those of which all that they would say stands above.
+fn checks(run: &Run, told: &[&str], verbose: bool, page: &mut Page) {
     let count = |standing| standing_at(run, standing).count() as u64;
     let (held, broken) = (count(Standing::Held), count(Standing::Broken));
     let beside = count(Standing::NotApplicable);
-    let is_told = |finding: &Finding| !verbose && is_overload_told && finding.id == OVERLOADED;
+    let is_told = |finding: &Finding| !verbose && told.contains(&finding.id.as_str());
     let flagged = standing_at(run, Standing::Flagged).filter(|finding| !is_told(finding));
     let flagged = flagged.count() as u64;
     if run.findings.is_empty() {

@@ -53,3 +53,77 @@ fn outage(found: Outage, window: Window) -> Vec<String> {
         length,
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_part_of_the_window_has_the_figures_that_are_known() {
+        // (p50, p99, what is told of them)
+        for (p50_ns, p99_ns, words) in [
+            (
+                Some(612_000),
+                Some(2 * MS),
+                &["p50 612 µs", "p99 2.00 ms"][..],
+            ),
+            (Some(612_000), None, &["p50 612 µs"]),
+            (None, None, &[]),
+        ] {
+            let items = stretch(&Stretch {
+                length_ns: 1_500 * MS,
+                successes_per_s: 4_000.4,
+                response_ns_p50: p50_ns,
+                response_ns_p99: p99_ns,
+            });
+            assert_eq!(items[0], "4,000 req/s over 1.50 s");
+            assert_eq!(&items[1..], words);
+        }
+        let nothing = stretch(&Stretch {
+            length_ns: 100 * MS,
+            successes_per_s: 0.0,
+            response_ns_p50: None,
+            response_ns_p99: None,
+        });
+        assert_eq!(nothing, ["0 req/s over 100 ms"]);
+    }
+
+    #[test]
+    fn an_outage_has_its_ends_and_its_length() {
+        let window = Window {
+            start_ns: 1_000 * MS,
+            end_ns: 5_000 * MS,
+        };
+        for (from_ms, until_ms, words) in [
+            (
+                1_500,
+                Some(2_600),
+                ["from 1.50 s of the window to 2.60 s", "1.10 s"],
+            ),
+            (
+                0,
+                Some(250),
+                ["from 0 ns of the window to 250 ms", "250 ms"],
+            ),
+            (
+                3_000,
+                None,
+                ["from 3.00 s of the window to the end", "1.00 s"],
+            ),
+            // A stored run may say what cannot be.
+            (
+                9_000,
+                None,
+                ["from 9.00 s of the window to the end", "0 ns"],
+            ),
+        ] {
+            let found = Outage {
+                from_ns: from_ms * MS,
+                until_ns: until_ms.map(|ms: u64| ms * MS),
+            };
+            assert_eq!(outage(found, window), words);
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! The table of the stages of a schedule: what was asked in each, and what came of it.
+//! The table of the stages of a schedule: what was asked in each, and the outcome.
 
 use brunt_measure::{Quantile, Run};
 

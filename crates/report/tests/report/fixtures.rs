@@ -11,7 +11,7 @@ use brunt_measure::{
     Recording, Run, RunEdges, Standing, Wall, Window, check,
 };
 
-pub(crate) use kinds::kinds;
+pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
@@ -49,6 +49,8 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("drifting", drifting()),
         ("streams", streams()),
         ("resumed", resumed()),
+        ("per_request", per_request()),
+        ("server_failed", server_failed()),
     ]
 }
 

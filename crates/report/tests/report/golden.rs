@@ -145,6 +145,7 @@ fn text_in_full() {
         ("throttled", fixtures::throttled()),
         ("streams", fixtures::streams()),
         ("hanging", fixtures::hanging()),
+        ("server_failed", fixtures::server_failed()),
     ] {
         compare(
             &format!("{name}.verbose.txt"),
@@ -326,6 +327,47 @@ fn no_line_of_text_is_wider_than_the_page() {
             }
         }
     }
+}
+
+#[test]
+fn nothing_is_printed_that_is_no_number() {
+    let in_full = Style {
+        verbose: true,
+        spectrum: true,
+        ..PIPED
+    };
+    for (name, run) in fixtures::all().into_iter().chain(fixtures::kinds()) {
+        let texts = [
+            report(&run, Format::Text, &PIPED),
+            report(&run, Format::Text, &in_full),
+            report(&run, Format::Csv, &PIPED),
+        ];
+        for word in texts.iter().flat_map(|text| {
+            text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | ':'))
+        }) {
+            let number = word.strip_prefix('±').unwrap_or(word);
+            let is_negative_zero = number.strip_prefix('-').is_some_and(|digits| {
+                !digits.is_empty() && digits.chars().all(|c| matches!(c, '0' | '.'))
+            });
+            let is_none = matches!(number, "NaN" | "inf" | "-inf" | "-NaN" | "undefined");
+            assert!(!is_negative_zero && !is_none, "{name}: {word}");
+        }
+    }
+}
+
+#[test]
+fn connecting_has_a_row_where_each_request_has_a_connection() {
+    let run = fixtures::per_request();
+    let label = |run: &Run| report(run, Format::Text, &PIPED).contains("\n  with connect ");
+    assert!(label(&run));
+    let json: serde_json::Value =
+        serde_json::from_str(&report(&run, Format::Json, &PIPED)).unwrap();
+    let count = |name: &str| json["summary"][name]["count"].as_u64().unwrap();
+    assert_eq!(count("with_connect"), count("response"));
+    let mut kept = run.clone();
+    kept.latencies.response.merge(&run.latencies.response);
+    assert!(!label(&kept));
+    assert!(!label(&fixtures::resumed()) && !label(&fixtures::sessions()));
 }
 
 #[test]

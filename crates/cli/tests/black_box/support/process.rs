@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{PATIENCE, wait_for};
 
-/// What became of a process.
+/// The outcome of a process.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The exit code; none after a signal.

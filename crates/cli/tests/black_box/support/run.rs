@@ -227,7 +227,7 @@ impl RunReport {
         arrivals
     }
 
-    /// What became of the requests issued in the window.
+    /// The outcome of the requests issued in the window.
     pub(crate) fn population(&self) -> Population {
         let sum = |field: &str| self.over_workers(&format!("/population/{field}"));
         let population = Population {

@@ -19,6 +19,7 @@ mod stages;
 mod stall;
 mod throttled;
 mod verdict;
+mod with_connect;
 
 use brunt_engine::backend::sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};

@@ -137,7 +137,7 @@ fn little_counts_streams() {
     let run = http2_run();
     let mut facts = Facts::of(&run);
     assert_eq!(outcome_of("I1", &facts).standing, Standing::Held);
-    // 32 under way are too many for 8 connections of one stream.
+    // 32 in flight are too many for 8 connections of one stream.
     let mut alone = run.clone();
     alone.load.depth = 1;
     facts = Facts::of(&alone);

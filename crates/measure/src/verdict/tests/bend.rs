@@ -56,7 +56,7 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     (count..total).for_each(|_| replies.add(200));
 }
 
-/// The same connections over HTTP/2, each with so many streams that are always under way.
+/// The same connections over HTTP/2, each with so many streams that are always in flight.
 pub(super) fn streams(run: &mut Run, streams: u32) {
     run.load.protocol = Protocol::Http2;
     run.load.depth = streams;

@@ -3,20 +3,9 @@
 use super::bend::{busy_for, tried};
 use super::rules::judged;
 use super::sample::{closed, open};
-use crate::invariants::sample::{MS, WINDOW};
+use crate::invariants::sample::{MS, WINDOW, emptied};
 use crate::verdict::{Grade, Verdict};
-use crate::{Downtime, FailureKind, Histogram, MissingConnections, Pause, Run, Tally};
-
-/// A run in which nothing succeeded, and nothing else happened either.
-fn fruitless(mut run: Run) -> Run {
-    run.latencies.response = Histogram::default();
-    for worker in &mut run.workers {
-        worker.tallies.measure = Tally::default();
-        worker.tallies.after = Tally::default();
-        worker.under_way_at_end = 0;
-    }
-    run
-}
+use crate::{Downtime, FailureKind, MissingConnections, Pause, Run, Tally};
 
 #[test]
 fn what_never_succeeded_is_no_result() {
@@ -76,7 +65,7 @@ fn what_never_succeeded_is_no_result() {
     ];
     for sound in [closed(), open()] {
         for (happened, because, advice) in cases {
-            let mut run = fruitless(sound.clone());
+            let mut run = emptied(sound.clone());
             happened(&mut run.workers[0].tallies.measure);
             let judgement = judged(&run);
             assert_eq!(judgement.verdict, Verdict::NoSuccess, "{judgement:#?}");
@@ -89,7 +78,7 @@ fn what_never_succeeded_is_no_result() {
 
 #[test]
 fn what_was_never_answered_is_no_result() {
-    let mut run = fruitless(closed());
+    let mut run = emptied(closed());
     run.workers[0].under_way_at_end = 4;
     let judgement = judged(&run);
     assert_eq!(judgement.verdict, Verdict::NoSuccess);
@@ -100,7 +89,7 @@ fn what_was_never_answered_is_no_result() {
 
 #[test]
 fn one_success_is_a_result() {
-    let mut run = fruitless(closed());
+    let mut run = emptied(closed());
     run.workers[0].tallies.measure.replies.add(200);
     assert_ne!(judged(&run).verdict, Verdict::NoSuccess);
 }
@@ -187,6 +176,7 @@ fn before_and_after_an_outage_are_told_apart() {
                 .is_some_and(|ns| ns.abs_diff(MS) < MS / 50)
         );
     }
+    // Less than an interval of the series.
     let failure = gone(&[(10, None)]).server_failure().expect("it failed");
     assert_eq!((failure.before, failure.after), (None, None));
 }

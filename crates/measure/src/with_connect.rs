@@ -1,0 +1,182 @@
+//! Response times together with opening the connection, where each request had one of its own.
+
+use crate::latencies::{max_at_least_ns, mean_at_least_ns};
+use crate::quantile::quantile_of;
+use crate::{Quantile, Run};
+
+/// When a connection was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The attempt began.
+    pub from_ns: u64,
+    /// It could carry requests: TCP, TLS and HTTP/2 settings were through.
+    pub to_ns: u64,
+}
+
+impl Opening {
+    /// How much of it a response time that counts from `due_ns` does not hold, nanoseconds. A
+    /// request that was due while its connection was being opened has waited for the rest.
+    pub(crate) fn before_ns(&self, due_ns: u64) -> u64 {
+        self.to_ns.min(due_ns).saturating_sub(self.from_ns)
+    }
+}
+
+impl Run {
+    /// Whether every successful response was the first one of its connection, and connections were
+    /// opened for that: with one request per connection, or where the server closes each after its
+    /// first response. Opening them is part of what a user of such a server waits for.
+    pub fn connects_per_request(&self) -> bool {
+        let count = self.latencies.with_connect.count();
+        let replaces = || {
+            let opened =
+                |worker: &crate::WorkerRecord| worker.tallies.lifetime().connections_opened;
+            let places = |worker: &crate::WorkerRecord| worker.live.asked.max(worker.live.most);
+            self.workers
+                .iter()
+                .any(|worker| opened(worker) > places(worker).into())
+        };
+        count > 0
+            && count == self.latencies.response.count()
+            && (self.load.requests_per_connection == Some(1) || replaces())
+    }
+
+    /// As [`Run::response_quantile`], together with opening the connection. It has no interval.
+    pub fn with_connect_quantile(&self, q: f64) -> Quantile {
+        let latencies = &self.latencies;
+        quantile_of(&latencies.with_connect, &latencies.unfinished, q)
+    }
+
+    /// As [`crate::Latencies::response_mean_at_least_ns`], together with opening the connection.
+    pub fn with_connect_mean_at_least_ns(&self) -> Option<u64> {
+        mean_at_least_ns(&self.latencies.with_connect, &self.latencies.unfinished)
+    }
+
+    /// As [`crate::Latencies::response_max_at_least_ns`], together with opening the connection.
+    pub fn with_connect_max_at_least_ns(&self) -> Option<u64> {
+        max_at_least_ns(&self.latencies.with_connect, &self.latencies.unfinished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::sample::{answer, run};
+    use crate::{Histogram, Issue, Recorder, Window};
+
+    #[test]
+    fn opening_is_added_as_far_as_the_response_time_does_not_hold_it() {
+        let opening = Opening {
+            from_ns: 100,
+            to_ns: 130,
+        };
+        // (due, sent, added): opened beforehand, during its wait, and when it had waited already.
+        for (due_ns, sent_ns, added_ns) in [
+            (130, 130, 30),
+            (900, 905, 30),
+            (110, 130, 10),
+            (100, 130, 0),
+            (50, 130, 0),
+        ] {
+            let mut recorder = Recorder::new(0, 1, 1);
+            recorder.set_window(Window {
+                start_ns: 40,
+                end_ns: 1_000,
+            });
+            let issue = Issue { due_ns, sent_ns };
+            recorder.reply(issue, 950, &answer(200));
+            recorder.reply_on_new_connection(issue, 950, 200, opening);
+            let recording = recorder.finish(1_000);
+            let latencies = &recording.latencies;
+            let response_ns = latencies.response.max_ns().expect("a response");
+            assert_eq!(
+                latencies.with_connect.max_ns(),
+                Some(response_ns + added_ns),
+                "due at {due_ns}"
+            );
+            let first_ns = Some(950 - sent_ns);
+            assert_eq!(recording.record.first_service_ns_min, first_ns);
+        }
+    }
+
+    #[test]
+    fn only_successes_of_the_window_count() {
+        for (due_ns, status, counts) in [
+            (39, 200, 0),
+            (40, 200, 1),
+            (40, 302, 1),
+            (40, 404, 0),
+            (99, 200, 1),
+            (100, 200, 0),
+        ] {
+            let mut recorder = Recorder::new(0, 1, 1);
+            recorder.set_window(Window {
+                start_ns: 40,
+                end_ns: 100,
+            });
+            let issue = Issue {
+                due_ns,
+                sent_ns: due_ns,
+            };
+            let opening = Opening {
+                from_ns: 10,
+                to_ns: 20,
+            };
+            recorder.reply_on_new_connection(issue, 150, status, opening);
+            let latencies = recorder.finish(100).latencies;
+            assert_eq!(latencies.with_connect.count(), counts, "{due_ns} {status}");
+        }
+    }
+
+    #[test]
+    fn connecting_is_part_of_a_request_where_each_response_is_the_first() {
+        /// What is done to a run whose responses were all the first of their connections.
+        type Edit = fn(&mut Run);
+        let cases: [(&str, bool, Edit); 5] = [
+            ("a connection per request", true, |run| {
+                run.load.requests_per_connection = Some(1);
+            }),
+            ("a server that closes", true, |run| {
+                run.workers[0].tallies.measure.connections_opened += 100;
+            }),
+            ("as many requests as connections", false, |_| ()),
+            ("one response that was not", false, |run| {
+                run.load.requests_per_connection = Some(1);
+                run.latencies.response.record(1_000);
+            }),
+            ("no response", false, |run| {
+                run.load.requests_per_connection = Some(1);
+                run.latencies.response = Histogram::default();
+                run.latencies.with_connect = Histogram::default();
+            }),
+        ];
+        for (what, expected, edit) in cases {
+            let mut run = run();
+            for worker in &mut run.workers {
+                worker.tallies.measure.connections_opened = 0;
+            }
+            run.latencies.with_connect = run.latencies.response.clone();
+            edit(&mut run);
+            assert_eq!(run.connects_per_request(), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_answered_counts_as_longer() {
+        let mut run = run();
+        run.latencies.with_connect = Histogram::default();
+        run.latencies.unfinished = Histogram::default();
+        (0..90).for_each(|_| run.latencies.with_connect.record(10));
+        assert_eq!(run.with_connect_mean_at_least_ns(), None);
+        (0..10).for_each(|_| run.latencies.unfinished.record(110));
+        assert_eq!(run.with_connect_mean_at_least_ns(), Some(20));
+        assert_eq!(run.with_connect_max_at_least_ns(), Some(110));
+        assert!(matches!(
+            run.with_connect_quantile(0.5),
+            Quantile::Known { ns: 10, .. }
+        ));
+        assert_eq!(
+            run.with_connect_quantile(0.95),
+            Quantile::AtLeast { ns: 110 }
+        );
+    }
+}
