@@ -1,0 +1,230 @@
+//! What is recorded of requests and their replies.
+
+use super::{Recorder, Recording};
+use crate::status::is_success;
+use crate::{CarriedIn, FailureKind, Opening, Parts, Phase, Population, StageRecord, Window};
+
+/// When a request was due and when it was sent. In a closed loop, and within a connection that was
+/// itself planned, a request is due when it is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Issue {
+    /// Its response time counts from here, and it belongs to the window in which this lies.
+    pub due_ns: u64,
+    /// Just before it was handed to the backend.
+    pub sent_ns: u64,
+}
+
+/// A final reply that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// It reports an error and says when to ask again (`Retry-After`).
+    pub retry_after: bool,
+    /// Interim replies before it.
+    pub interim: u32,
+    /// Bytes of its head and of those of the interim replies; in HTTP/2 of the frames that carry
+    /// them.
+    pub head_bytes: u64,
+    /// Bytes of its body with their framing.
+    pub body_bytes: u64,
+    /// When its first byte was received; moved into the time from the send to the end, where it
+    /// lies outside.
+    pub first_byte_ns: u64,
+}
+
+impl Recorder {
+    /// `requests` requests of `bytes` bytes in all were handed to the backend. Later calls name
+    /// them by the same `issue`.
+    pub fn sent(&mut self, issue: Issue, requests: u32, bytes: u64) {
+        self.last_due_ns = self.last_due_ns.max(issue.due_ns);
+        let record = &mut self.recording.record;
+        if record.first_send.get().is_none() {
+            record.first_send.set(issue.sent_ns);
+        }
+        self.count_request(issue.due_ns, |population| {
+            population.issued += u64::from(requests);
+        });
+        let tally = self.tally(issue.sent_ns);
+        tally.requests_sent += u64::from(requests);
+        tally.bytes_sent += bytes;
+    }
+
+    /// `bytes` bytes were handed to the backend beside those that [`Recorder::sent`] is told of.
+    pub fn handed_over(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).bytes_sent += bytes;
+    }
+
+    /// `bytes` bytes were read from a socket.
+    pub fn received(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).bytes_received += bytes;
+        if let Some(offset) = self.window.offset(at_ns) {
+            self.recording
+                .record
+                .series
+                .at(offset, self.live)
+                .bytes_received += bytes;
+        }
+    }
+
+    /// A final reply is complete.
+    pub fn reply(&mut self, issue: Issue, done_ns: u64, answer: &Answer) {
+        let tally = self.tally(done_ns);
+        tally.replies.add(answer.status);
+        tally.retry_afters += u64::from(answer.retry_after);
+        tally.interim_replies += u64::from(answer.interim);
+        tally.reply_head_bytes += answer.head_bytes;
+        tally.reply_body_bytes += answer.body_bytes;
+        let success = is_success(answer.status);
+        let record = &mut self.recording.record;
+        let size = answer.head_bytes + answer.body_bytes;
+        record.reply_bytes_min = Some(record.reply_bytes_min.map_or(size, |min| min.min(size)));
+        if let Some(offset) = self.window.offset(done_ns) {
+            let point = record.series.at(offset, self.live);
+            if success {
+                point.successes += 1;
+            } else {
+                point.errors += 1;
+            }
+        }
+        record.under_way_ns += self.window.overlap_ns(issue.sent_ns, done_ns);
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_ended(issue, done_ns, |carried_in| carried_in.answered += 1);
+        }
+        let Recording { record, latencies } = &mut self.recording;
+        if let Some(due_offset_ns) = self.window.offset(issue.due_ns) {
+            record.population.recorded += 1;
+            let response_ns = done_ns.saturating_sub(issue.due_ns);
+            if let Some(stage) = self.stages.at(due_offset_ns) {
+                stage.population.recorded += 1;
+                if success {
+                    stage.response.record(response_ns);
+                }
+            }
+            if success {
+                latencies.response.record(response_ns);
+                let offset_ns = self.window.nearest_offset(done_ns);
+                self.intervals.record(offset_ns, response_ns);
+                let service_ns = done_ns.saturating_sub(issue.sent_ns);
+                let first_byte_ns = answer.first_byte_ns.saturating_sub(issue.sent_ns);
+                let first_byte_ns = first_byte_ns.min(service_ns);
+                latencies.first_byte.record(first_byte_ns);
+                latencies.transfer.record(service_ns - first_byte_ns);
+                if self.is_planned {
+                    latencies.service.record(service_ns);
+                }
+            } else {
+                latencies.response_error.record(response_ns);
+            }
+        }
+    }
+
+    /// The parts of the response time of a successful reply to a request that was due at
+    /// `due_ns`, and whether a kernel stamp had to be moved for them.
+    pub fn split(&mut self, due_ns: u64, (parts, was_moved): (Parts, bool)) {
+        self.recording.record.stamps_clamped += u64::from(was_moved);
+        if self.window.contains(due_ns) {
+            self.recording.latencies.split.record(&parts);
+        }
+    }
+
+    /// The first reply of a connection since its `opening` is complete, with this status: what
+    /// [`Recorder::reply`] is told of as well.
+    pub fn reply_on_new_connection(
+        &mut self,
+        issue: Issue,
+        done_ns: u64,
+        status: u16,
+        opening: Opening,
+    ) {
+        let Recording { record, latencies } = &mut self.recording;
+        let service_ns = done_ns.saturating_sub(issue.sent_ns);
+        let least_ns = &mut record.first_service_ns_min;
+        *least_ns = Some(least_ns.map_or(service_ns, |ns| ns.min(service_ns)));
+        if is_success(status) && self.window.contains(issue.due_ns) {
+            let response_ns = done_ns.saturating_sub(issue.due_ns);
+            let with_connect_ns = response_ns.saturating_add(opening.before_ns(issue.due_ns));
+            latencies.with_connect.record(with_connect_ns);
+        }
+    }
+
+    /// The first reply of a connection that was due at `due_ns` is complete.
+    pub fn first_reply(&mut self, due_ns: u64, done_ns: u64) {
+        if self.window.contains(due_ns) {
+            let since_ns = done_ns.saturating_sub(due_ns);
+            self.recording.latencies.first_reply.record(since_ns);
+        }
+    }
+
+    /// A request failed, and `discarded_bytes` of its incomplete reply are lost with it.
+    pub fn request_failed(
+        &mut self,
+        issue: Issue,
+        at_ns: u64,
+        kind: FailureKind,
+        discarded_bytes: u64,
+    ) {
+        self.failed(at_ns, kind, discarded_bytes);
+        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_ended(issue, at_ns, |carried_in| carried_in.failed += 1);
+        }
+        self.count_request(issue.due_ns, |population| population.failed += 1);
+        if kind == FailureKind::TimedOut {
+            self.unfinished(issue.due_ns, at_ns);
+        }
+    }
+
+    /// A request was still in flight when drain ended.
+    pub fn censored(&mut self, issue: Issue, at_ns: u64, discarded_bytes: u64) {
+        self.recording.record.under_way_at_end += 1;
+        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+        self.tally(at_ns).discarded_bytes += discarded_bytes;
+        if issue.sent_ns < self.window.start_ns {
+            self.carried_in_outlasted(issue, at_ns);
+        }
+        self.count_request(issue.due_ns, |population| population.censored += 1);
+        self.unfinished(issue.due_ns, at_ns);
+    }
+
+    /// `bytes` of those received belong to no reply by their nature: they are counted by
+    /// [`Recorder::received`] as well.
+    pub fn overhead(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).overhead_bytes += bytes;
+    }
+
+    /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that
+    /// is in the window.
+    fn carried_in_ended(&mut self, issue: Issue, at_ns: u64, count: impl Fn(&mut CarriedIn)) {
+        match self.window.phase(at_ns) {
+            Phase::Before => {}
+            Phase::Measure => {
+                self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+                count(&mut self.carried_in);
+            }
+            Phase::After => self.carried_in_outlasted(issue, at_ns),
+        }
+    }
+
+    /// A request that was sent before the window was in flight until after it, as of `at_ns`. With
+    /// a schedule of requests it is one of warm-up's, whatever it took; else its place in the loop
+    /// was taken throughout, and no request of the window speaks for it.
+    fn carried_in_outlasted(&mut self, issue: Issue, at_ns: u64) {
+        self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+        self.carried_in.unanswered += 1;
+        let Window { start_ns, end_ns } = self.window;
+        if !self.is_planned && start_ns < end_ns && start_ns <= at_ns {
+            let outlasted_ns = at_ns.saturating_sub(issue.sent_ns);
+            self.recording.latencies.unfinished.record(outlasted_ns);
+        }
+    }
+
+    fn count_request(&mut self, due_ns: u64, count: impl Fn(&mut Population)) {
+        if let Some(offset_ns) = self.window.offset(due_ns) {
+            count(&mut self.recording.record.population);
+            if let Some(StageRecord { population, .. }) = self.stages.at(offset_ns) {
+                count(population);
+            }
+        }
+    }
+}
