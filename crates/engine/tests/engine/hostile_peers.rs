@@ -27,16 +27,26 @@ fn uring(every: u32) -> Box<dyn Backend> {
     Box::new(backend)
 }
 
+fn rings(every: u32) -> Box<dyn Backend> {
+    let mut backend = Uring::with_ring_files(4, 1).expect("io_uring");
+    backend.set_stamps(NonZeroU32::new(every));
+    Box::new(backend)
+}
+
 fn epoll(every: u32) -> Box<dyn Backend> {
     let mut backend = Epoll::new().expect("epoll");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
 }
 
-macro_rules! on_both {
+macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
         mod on_uring {
             $(#[test] fn $case() { super::$case(super::uring) })+
+        }
+        /// With a ring per connection.
+        mod on_rings {
+            $(#[test] fn $case() { super::$case(super::rings) })+
         }
         mod on_epoll {
             $(#[test] fn $case() { super::$case(super::epoll) })+
@@ -44,11 +54,10 @@ macro_rules! on_both {
     };
 }
 
-on_both! {
+on_all! {
     sends_to_a_slow_reader_are_bounded_and_in_order,
     closing_gives_up_what_the_peer_did_not_read,
     a_flooding_peer_leaves_room_for_the_others,
-    every_flooding_peer_has_its_turn,
     descriptors_from_a_unix_peer_are_closed,
     a_reset_right_after_the_accept_is_no_failed_attempt,
 }
@@ -263,7 +272,15 @@ fn a_flooding_peer_leaves_room_for_the_others(make: Make) {
     flood.end();
 }
 
-fn every_flooding_peer_has_its_turn(make: Make) {
+/// Each ring has buffers of its own: what one turn takes is bounded where there is one.
+#[test]
+fn every_flooding_peer_has_its_turn() {
+    for make in [uring, epoll] {
+        floods_take_turns(make);
+    }
+}
+
+fn floods_take_turns(make: Make) {
     const PEERS: u32 = 12;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut backend = make(0);

@@ -14,3 +14,4 @@ mod sessions;
 mod set_up;
 mod simulation;
 mod stamps;
+mod wake_ups;

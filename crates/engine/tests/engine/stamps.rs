@@ -21,13 +21,18 @@ use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, serve
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kernel {
     Uring,
+    /// With a ring per connection.
+    Rings,
     Epoll,
 }
 
-macro_rules! on_both {
+macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
         mod uring {
             $(#[test] fn $case() { super::$case(super::Kernel::Uring) })+
+        }
+        mod rings {
+            $(#[test] fn $case() { super::$case(super::Kernel::Rings) })+
         }
         mod epoll {
             $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
@@ -35,7 +40,7 @@ macro_rules! on_both {
     };
 }
 
-on_both! {
+on_all! {
     stamps_lie_between_the_send_of_the_peer_and_our_receive,
     bytes_that_waited_are_stamped_with_their_arrival,
     only_stamped_slots_have_stamps,
@@ -46,7 +51,6 @@ on_both! {
     what_came_with_the_connection_is_seen,
     a_hand_over_ends_before_the_wait,
     polling_misses_nothing,
-    slots_far_apart_are_stamped,
 }
 
 /// How long anything may take that is sure to come.
@@ -104,6 +108,7 @@ impl Rig {
 fn backend(kernel: Kernel, every: u32) -> Box<dyn Backend> {
     let mut backend: Box<dyn Backend> = match kernel {
         Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
+        Kernel::Rings => Box::new(Uring::with_ring_files(4, 1).expect("io_uring")),
         Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
     };
     backend.set_stamps(NonZeroU32::new(every));
@@ -361,7 +366,7 @@ fn what_came_with_the_connection_is_seen(kernel: Kernel) {
         let address = rig.listener.local_addr().expect("an address");
         let opened = rig.backend.open(slot, &Peer::Tcp(address), None);
         opened.expect("a connection attempt");
-        if kernel == Kernel::Uring {
+        if kernel != Kernel::Epoll {
             // It connects with the first wait.
             rig.backend.wait(Some(0)).expect("a backend");
         }
@@ -443,7 +448,14 @@ fn polling_misses_nothing(kernel: Kernel) {
     }
 }
 
-fn slots_far_apart_are_stamped(kernel: Kernel) {
+#[test]
+fn slots_far_apart_are_stamped() {
+    for kernel in [Kernel::Uring, Kernel::Epoll] {
+        far_apart(kernel);
+    }
+}
+
+fn far_apart(kernel: Kernel) {
     // On io_uring, slots of several rings.
     let slots = [Slot(0), Slot(16_384), Slot(33_000)];
     let mut rig = Rig::new(kernel, 8);

@@ -1,8 +1,14 @@
 //! The io_uring backend: direct descriptors, multishot receives into provided buffers, batched
 //! sends; as many rings as the connections need.
+//!
+//! A worker waits in its first ring. Each further one has an eventfd, which the kernel writes to
+//! when it has work for the ring, and which the first ring polls: so a turn costs what the rings
+//! with something to do cost, however many there are. (Polling the rings' own descriptors would
+//! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
 mod buffers;
 mod ring;
+mod rings;
 mod sends;
 
 use std::collections::{HashMap, VecDeque};
@@ -14,9 +20,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use io_uring::cqueue;
-use rustix::event::{PollFd, PollFlags};
 
-use super::epoll::{errno_of, timespec};
+use super::epoll::errno_of;
 use super::hand_overs::HandOvers;
 use super::payloads::Payloads;
 use super::{Backend, Event, HandOver, Outgoing, PayloadId, Peer, Slot};
@@ -24,9 +29,12 @@ use crate::clock::{self, RealTime};
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use ring::{Ring, Timespec};
+use rings::RingSet;
 use sends::Sends;
 
-/// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE.
+/// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
+/// it: the kernel looks up what is to be cancelled, as every close asks it to, in lists whose
+/// number does not grow with the table.
 const RING_FILES_MAX: u32 = 16_384;
 /// Receive buffers of one ring. The kernel fills up to 32 for one connection before it looks at the
 /// next.
@@ -41,6 +49,11 @@ const SAMPLE_MAX: usize = 16;
 pub struct Uring {
     // Declared first: dropped before the payloads and addresses that they refer to.
     rings: Vec<Ring>,
+    /// Of the rings after the first: those that have something queued, or that the kernel has work
+    /// for.
+    touched: RingSet,
+    /// Of the same: those that have completions to be taken.
+    ready: RingSet,
     ring_files: u32,
     buffers_per_ring: u16,
     slots: Vec<Connection>,
@@ -111,6 +124,7 @@ enum Operation {
     SilentSend = 5,
     Cancel = 6,
     SetOption = 7,
+    Wake = 8,
 }
 
 /// Generations fit into the 28 bits between operation and slot.
@@ -128,11 +142,22 @@ impl Uring {
     ///
     /// The kernel refuses io_uring, or lacks what is needed (Linux 6.1).
     pub fn new(slots: u32) -> io::Result<Self> {
+        Self::with_ring_files(slots, RING_FILES_MAX)
+    }
+
+    /// As [`Uring::new`], with at most `files` connections (at least 1) per ring.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let ring_files = limit.unwrap_or(u64::MAX).min(u64::from(RING_FILES_MAX)) as u32;
+        let ring_files = limit.unwrap_or(u64::MAX).min(files.into()).max(1) as u32;
         let buffers = slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two() as u16;
         let mut uring = Self {
             rings: Vec::new(),
+            touched: RingSet::default(),
+            ready: RingSet::default(),
             ring_files,
             buffers_per_ring: buffers,
             slots: Vec::new(),
@@ -155,16 +180,27 @@ impl Uring {
             fault: None,
         };
         uring.slots.reserve_exact(slots as usize);
-        uring.rings.push(Ring::new(ring_files, buffers)?);
+        uring.add_ring()?;
         Ok(uring)
     }
 
+    fn add_ring(&mut self) -> io::Result<()> {
+        let mut ring = Ring::new(self.ring_files, self.buffers_per_ring)?;
+        let number = self.rings.len();
+        if let Some(first) = self.rings.first_mut() {
+            let eventfd = ring.signal()?;
+            first.poll(eventfd, wake_data(number))?;
+        }
+        self.rings.push(ring);
+        Ok(())
+    }
+
     /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
-    /// rings, and the sample.
+    /// rings, with an eventfd for each but the first, and the sample.
     pub(crate) fn descriptors(slots: u64, limit: u64) -> u64 {
         let ring_files = limit.clamp(1, RING_FILES_MAX.into());
         let sample = slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64);
-        slots.div_ceil(ring_files) + sample
+        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + sample
     }
 
     /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table,
@@ -176,8 +212,7 @@ impl Uring {
         }
         let (ring, place) = self.home(slot);
         while self.rings.len() <= ring {
-            self.rings
-                .push(Ring::new(self.ring_files, self.buffers_per_ring)?);
+            self.add_ring()?;
         }
         let number = self.slots[index].queued_number;
         if !self.rings[ring].has_taken(number) {
@@ -230,6 +265,7 @@ impl Uring {
     /// Notes that something was just queued for `slot`, or why it could not be.
     fn queued(&mut self, slot: Slot, ring: usize, outcome: io::Result<()>) {
         self.slots[slot.0 as usize].queued_number = self.rings[ring].last_number();
+        self.touched.insert(ring);
         self.remember(outcome);
     }
 
@@ -249,6 +285,7 @@ impl Uring {
         let target = user_data(operation, generation, slot);
         let own = user_data(Operation::Cancel, generation, slot);
         let outcome = self.rings[ring].cancel(target, own);
+        self.touched.insert(ring);
         self.remember(outcome);
     }
 
@@ -278,6 +315,9 @@ impl Uring {
         let data = entry.user_data();
         let slot = Slot(data as u32);
         let operation = data >> 60;
+        if operation == Operation::Wake as u64 {
+            return None;
+        }
         let current = self.is_current(data);
         if operation == Operation::Receive as u64 {
             return self.translate_receive(entry, slot, current);
@@ -403,49 +443,60 @@ impl Uring {
         }
     }
 
-    /// Waits on all rings at once.
-    fn wait_many(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        self.run_all()?;
-        if self.take_completions(0) || until_ns == Some(0) {
-            return Ok(());
+    /// Hands over what is queued in the rings after the first, and has the kernel do its work for
+    /// them; of those alone that have something to do.
+    fn run_touched(&mut self) -> io::Result<()> {
+        let mut next = 1;
+        while let Some(ring) = self.touched.first_from(next) {
+            self.rings[ring].submit_and_run()?;
+            self.settle_hand_overs(ring);
+            if self.rings[ring].has_completions() {
+                self.ready.insert(ring);
+            }
+            if !self.rings[ring].has_something_to_do() {
+                self.touched.remove(ring);
+            }
+            next = ring + 1;
         }
-        let timeout = until_ns.map(|until_ns| timespec(until_ns.saturating_sub(clock::now_ns())));
-        let mut descriptors: Vec<PollFd<'_>> = self
-            .rings
-            .iter()
-            .map(|ring| PollFd::from_borrowed_fd(ring.descriptor(), PollFlags::IN))
-            .collect();
-        match rustix::event::poll(&mut descriptors, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        self.run_all()?;
-        self.take_completions(0);
         Ok(())
     }
 
-    fn run_all(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(Ring::submit_and_run)
-    }
-
-    /// Takes the completions of the first ring from `from` on that has any.
-    fn take_completions(&mut self, from: usize) -> bool {
-        for ring in 0..self.rings.len() {
-            self.settle_hand_overs(ring);
+    /// Takes the completions of the first ring, and notes which of the others the kernel has work
+    /// for.
+    fn take_first(&mut self) {
+        self.settle_hand_overs(0);
+        self.take_completions(0);
+        if self.rings.len() == 1 {
+            return;
         }
-        self.completions.clear();
-        self.completions_next = 0;
-        for (index, ring) in self.rings.iter_mut().enumerate().skip(from) {
-            ring.drain(&mut self.completions);
-            if !self.completions.is_empty() {
-                self.completions_ring = index;
-                self.resume_silent_sends();
-                return true;
+        for index in 0..self.completions.len() {
+            let entry = &self.completions[index];
+            if entry.user_data() >> 60 != Operation::Wake as u64 {
+                continue;
+            }
+            let ring = entry.user_data() as u32 as usize;
+            self.touched.insert(ring);
+            if !cqueue::more(entry.flags())
+                && let Some(eventfd) = self.rings[ring].eventfd()
+            {
+                let outcome = self.rings[0].poll(eventfd, wake_data(ring));
+                self.remember(outcome);
             }
         }
-        self.completions_ring = self.rings.len();
-        false
     }
+
+    fn take_completions(&mut self, ring: usize) {
+        self.completions.clear();
+        self.completions_next = 0;
+        self.completions_ring = ring;
+        self.rings[ring].drain(&mut self.completions);
+        self.resume_silent_sends();
+    }
+}
+
+/// What tells that the kernel has work for `ring`.
+fn wake_data(ring: usize) -> u64 {
+    (Operation::Wake as u64) << 60 | ring as u64
 }
 
 impl Backend for Uring {
@@ -570,10 +621,7 @@ impl Backend for Uring {
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {
-        // Several rings are waited for by poll(2), which has no such thing.
-        if let [ring] = self.rings.as_mut_slice() {
-            ring.set_gathering((gather_ns / 1_000) as u32);
-        }
+        self.rings[0].set_gathering((gather_ns / 1_000) as u32);
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
@@ -584,14 +632,13 @@ impl Backend for Uring {
         self.turn = self.turn.wrapping_add(1);
         self.rearm_last();
         self.release_held()?;
-        let until_ns = if self.events.is_empty() && self.held.is_empty() {
+        self.run_touched()?;
+        let is_idle = self.ready.is_empty() && self.touched.first_from(1).is_none();
+        let until_ns = if is_idle && self.events.is_empty() && self.held.is_empty() {
             until_ns
         } else {
             Some(0)
         };
-        if self.rings.len() > 1 {
-            return self.wait_many(until_ns);
-        }
         match until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns())) {
             Some(0) => self.rings[0].submit_and_run()?,
             timeout_ns => self.rings[0].submit_and_wait(timeout_ns.map(|ns| {
@@ -600,8 +647,8 @@ impl Backend for Uring {
                     .nsec((ns % 1_000_000_000) as u32)
             }))?,
         }
-        self.take_completions(0);
-        Ok(())
+        self.take_first();
+        self.run_touched()
     }
 
     fn next_event(&mut self) -> Option<Event> {
@@ -614,12 +661,10 @@ impl Backend for Uring {
                 continue;
             }
             let Some(entry) = self.completions.get(self.completions_next).cloned() else {
-                if self.completions_ring < self.rings.len()
-                    && self.take_completions(self.completions_ring + 1)
-                {
-                    continue;
-                }
-                return None;
+                let ring = self.ready.first_from(0)?;
+                self.ready.remove(ring);
+                self.take_completions(ring);
+                continue;
             };
             if self.completions_next.is_multiple_of(8) {
                 let outcome = self.rings[self.completions_ring].submit_batch();

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{self, Ordering};
 
 use io_uring::squeue::{self, Flags};
 pub(super) use io_uring::types::Timespec;
 use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode};
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::super::{HandOver, Slot};
 use super::buffers::{Buffers, GROUP};
@@ -40,6 +42,9 @@ pub(super) struct Ring {
     // with IORING_REGISTER_SYNC_CANCEL, takes time quadratic in the armed receives.)
     ring: IoUring,
     pub(super) buffers: Buffers,
+    /// What the kernel writes to when it has work for this ring while the ring is not entered.
+    /// Absent where the worker waits in the ring itself.
+    eventfd: Option<OwnedFd>,
     /// What stamped receives ask for. The kernel may read it while one is armed.
     stamped_message: Box<libc::msghdr>,
     /// Submissions queued and not yet handed over.
@@ -85,6 +90,7 @@ impl Ring {
         Ok(Self {
             ring,
             buffers,
+            eventfd: None,
             stamped_message,
             queued: 0,
             gather_us: 0,
@@ -331,14 +337,13 @@ impl Ring {
     /// Where there is neither, this is no system call.
     pub(super) fn submit_and_run(&mut self) -> io::Result<()> {
         self.submit_stamped()?;
-        let has_work = {
-            let queue = self.ring.submission();
-            queue.taskrun() || queue.cq_overflow()
-        };
-        if self.queued == 0 && !has_work {
-            return Ok(());
+        if self.has_something_to_do() {
+            self.enter(0, None, ENTER_GETEVENTS)?;
         }
-        self.enter(0, None, ENTER_GETEVENTS)
+        if self.ring.completion().is_empty() && !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
+        Ok(())
     }
 
     /// Hands the queue over by itself if there are stamped sends in it: a call that also waits, or
@@ -360,10 +365,43 @@ impl Ring {
         }
     }
 
-    /// The descriptor, to wait for several rings at once.
-    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as the ring, which the result borrows.
-        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+    /// Whether there is anything that `drain` would take.
+    pub(super) fn has_completions(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    /// Whether something is queued, or the kernel has put off work for this ring.
+    pub(super) fn has_something_to_do(&mut self) -> bool {
+        self.queued > 0 || self.has_work()
+    }
+
+    fn has_work(&mut self) -> bool {
+        let queue = self.ring.submission();
+        queue.taskrun() || queue.cq_overflow()
+    }
+
+    /// Has the kernel signal work for this ring from now on; gives the descriptor to be polled.
+    pub(super) fn signal(&mut self) -> io::Result<RawFd> {
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let raw = eventfd.as_raw_fd();
+        self.ring.submitter().register_eventfd(raw)?;
+        self.eventfd = Some(eventfd);
+        Ok(raw)
+    }
+
+    /// What is signalled when the kernel has work for this ring.
+    pub(super) fn eventfd(&self) -> Option<RawFd> {
+        self.eventfd.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Queues that each signal of `eventfd` completes in this ring, again and again.
+    pub(super) fn poll(&mut self, eventfd: RawFd, user_data: u64) -> io::Result<()> {
+        let entry = opcode::PollAdd::new(Fd(eventfd), libc::POLLIN as u32)
+            .multi(true)
+            .build()
+            .user_data(user_data);
+        // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
     }
 
     /// How many submissions are handed over now.
@@ -378,6 +416,10 @@ impl Ring {
 
     fn enter(&mut self, want: u32, timeout: Option<Timespec>, flags: u32) -> io::Result<()> {
         let queued = self.next_submissions();
+        // What completes within the call is seen after it: it need not wake anybody.
+        if self.eventfd.is_some() {
+            self.ring.completion().disable_eventfd();
+        }
         let submitter = self.ring.submitter();
         // SAFETY: the flags match the argument that is passed, and what the queued entries point
         // to outlives them by the contract of `push`.
@@ -392,6 +434,12 @@ impl Ring {
                 None => submitter.enter::<libc::sigset_t>(queued, want, flags, None),
             }
         };
+        if self.eventfd.is_some() {
+            self.ring.completion().enable_eventfd();
+            // Work that came meanwhile was not signalled: whoever calls looks for its flag, after
+            // this.
+            atomic::fence(Ordering::SeqCst);
+        }
         match outcome {
             Ok(taken) => {
                 self.queued = self.queued.saturating_sub(taken as u32);

@@ -4,6 +4,7 @@
 //! most one send per connection is ever pending in the kernel, however little its peer reads.
 
 use super::super::{Event, Outgoing, PayloadId, Slot};
+use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
 
 /// Parts of shared payloads up to this size (of the whole payload) are sent silently: they fit into
@@ -161,9 +162,16 @@ impl Uring {
         if self.held.is_empty() {
             return Ok(());
         }
-        for ring in 0..self.rings.len() {
+        let mut rings = RingSet::default();
+        for &(slot, _) in &self.held {
+            rings.insert(self.home(slot).0);
+        }
+        let mut next = 0;
+        while let Some(ring) = rings.first_from(next) {
             self.rings[ring].submit_and_settle()?;
             self.settle_hand_overs(ring);
+            self.touched.insert(ring);
+            next = ring + 1;
         }
         for (slot, generation) in std::mem::take(&mut self.held) {
             let connection = &mut self.slots[slot.0 as usize];
