@@ -104,6 +104,11 @@ pub struct LiveConnections {
     pub max: u32,
     /// Connections times nanoseconds: divided by the window's length it is the mean.
     pub connection_ns: u64,
+    /// The part of it in which an open connection waited for its first request, because brunt was
+    /// still sending those of others: in a closed loop, when the load begins. 0 in runs of
+    /// versions that sent them all at once.
+    #[serde(default)]
+    pub not_begun_ns: u64,
     /// Of what was missing, the part in which brunt did what it could; null in runs of versions
     /// that did not count it.
     #[serde(default)]

@@ -128,6 +128,7 @@ impl Run {
             live.min = live.min.saturating_add(worker.live.min);
             live.max = live.max.saturating_add(worker.live.max);
             live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
+            live.not_begun_ns = live.not_begun_ns.saturating_add(worker.live.not_begun_ns);
             if let Some(missing) = &worker.live.missing {
                 live.missing.get_or_insert_default().merge(missing);
             }

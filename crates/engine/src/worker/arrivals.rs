@@ -12,6 +12,8 @@ use crate::protocol::ClientProtocol;
 /// taken in or given up one by one, and ranges of those that find the queue full.
 const ARRIVALS_PER_TURN: u32 = 1_024;
 const RANGES_PER_TURN: u32 = 64;
+/// Connections that one turn hands out when the load begins.
+const CONNECTIONS_PER_TURN: u32 = 1_024;
 /// Requests of a run by count that are drawn for such a range at once.
 const DRAWN_PER_RANGE: u64 = 65_536;
 /// An arrival that waits is given up when this many service times would not end within its
@@ -34,23 +36,64 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         self.allow(self.connections.len() as u32);
     }
 
-    /// Lets the first `slots` connections be used, and no others.
+    /// Lets the first `slots` connections be used, and no others: from this turn on, as many per
+    /// turn as leave it short.
     pub(super) fn allow(&mut self, slots: u32) {
         let before = std::mem::replace(&mut self.slots_allowed, slots);
-        for slot in (0..self.connections.len() as u32).map(Slot) {
+        // What was allowed and not handed out is as good as new.
+        self.allowed_before = before.min(self.next_allowed);
+        self.next_allowed = 0;
+        self.hand_out();
+    }
+
+    /// Whether connections that may be used were not looked at yet.
+    pub(super) fn hands_out(&self) -> bool {
+        self.mode == Mode::Load && (self.next_allowed as usize) < self.connections.len()
+    }
+
+    /// Has the next of the connections that may be used send, or take what waits.
+    pub(super) fn hand_out(&mut self) {
+        let all = self.connections.len() as u32;
+        let first = self.next_allowed.min(all);
+        let end = all.min(first.saturating_add(CONNECTIONS_PER_TURN));
+        self.next_allowed = if end == all { u32::MAX } else { end };
+        for slot in (first..end).map(Slot) {
             let now_ns = self.backend.now_ns();
-            if slot.0 >= before {
+            self.runs(now_ns);
+            if slot.0 >= self.allowed_before {
                 // Until now it was not to be used.
                 self.connections[slot.0 as usize].free_ns = now_ns;
                 self.connections[slot.0 as usize].punctual_free_ns = now_ns;
             }
             match self.pacing {
-                Pacing::Closed => self.feed(slot, now_ns),
+                Pacing::Closed => {
+                    self.note_begin(slot, now_ns);
+                    self.feed(slot, now_ns);
+                }
                 Pacing::Open(_) | Pacing::Sessions(_) => self.offer(slot),
             }
         }
         let now_ns = self.backend.now_ns();
         self.serve(now_ns);
+    }
+
+    /// The connection has its first request now, or the window is over without it.
+    fn note_begin(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &self.connections[slot.0 as usize];
+        let is_new = slot.0 < self.allowed_before && !connection.is_used;
+        if is_new && connection.state == State::Open {
+            self.recorder.begun(now_ns);
+        }
+    }
+
+    /// Notes the connections that the window had no time for.
+    pub(super) fn end_hand_out(&mut self, now_ns: u64) {
+        if let Pacing::Closed = self.pacing {
+            for slot in (self.next_allowed..self.connections.len() as u32).map(Slot) {
+                self.note_begin(slot, now_ns);
+            }
+        }
+        self.next_allowed = u32::MAX;
     }
 
     pub(super) fn backlog(&mut self) -> Option<&mut Backlog> {

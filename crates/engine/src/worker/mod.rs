@@ -160,6 +160,10 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     slots_used: u32,
     /// Slots that may send: those below this number.
     slots_allowed: u32,
+    /// The same before the last change.
+    allowed_before: u32,
+    /// Slots from here on were not looked at since.
+    next_allowed: u32,
     /// Work added to each request, nanoseconds.
     busy_ns: u64,
     /// What an arrival may take, longest free first: open connections with room, or with planned
@@ -246,6 +250,8 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             output: Output::default(),
             slots_used: held,
             slots_allowed: u32::MAX,
+            allowed_before: u32::MAX,
+            next_allowed: u32::MAX,
             busy_ns: task.busy_ns,
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),
@@ -414,6 +420,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         if let Some(backlog) = self.backlog() {
             backlog.stop();
         }
+        self.end_hand_out(now_ns);
         self.mode = Mode::Drain;
         let from_ns = self.window_end_ns.min(now_ns);
         let limit_ns = from_ns.saturating_add(self.task.drain_limit_ns);
@@ -469,7 +476,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         } else {
             let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
             let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
-            let behind_ns = if std::mem::take(&mut self.is_behind) {
+            let behind_ns = if std::mem::take(&mut self.is_behind) || self.hands_out() {
                 from_ns
             } else {
                 u64::MAX
@@ -483,8 +490,9 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 .min(arrival_ns)
                 .min(quiet_until_ns.max(from_ns + 1))
         };
-        // Until then it is not expected to run.
-        self.ran_ns = wake_ns;
+        // Until then it is not expected to run. What is overdue already waited for its turn, not for
+        // the worker to run.
+        self.ran_ns = wake_ns.max(from_ns);
         self.backend.wait(Some(wake_ns))?;
         if self.next_arrival_ns() < u64::MAX {
             // Before the events: what it sends is then reported as sent in the same turn.
@@ -500,6 +508,9 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 break;
             };
             self.fall_due(deadline, now_ns);
+        }
+        if self.hands_out() {
+            self.hand_out();
         }
         if self.expire(now_ns) && !self.free.is_empty() && self.waiting() > 0 {
             self.serve(now_ns);

@@ -35,6 +35,14 @@ impl Recorder {
         (self.opening, self.opening_since_ns) = (opening, at_ns);
     }
 
+    /// A connection that was open all the time has its first request now, and in a closed loop it
+    /// could have had it when the load began.
+    pub fn begun(&mut self, now_ns: u64) {
+        let waited_ns = self.window.overlap_ns(0, now_ns);
+        let live = &mut self.recording.record.live;
+        live.not_begun_ns = live.not_begun_ns.saturating_add(waited_ns);
+    }
+
     /// After an attempt that failed a connection was not tried again until its pause, from
     /// `from_ns` to `to_ns`, was over.
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {

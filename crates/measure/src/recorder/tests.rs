@@ -87,6 +87,7 @@ fn live_connections_are_those_of_the_window() {
             min,
             max,
             connection_ns,
+            not_begun_ns: 0,
             missing: None,
         };
         assert_eq!(live, expected, "{changes:?}");
@@ -122,6 +123,22 @@ fn replies_that_say_when_to_come_again_count_in_their_phase() {
 }
 
 #[test]
+fn of_the_wait_for_a_first_request_the_window_counts() {
+    let mut recorder = Recorder::new(0, 1, 1);
+    recorder.set_window(Window {
+        start_ns: 100,
+        end_ns: 200,
+    });
+    let waited = [(99, 0), (100, 0), (130, 30), (200, 100), (900, 100)];
+    let mut expected_ns = 0;
+    for (begun_ns, waited_ns) in waited {
+        recorder.begun(begun_ns);
+        expected_ns += waited_ns;
+        assert_eq!(recorder.record().live.not_begun_ns, expected_ns);
+    }
+}
+
+#[test]
 fn a_run_without_a_window_measures_nothing() {
     let (live, series) = live_of(None, &[(50, 1)], 1_000);
     assert_eq!(
@@ -132,6 +149,7 @@ fn a_run_without_a_window_measures_nothing() {
             min: 1,
             max: 1,
             connection_ns: 0,
+            not_begun_ns: 0,
             missing: None,
         }
     );

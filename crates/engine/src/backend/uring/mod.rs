@@ -36,8 +36,8 @@ use sends::Sends;
 /// it: the kernel looks up what is to be cancelled, as every close asks it to, in lists whose
 /// number does not grow with the table.
 const RING_FILES_MAX: u32 = 16_384;
-/// Receive buffers of one ring. The kernel fills up to 32 for one connection before it looks at the
-/// next.
+/// Receive buffers of the first ring; each further one has the fewest, since what arrives is spread
+/// over all of them. The kernel fills up to 32 for one connection before it looks at the next.
 const BUFFERS_MIN: u32 = 64;
 const BUFFERS_MAX: u32 = 256;
 /// One connection in this many keeps a descriptor, so that the kernel's account of it can be read.
@@ -55,7 +55,6 @@ pub struct Uring {
     /// Of the same: those that have completions to be taken.
     ready: RingSet,
     ring_files: u32,
-    buffers_per_ring: u16,
     slots: Vec<Connection>,
     payloads: Payloads,
     /// Peers with the kernel's form of their address, which must not move.
@@ -153,13 +152,11 @@ impl Uring {
     pub fn with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let ring_files = limit.unwrap_or(u64::MAX).min(files.into()).max(1) as u32;
-        let buffers = slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two() as u16;
         let mut uring = Self {
             rings: Vec::new(),
             touched: RingSet::default(),
             ready: RingSet::default(),
             ring_files,
-            buffers_per_ring: buffers,
             slots: Vec::new(),
             payloads: Payloads::default(),
             addresses: Vec::new(),
@@ -180,12 +177,12 @@ impl Uring {
             fault: None,
         };
         uring.slots.reserve_exact(slots as usize);
-        uring.add_ring()?;
+        uring.add_ring(slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two())?;
         Ok(uring)
     }
 
-    fn add_ring(&mut self) -> io::Result<()> {
-        let mut ring = Ring::new(self.ring_files, self.buffers_per_ring)?;
+    fn add_ring(&mut self, buffers: u32) -> io::Result<()> {
+        let mut ring = Ring::new(self.ring_files, buffers as u16)?;
         let number = self.rings.len();
         if let Some(first) = self.rings.first_mut() {
             let eventfd = ring.signal()?;
@@ -212,7 +209,7 @@ impl Uring {
         }
         let (ring, place) = self.home(slot);
         while self.rings.len() <= ring {
-            self.add_ring()?;
+            self.add_ring(BUFFERS_MIN)?;
         }
         let number = self.slots[index].queued_number;
         if !self.rings[ring].has_taken(number) {

@@ -3,7 +3,7 @@
 use brunt_engine::backend::sim::{Costs, LateWakeUps, Outage, SimSettings};
 use brunt_engine::{RunError, prepare, simulate};
 use brunt_load::ThinkSpread;
-use brunt_measure::Standing;
+use brunt_measure::{Standing, check};
 
 use super::{plan, run, textbook};
 use crate::common::{MS, S, US, expect_valid, lifetime, many, standing};
@@ -117,6 +117,50 @@ fn the_cost_of_work_is_part_of_every_latency() {
     // A closed loop sends when it receives: the rate is the inverse of the latency.
     let replies = run.summary().window.replies.successes();
     assert!(replies.abs_diff(S / latency_ns) <= 1, "{replies}");
+}
+
+/// First requests that take longer than the warm-up: 4,000 of them, half a millisecond each, and
+/// replies that come meanwhile.
+#[test]
+fn a_window_may_begin_before_the_last_first_request() {
+    let mut plan = plan();
+    plan.connections = many(4_000);
+    plan.warmup_ns = 500 * MS;
+    plan.stop.duration_ns = Some(4 * S);
+    let mut settings = textbook(S);
+    settings.costs = Costs {
+        send_ns: 500 * US,
+        ..Costs::NONE
+    };
+    let (mut run, _) = run(plan, &settings);
+    expect_valid(&run, "first requests");
+    assert_eq!(run.workers[0].pauses, []);
+    let waited = run.summary().live.not_begun_ns as f64 / run.window.length_ns() as f64;
+    assert!((400.0..2_500.0).contains(&waited), "{waited}");
+    // Replies were read while they were sent.
+    let points = &run.workers[0].series.points;
+    assert!(points[..points.len() / 2].iter().any(|it| it.successes > 0));
+    // Without that knowledge connections would seem to be lost.
+    run.workers[0].live.not_begun_ns = 0;
+    run.findings = check(&run);
+    assert_eq!(standing(&run, "I1"), Standing::Broken);
+}
+
+/// More time-outs at once than one turn sees to are no pause of the worker.
+#[test]
+fn deadlines_that_wait_for_their_turn_are_no_pause() {
+    let mut plan = plan();
+    plan.connections = many(6_000);
+    plan.timeout_ns = S;
+    plan.stop.duration_ns = Some(2 * S);
+    let mut settings = textbook(10 * S);
+    settings.costs = Costs {
+        open_ns: 50 * US,
+        ..Costs::NONE
+    };
+    let (run, _) = run(plan, &settings);
+    assert!(run.summary().window.failures.iter().next().is_some());
+    assert_eq!(run.workers[0].pauses, []);
 }
 
 #[test]
