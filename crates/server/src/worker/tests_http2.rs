@@ -414,7 +414,7 @@ fn output_of_all_connections_together_is_bounded() {
         get(1, "/bytes/60000"),
         pings,
         many(1..200, "/delay/60m"),
-        many(200..300, "/counters"),
+        many(200..220, "/counters"),
     ];
     for &slot in &hoarders {
         for said in &asked {

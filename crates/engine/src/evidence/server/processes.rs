@@ -833,10 +833,22 @@ mod tests {
             use std::os::unix::process::CommandExt;
             let mut command = std::process::Command::new("sh");
             command.arg0(name).args(["-c", "while :; do :; done"]);
-            Self(command.spawn().expect("a shell"))
+            let busy = Self(command.spawn().expect("a shell"));
+            // It has its name, and has run, from a moment after its start on.
+            let pid = busy.0.id();
+            while !proc_files::pids_named(name).contains(&pid)
+                || ThreadTable::read(pid, |_| true).is_none()
+            {}
+            busy
         }
 
-        fn kill(mut self) {
+        fn kill(self) {
+            drop(self);
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
             self.0.kill().expect("it is ours");
             self.0.wait().expect("it is ours");
         }
@@ -885,7 +897,6 @@ mod tests {
         let mut watch = ProcessWatch::new(&pids, origin).unwrap();
         watch.begin(1_000 * MS);
         refresh_until_used(&mut watch, first.0.id());
-        let before_ns = watch.point(0, Place::Within).cpu_user_ns;
         first.kill();
         // Nothing has taken its place yet.
         watch.refresh();
@@ -894,7 +905,10 @@ mod tests {
         let pid = second.0.id();
         refresh_until_used(&mut watch, pid);
         assert!(!watch.is_incomplete);
+        let first_ns = watch.ended_ns;
+        assert!(first_ns > 0);
         // One that was there before the window began counts from when it is found.
+        watch.began_ticks = u64::MAX;
         watch.add(older.0.id());
         let added = watch.processes.last().expect("it was added");
         assert_eq!(added.own_cpu(), TickedCpu::default());
@@ -908,7 +922,7 @@ mod tests {
         watch.update();
         let evidence = watch.end(3_000 * MS, &mut BTreeMap::new());
         second.kill();
-        assert!(evidence.cpu_ns() > before_ns, "{evidence:?}");
+        assert!(evidence.cpu_ns() > first_ns, "{evidence:?}");
         assert_eq!(evidence.threads.map(|threads| threads.count), Some(1));
         let ServerScope::Processes { pids: watched, .. } = evidence.scope else {
             unreachable!("{:?}", evidence.scope);
