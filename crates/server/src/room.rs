@@ -12,8 +12,8 @@ pub(crate) const INPUT_BUFFERS: usize = 2;
 /// and what is known of its streams.
 pub(crate) const OUTPUT_BUFFERS: usize = 3;
 
-/// Room for buffers of one kind, of one worker. Half of it is dealt out evenly, so that the head of a request
-/// finds room whatever the others do; the other half is for those that have more.
+/// Room for buffers of one kind, of one worker. Half of it is dealt out evenly, so that the head of
+/// a request finds room whatever the others do; the other half is for those that have more.
 #[derive(Debug)]
 pub(crate) struct Room {
     /// What each buffer may always have.
