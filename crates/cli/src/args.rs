@@ -104,6 +104,15 @@ pub(crate) enum TlsVersionName {
     Tls13,
 }
 
+/// The order of a list of requests, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderName {
+    /// One after the other, over and over
+    Turns,
+    /// Any of them each time, all alike
+    Random,
+}
+
 /// The form of a report, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
@@ -188,6 +197,29 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) queue: Option<NonZeroU32>,
 
+    /// Requests to send, a URL per line, all of one server; with a URL on the command line, paths
+    /// do; - is standard input
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "targets",
+        help_heading = "Request"
+    )]
+    pub(crate) urls: Option<PathBuf>,
+    /// Requests to send, as vegeta's targets: METHOD URL, header fields and @BODYFILE, or JSON
+    /// lines; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body"],
+          help_heading = "Request")]
+    pub(crate) targets: Option<PathBuf>,
+    /// Order of the requests of a list, with the seed of --seed
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_enum,
+        default_value = "turns",
+        help_heading = "Request"
+    )]
+    pub(crate) order: OrderName,
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
     pub(crate) method: Option<String>,

@@ -9,8 +9,8 @@ use brunt_engine::{
     RunError, clock, ports_per_address, raise_descriptor_limit, threads, uring_refusal, usable_cpus,
 };
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse,
-    Schedule, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
+    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec,
+    Reuse, Schedule, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
 };
 use brunt_measure::{
     Accuracy, Backend, Calibration, Ceiling, ClockQuality, MachineLimits, Quantile, Run, Standing,
@@ -281,13 +281,10 @@ impl Measured<'_> {
     /// A plan for one of the steps, `lasting` times as long as they are.
     fn plan(&self, server: &Running, path: &str, model: LoadModel, lasting: u64) -> Result<Plan> {
         let step_ns = self.steps.step_ns;
+        let target = Target::parse(&format!("http://{}{path}", server.address()), None)?;
         Ok(Plan {
-            target: Target::parse(&format!("http://{}{path}", server.address()), None)?,
-            request: RequestSpec {
-                method: "GET".to_owned(),
-                headers: Vec::new(),
-                body: Vec::new(),
-            },
+            requests: RequestSet::one(RequestSpec::get(&target.path)),
+            target,
             model,
             connections: at_least_one(ACCURACY_CONNECTIONS),
             workers: NonZeroU32::MIN,

@@ -12,6 +12,7 @@ use brunt_server::TlsOptions;
 use crate::args::LoadArguments;
 use crate::diagnose::diagnose;
 use crate::habits;
+use crate::list;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice};
 use crate::progress::Line;
@@ -21,10 +22,12 @@ use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     // All that was typed is looked at before anything is opened or started.
-    let target = habits::only_url(arguments)?
+    let typed = habits::only_url(arguments)?
         .map(|url| Target::parse(url, arguments.unix_socket.clone()))
         .transpose()?;
-    let load = Load::new(arguments, target.as_ref())?;
+    let listed = list::read(arguments, typed)?;
+    let load = Load::new(arguments, listed.target.as_ref())?.with_list(listed.requests);
+    let target = listed.target;
     let destination = Destination::open(&arguments.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     match measure(arguments, target, load, &interrupts) {

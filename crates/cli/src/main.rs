@@ -5,6 +5,7 @@ mod calibrate;
 mod calibration_store;
 mod diagnose;
 mod habits;
+mod list;
 mod load;
 mod message;
 mod output;

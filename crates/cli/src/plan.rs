@@ -5,8 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Result, bail};
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, Schedule,
-    ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
+    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSet, RequestSpec, Reuse,
+    Schedule, ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -34,6 +34,8 @@ pub(crate) struct Load {
     stop: Stop,
     warmup_ns: u64,
     request: RequestSpec,
+    /// In place of it.
+    list: Option<RequestSet>,
     think_time: ThinkTime,
 }
 
@@ -69,11 +71,18 @@ impl Load {
             },
             warmup_ns: arguments.warmup.or(default(WARMUP_NS_DEFAULT)).unwrap_or(0),
             request: request(arguments)?,
+            list: None,
             think_time: ThinkTime {
                 seed,
                 ..arguments.think_time.unwrap_or_default()
             },
         })
+    }
+
+    /// The same with a list of requests.
+    pub(crate) fn with_list(mut self, list: Option<RequestSet>) -> Self {
+        self.list = list;
+        self
     }
 
     /// The plan, with what depends on the machine.
@@ -88,9 +97,15 @@ impl Load {
             true => target.redacted(),
             false => target,
         };
+        let requests = self.list.unwrap_or_else(|| {
+            RequestSet::one(RequestSpec {
+                path: target.path.clone(),
+                ..self.request
+            })
+        });
         Plan {
             target: shown(target),
-            request: self.request,
+            requests,
             model: self.model,
             connections: self.connections,
             workers: arguments
@@ -207,7 +222,7 @@ fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadMode
 }
 
 /// A seed that the operating system chose, short enough to be typed again.
-fn fresh_seed() -> u64 {
+pub(crate) fn fresh_seed() -> u64 {
     RandomState::new().hash_one(()) >> u32::BITS
 }
 

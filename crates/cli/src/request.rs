@@ -10,8 +10,10 @@ use crate::source::{Fields, Source, with_environment};
 use crate::values::field;
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
-const BODY_BYTES_MAX: u64 = 256 << 20;
-/// The request that the options ask for. Reads files, standard input and the environment.
+pub(crate) const BODY_BYTES_MAX: u64 = 256 << 20;
+
+/// The request that the options ask for, without its path. Reads files, standard input and the
+/// environment.
 pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
     only_one_reads_standard_input(arguments)?;
     let mut headers = Vec::new();
@@ -42,6 +44,7 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
             .method
             .clone()
             .unwrap_or_else(|| default.to_owned()),
+        path: String::new(),
         headers,
         body,
     })

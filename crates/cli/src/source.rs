@@ -70,7 +70,12 @@ impl Source {
     }
 }
 
-fn read_all(input: impl Read, name: &str, what: &str, bytes_max: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_all(
+    input: impl Read,
+    name: &str,
+    what: &str,
+    bytes_max: u64,
+) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input
         .take(bytes_max + 1)

@@ -35,6 +35,9 @@ impl Prepared {
             connections: share(plan.connections.get(), workers, worker),
             depth: self.agreement.depth,
             requests_per_connection: self.requests_per_connection(),
+            requests: plan.requests.source(worker, workers),
+            name_of: Arc::clone(&self.name_of),
+            names: plan.requests.names().len(),
             think_time: ThinkTime {
                 mean_ns: plan.think_time_ns,
                 spread: plan.think_spread,

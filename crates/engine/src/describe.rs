@@ -2,9 +2,10 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_load::{LoadModel, Reuse, Schedule, Stage};
+use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Stage};
 use brunt_measure::{
-    LoadDescription, ModelDescription, ScheduleDescription, StageDescription, Window,
+    ListDescription, ListOrder, LoadDescription, ModelDescription, ScheduleDescription,
+    StageDescription, Window,
 };
 
 use crate::backend::Peer;
@@ -40,7 +41,14 @@ impl Prepared {
                 .tls
                 .as_ref()
                 .map(|tls| tls.description.clone()),
-            method: plan.request.method.clone(),
+            list: (!plan.requests.names().is_empty()).then(|| ListDescription {
+                requests: plan.requests.requests().len() as u64,
+                order: match plan.requests.order() {
+                    RequestOrder::Turns => ListOrder::Turns,
+                    RequestOrder::Random { seed } => ListOrder::Random { seed },
+                },
+            }),
+            method: plan.requests.first().method.clone(),
             request_bytes: self.requests.bytes(!keepalive) as u64,
             model: self.describe_model(load_ns, window),
             connections: plan.connections.get(),

@@ -266,8 +266,14 @@ impl Conversation<'_> {
             let mut rest = &received[..];
             loop {
                 let now_ns = clock::now_ns();
-                let outcome =
-                    client.receive(rest, now_ns, &template, &limits, &mut known, &mut frames);
+                let outcome = client.receive(
+                    rest,
+                    now_ns,
+                    std::slice::from_ref(&template),
+                    &limits,
+                    &mut known,
+                    &mut frames,
+                );
                 let Progress { consumed, event } =
                     outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
                 if client.is_ready() {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::ToSocketAddrs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_load::{BackendChoice, HttpChoice, Plan, Schedule};
@@ -135,6 +136,7 @@ pub struct Prepared {
     pub(crate) backend_note: Option<String>,
     pub(crate) agreement: Agreement,
     pub(crate) requests: EncodedRequests,
+    pub(crate) name_of: Arc<[u32]>,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
 }
@@ -210,6 +212,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         &sources,
         payload_bytes as u64,
     )?;
+    let name_of = plan.requests.name_of().into();
     Ok(Prepared {
         plan,
         peer,
@@ -218,6 +221,7 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
         backend_note,
         agreement,
         requests,
+        name_of,
         limits,
         usable_cpus,
     })

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use brunt_load::Plan;
 use brunt_measure::{
-    Backend as BackendName, Evidence, FailureKind, HostUse, Latencies, Once, Run, RunEdges, SetUp,
-    Wall, Window,
+    Backend as BackendName, Evidence, FailureKind, HostUse, Latencies, NameRecord, Once, Run,
+    RunEdges, SetUp, Wall, Window,
 };
 use thiserror::Error;
 
@@ -289,6 +289,7 @@ impl Prepared {
             edges.measure_end_planned.set(planned_end_ns);
         }
         let mut latencies = Latencies::default();
+        let mut names = Vec::new();
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
         let mut sources_used = 0;
@@ -317,7 +318,12 @@ impl Prepared {
             faults::apply(&self.plan.faults, &mut recording);
             drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
             latencies.merge(&recording.latencies);
+            brunt_measure::merge_names(&mut names, recording.names);
             workers.push(recording.record);
+        }
+        for (record, name) in names.iter_mut().zip(self.plan.requests.names()) {
+            let record: &mut NameRecord = record;
+            record.name.clone_from(name);
         }
         edges.drain_end.set(drain_end_ns);
         let wall = match conclusion.wall_start {
@@ -349,6 +355,7 @@ impl Prepared {
             limits: self.limits,
             latencies,
             workers,
+            names,
             evidence: conclusion.evidence,
             diagnosis: None,
             calibration: None,

@@ -4,6 +4,8 @@
 mod arrivals;
 mod experiment;
 mod plan;
+pub mod request_list;
+mod request_set;
 mod share;
 mod target;
 mod think_time;
@@ -13,9 +15,9 @@ pub mod units;
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
 pub use experiment::{Experiment, Level};
 pub use plan::{
-    BackendChoice, Faults, LoadModel, Plan, RequestSpec, Reuse, ServerCounter, Spin, Stamps, Stop,
-    Watch,
+    BackendChoice, Faults, LoadModel, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
 };
+pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use share::share;
 pub use target::{Scheme, Target, TargetError, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{Experiment, HttpChoice, Schedule, Target, ThinkSpread, TlsSpec};
+use crate::{Experiment, HttpChoice, RequestSet, Schedule, Target, ThinkSpread, TlsSpec};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,17 +17,6 @@ pub enum BackendChoice {
     Epoll,
     /// A simulated network in virtual time.
     Sim,
-}
-
-/// What one request holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestSpec {
-    /// Method, such as `GET`.
-    pub method: String,
-    /// Header fields, in the order in which they are sent.
-    pub headers: Vec<(String, String)>,
-    /// Body; empty for none.
-    pub body: Vec<u8>,
 }
 
 /// When a run ends: whichever comes first. At least one is given.
@@ -176,7 +165,7 @@ pub struct Plan {
     /// The server under test.
     pub target: Target,
     /// What is sent.
-    pub request: RequestSpec,
+    pub requests: RequestSet,
     /// What makes a request due.
     pub model: LoadModel,
     /// Connections held at once, all workers together.

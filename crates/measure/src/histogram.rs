@@ -66,6 +66,21 @@ impl Histogram {
         }
     }
 
+    /// One with these buckets and exact extremes, which is not empty.
+    pub(crate) fn from_parts(
+        buckets: hdrhistogram::Histogram<u64>,
+        min_ns: u64,
+        max_ns: u64,
+        sum_ns: u64,
+    ) -> Self {
+        Self {
+            buckets,
+            min_ns,
+            max_ns,
+            sum_ns,
+        }
+    }
+
     /// An empty one of the same resolution.
     fn emptied(&self) -> Self {
         Self::with_buckets(hdrhistogram::Histogram::new_from(&self.buckets))

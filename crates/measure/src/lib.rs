@@ -6,6 +6,7 @@
 //! and `duration_ns` a length.
 
 mod bounded;
+mod by_name;
 mod calibration;
 mod carried_in;
 mod diagnosis;
@@ -30,6 +31,7 @@ mod record;
 mod recorder;
 mod run;
 mod series;
+mod sparse;
 mod split;
 mod stages;
 mod status;
@@ -43,6 +45,7 @@ mod variation;
 mod verdict;
 mod with_connect;
 
+pub use by_name::{FailureCount, NAMES_MAX, NameRecord, StatusCount, merge_names};
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
@@ -67,10 +70,12 @@ pub use record::{
 };
 pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
 pub use run::{
-    Backend, HostUse, LimitsChecked, LoadDescription, ModelDescription, Protocol, Run, RunEdges,
-    ScheduleDescription, StageDescription, TlsDescription, WORKERS_MAX, Wall, Window,
+    Backend, HostUse, LimitsChecked, ListDescription, ListOrder, LoadDescription, ModelDescription,
+    Protocol, Run, RunEdges, ScheduleDescription, StageDescription, TlsDescription, WORKERS_MAX,
+    Wall, Window,
 };
 pub use series::{Series, SeriesPoint};
+pub use sparse::SparseHistogram;
 pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::StatusCounts;

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{self, REMARKS_MAX};
-use crate::{Calibration, Diagnosis, Evidence, Finding, Latencies, Once, SetUp, WorkerRecord};
+use crate::by_name::NAMES_MAX;
+use crate::{
+    Calibration, Diagnosis, Evidence, Finding, Latencies, NameRecord, Once, SetUp, WorkerRecord,
+};
 
 /// Most workers of a run.
 pub const WORKERS_MAX: u32 = 4_096;
@@ -209,6 +212,9 @@ pub struct LoadDescription {
     /// Over HTTP/1.1, why HTTP/2 was not agreed on though it was preferred; over HTTP/2, why fewer
     /// streams than asked for may be in flight. Null where things are as asked for.
     pub protocol_note: Option<String>,
+    /// The list of requests that was sent; null for a single one.
+    #[serde(default)]
+    pub list: Option<ListDescription>,
     /// What TLS was negotiated; null in clear text.
     pub tls: Option<TlsDescription>,
     /// Request method.
@@ -359,6 +365,30 @@ pub struct LimitsChecked {
     pub memory_available_bytes: Option<u64>,
 }
 
+/// A list of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListDescription {
+    /// How many requests it has.
+    pub requests: u64,
+    /// In which order they are sent.
+    pub order: ListOrder,
+}
+
+/// In which order the requests of a list are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ListOrder {
+    /// One after the other, over and over.
+    Turns,
+    /// Each time any of them, all alike.
+    Random {
+        /// Seed of the random numbers.
+        seed: u64,
+    },
+}
+
 /// One run: what was asked, what happened, and whether it may be believed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -386,6 +416,10 @@ pub struct Run {
     /// What each worker reported.
     #[serde(deserialize_with = "bounded::list::<_, _, { WORKERS_MAX as usize }>")]
     pub workers: Vec<WorkerRecord>,
+    /// What became of the requests of a list, by their names, all workers together; empty for a
+    /// single request.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, NAMES_MAX>")]
+    pub names: Vec<NameRecord>,
     /// What was read of machine, network and server over the window.
     pub evidence: Evidence,
     /// The experiment of `--diagnose`, made after the run; null without one.

@@ -82,7 +82,11 @@ mod tests {
                 start_ns: 40,
                 end_ns: 1_000,
             });
-            let issue = Issue { due_ns, sent_ns };
+            let issue = Issue {
+                due_ns,
+                sent_ns,
+                request: 0,
+            };
             recorder.reply(issue, 950, &answer(200));
             recorder.reply_on_new_connection(issue, 950, 200, opening);
             let recording = recorder.finish(1_000);
@@ -116,6 +120,7 @@ mod tests {
             let issue = Issue {
                 due_ns,
                 sent_ns: due_ns,
+                request: 0,
             };
             let opening = Opening {
                 from_ns: 10,

@@ -18,6 +18,7 @@ mod hostile;
 mod hostile_files;
 mod inputs;
 mod latency_files;
+mod lists;
 mod loads;
 mod open_loop;
 mod options;

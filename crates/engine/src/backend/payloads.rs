@@ -35,14 +35,6 @@ impl Payloads {
         }
     }
 
-    /// The size of the whole payload that `outgoing` is a part of.
-    pub(super) fn shared_bytes(&self, outgoing: &Outgoing) -> Option<usize> {
-        match outgoing {
-            Outgoing::Shared { payload, .. } => Some(self.shared[payload.0 as usize].len()),
-            Outgoing::Owned(_) => None,
-        }
-    }
-
     /// An empty buffer.
     pub(super) fn take_buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()

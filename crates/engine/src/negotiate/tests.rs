@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brunt_load::{
-    BackendChoice, ClientIdentity, Faults, LoadModel, RequestSpec, Reuse, Spin, Stamps, Stop,
-    Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
+    BackendChoice, ClientIdentity, Faults, LoadModel, RequestSet, RequestSpec, Reuse, Spin, Stamps,
+    Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::tls::{ServerOptions, ServerSide};
 
@@ -27,13 +27,10 @@ fn many(count: u32) -> NonZeroU32 {
 }
 
 fn plan(url: &str, http: HttpChoice) -> Plan {
+    let target = Target::parse(url, None).expect("a URL");
     Plan {
-        target: Target::parse(url, None).unwrap(),
-        request: RequestSpec {
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        },
+        requests: RequestSet::one(RequestSpec::get(&target.path)),
+        target,
         model: LoadModel::Closed {
             connect_per_s: None,
         },

@@ -3,96 +3,146 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_load::{Plan, Reuse};
-use brunt_measure::{Answer, FailureKind};
+use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::Limits;
-use brunt_proto::http1::{self, Reply, ReplyParser, RequestError};
+use brunt_proto::http1::{self, Reply, ReplyParser};
 
-use super::{
-    Broken, Capacity, ClientProtocol, Ending, InFlight, Next, Out, Part, Progress, ProtocolEvent,
-    RequestId,
-};
+use super::encoded::{EncodeError, number_in_list};
+use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent};
 use crate::backend::PayloadId;
 use crate::failure;
+
+/// Most bytes of all requests of a run: positions have 32 bits.
+const REQUESTS_BYTES_MAX: usize = 1 << 30;
 
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct Http1Requests {
-    ordinary: Vec<u8>,
-    /// With `Connection: close`; empty where no connection has a last request.
-    closing: Vec<u8>,
+    places: Vec<Place>,
+    /// The requests one after the other, each ordinary and then closing.
+    encoded: Vec<u8>,
     depth: u32,
-    is_head: bool,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
 }
 
+/// Where a request lies in the payload.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The ordinary request, which the closing one follows.
+    start: u32,
+    bytes: u32,
+    /// With `Connection: close`; 0 where no connection has a last request.
+    closing_bytes: u32,
+    /// The response has no body, whatever its head says.
+    is_head: bool,
+}
+
 impl Http1Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
-    pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, RequestError> {
-        let request = |close| http1::Request {
-            method: &plan.request.method,
-            path: &plan.target.path,
-            host: &plan.target.authority,
-            headers: &plan.request.headers,
-            body: &plan.request.body,
-            close,
-        };
-        let closing = match plan.reuse {
-            Reuse::Unlimited => Vec::new(),
-            Reuse::Requests(_) => request(true).encode()?,
-        };
+    pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
+        let (mut places, mut encoded) = (Vec::new(), Vec::new());
+        for (index, spec) in plan.requests.requests().iter().enumerate() {
+            let encode = |close| {
+                let request = http1::Request {
+                    method: &spec.method,
+                    path: &spec.path,
+                    host: &plan.target.authority,
+                    headers: &spec.headers,
+                    body: &spec.body,
+                    close,
+                };
+                request.encode().map_err(|reason| EncodeError::Http1 {
+                    number: number_in_list(plan, index),
+                    reason,
+                })
+            };
+            let ordinary = encode(false)?;
+            let closing = match plan.reuse {
+                Reuse::Unlimited => Vec::new(),
+                Reuse::Requests(_) => encode(true)?,
+            };
+            places.push(Place {
+                start: encoded.len() as u32,
+                bytes: ordinary.len() as u32,
+                closing_bytes: closing.len() as u32,
+                is_head: spec.method == "HEAD",
+            });
+            encoded.extend_from_slice(&ordinary);
+            encoded.extend_from_slice(&closing);
+            if encoded.len() > REQUESTS_BYTES_MAX {
+                return Err(EncodeError::TooLarge);
+            }
+        }
+        if let [only] = &mut places[..] {
+            // Behind those that are repeated before it.
+            only.start = only.bytes * (depth - 1);
+        }
         Ok(Self {
-            ordinary: request(false).encode()?,
-            closing,
+            places,
+            encoded,
             depth,
-            is_head: plan.request.method == "HEAD",
             payload: OnceLock::new(),
         })
     }
 
-    /// Bytes of one request: a closing one where every request closes, else an ordinary one.
+    /// Bytes of the largest request: a closing one where every request closes, else an ordinary
+    /// one.
     pub(super) fn bytes(&self, every_one_closes: bool) -> usize {
-        if every_one_closes {
-            self.closing.len()
-        } else {
-            self.ordinary.len()
-        }
+        let bytes = self.places.iter().map(|place| {
+            if every_one_closes {
+                place.closing_bytes
+            } else {
+                place.bytes
+            }
+        });
+        bytes.max().unwrap_or(0) as usize
     }
 
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        self.ordinary.len() * self.depth as usize + self.closing.len()
+        let repeated = match &self.places[..] {
+            [only] => only.bytes as usize * (self.depth as usize - 1),
+            _ => 0,
+        };
+        repeated + self.encoded.len() + size_of_val(&self.places[..])
     }
 
-    /// As many ordinary requests as may be in flight on a connection, then the closing one: any
-    /// number of them, with or without the closing one at the end, lies in one piece.
+    /// The bytes that are sent. A single request is repeated, as often as it may be in flight on a
+    /// connection: any number of them, with or without the closing one at the end, lies in one
+    /// piece.
     fn payload(&self) -> &Arc<[u8]> {
-        self.payload.get_or_init(|| {
-            let mut payload = self.ordinary.repeat(self.depth as usize);
-            payload.extend_from_slice(&self.closing);
-            payload.into()
+        self.payload.get_or_init(|| match &self.places[..] {
+            [only] => {
+                let ordinary = &self.encoded[..only.bytes as usize];
+                let mut payload = ordinary.repeat(self.depth as usize - 1);
+                payload.extend_from_slice(&self.encoded);
+                payload.into()
+            }
+            _ => self.encoded.as_slice().into(),
         })
     }
 
     /// Where a request lies in the payload.
     #[inline]
     fn range(&self, next: Next) -> (u32, u32) {
-        let one = self.ordinary.len() as u32;
-        let closes = next.closes && !self.closing.is_empty();
+        let place = &self.places[next.request.0 as usize];
+        let closes = next.closes && place.closing_bytes > 0;
         if closes && next.behind == 0 {
-            let start = one * self.depth;
-            return (start, start + self.closing.len() as u32);
+            let start = place.start + place.bytes;
+            return (start, start + place.closing_bytes);
         }
-        // Those behind it follow it.
-        let ordinary_behind = next.behind - u32::from(closes);
-        let start = one * (self.depth - 1 - ordinary_behind);
-        (start, start + one)
+        let mut start = place.start;
+        if self.places.len() == 1 {
+            // Those behind it follow it.
+            start -= place.bytes * (next.behind - u32::from(closes));
+        }
+        (start, start + place.bytes)
     }
 
-    /// Whether the response has no body, whatever its head says.
     #[inline]
-    fn is_head(&self, _request: RequestId) -> bool {
-        self.is_head
+    fn is_head(&self, request: u32) -> bool {
+        self.places[request as usize].is_head
     }
 }
 
@@ -190,7 +240,7 @@ impl ClientProtocol for Http1 {
         connection: &mut Http1Connection,
         bytes: &[u8],
         received_ns: u64,
-        places: &[InFlight],
+        places: &[Issue],
         _out: &mut Out,
     ) -> Result<Progress, Broken> {
         if bytes.is_empty() {

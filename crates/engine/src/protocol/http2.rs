@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use brunt_load::Plan;
-use brunt_measure::{Answer, FailureKind};
+use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::Limits;
-use brunt_proto::http2::{
-    Client, ConnectionError, Event, KnownHead, Request, RequestError, Template,
-};
+use brunt_proto::http2::{Client, ConnectionError, Event, KnownHead, Request, Template};
 
-use super::{
-    Broken, Capacity, ClientProtocol, Ending, InFlight, Next, Out, Progress, ProtocolEvent,
-};
+use super::encoded::{EncodeError, number_in_list};
+use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent};
 use crate::backend::PayloadId;
 use crate::failure;
 
@@ -22,27 +19,48 @@ const WAITING_BYTES_MAX: usize = 512 * 1024;
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct Http2Requests {
-    template: Template,
+    templates: Vec<Template>,
     depth: u32,
 }
 
 impl Http2Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
-    pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, RequestError> {
-        let template = Template::new(&Request {
-            method: &plan.request.method,
-            scheme: plan.target.scheme.name(),
-            authority: &plan.target.authority,
-            path: &plan.target.path,
-            headers: &plan.request.headers,
-            body: &plan.request.body,
-        })?;
-        Ok(Self { template, depth })
+    pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
+        let requests: Vec<Request<'_>> = plan
+            .requests
+            .requests()
+            .iter()
+            .map(|request| Request {
+                method: &request.method,
+                scheme: plan.target.scheme.name(),
+                authority: &plan.target.authority,
+                path: &request.path,
+                headers: &request.headers,
+                body: &request.body,
+            })
+            .collect();
+        let templates =
+            Template::list(&requests).map_err(|(index, reason)| EncodeError::Http2 {
+                number: number_in_list(plan, index),
+                reason,
+            })?;
+        Ok(Self { templates, depth })
     }
 
-    /// Bytes of one request, of any but the first of a connection.
+    /// Bytes of the largest request, of any but the first of a connection.
     pub(super) fn bytes(&self) -> usize {
-        self.template.request_bytes()
+        let bytes = self.templates.iter().map(Template::request_bytes);
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Bytes that are held of them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.templates.iter().map(Template::held_bytes).sum()
+    }
+
+    fn bytes_max(&self) -> usize {
+        let bytes = self.templates.iter().map(Template::request_bytes_max);
+        bytes.max().unwrap_or(0)
     }
 }
 
@@ -53,11 +71,13 @@ pub(crate) struct Http2 {
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
     limits: Limits,
+    waiting_bytes_max: usize,
 }
 
 impl Http2 {
     pub(super) fn new(requests: Arc<Http2Requests>) -> Self {
         Self {
+            waiting_bytes_max: WAITING_BYTES_MAX + requests.bytes_max() * requests.depth as usize,
             requests,
             known: KnownHead::default(),
             limits: Limits::default(),
@@ -91,8 +111,8 @@ impl ClientProtocol for Http2 {
     }
 
     #[inline]
-    fn request(&self, connection: &mut Client, _next: Next, out: &mut Out) -> u32 {
-        connection.request(&self.requests.template, &mut out.bytes)
+    fn request(&self, connection: &mut Client, next: Next, out: &mut Out) -> u32 {
+        connection.request(&self.requests.templates, next.request.0, &mut out.bytes)
     }
 
     #[inline]
@@ -101,14 +121,14 @@ impl ClientProtocol for Http2 {
         connection: &mut Client,
         bytes: &[u8],
         received_ns: u64,
-        _places: &[InFlight],
+        _places: &[Issue],
         out: &mut Out,
     ) -> Result<Progress, Broken> {
         let progress = connection
             .receive(
                 bytes,
                 received_ns,
-                &self.requests.template,
+                &self.requests.templates,
                 &self.limits,
                 &mut self.known,
                 &mut out.bytes,
@@ -141,7 +161,7 @@ impl ClientProtocol for Http2 {
     #[inline]
     fn resume(&self, connection: &mut Client, out: &mut Out) {
         if connection.wants_resume() {
-            connection.resume(&self.requests.template, &mut out.bytes);
+            connection.resume(&self.requests.templates, &mut out.bytes);
         }
     }
 
@@ -163,9 +183,7 @@ impl ClientProtocol for Http2 {
     }
 
     fn waiting_bytes_max(&self) -> usize {
-        let requests_bytes =
-            self.requests.template.request_bytes_max() * self.requests.depth as usize;
-        WAITING_BYTES_MAX + requests_bytes
+        self.waiting_bytes_max
     }
 }
 

@@ -8,6 +8,7 @@ mod http2;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use brunt_load::RequestId;
 use brunt_measure::{Answer, FailureKind, Issue};
 
 use crate::backend::PayloadId;
@@ -15,33 +16,18 @@ use crate::backend::PayloadId;
 pub use encoded::EncodeError;
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 
-/// The number of a request in the run's request set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RequestId(pub(crate) u32);
-
-/// A place of a connection, and the request that is in flight in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    /// When it was due and sent; [`u64::MAX`] where the place is free.
-    pub(crate) issue: Issue,
-    /// Which one it is.
-    pub(crate) request: RequestId,
-}
-
-impl InFlight {
-    /// A free place.
-    pub(crate) const NONE: Self = Self {
-        issue: Issue {
-            due_ns: u64::MAX,
-            sent_ns: u64::MAX,
-        },
-        request: RequestId(0),
-    };
-}
+/// In a place of a connection where no request is in flight.
+pub(crate) const FREE_PLACE: Issue = Issue {
+    due_ns: u64::MAX,
+    sent_ns: u64::MAX,
+    request: 0,
+};
 
 /// A request that is to be written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
+    /// Which one.
+    pub(crate) request: RequestId,
     /// Requests that are written behind it at once.
     pub(crate) behind: u32,
     /// The connection carries no further one after this and those behind it.
@@ -212,7 +198,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         connection: &mut Self::Connection,
         bytes: &[u8],
         received_ns: u64,
-        places: &[InFlight],
+        places: &[Issue],
         out: &mut Out,
     ) -> Result<Progress, Broken>;
 

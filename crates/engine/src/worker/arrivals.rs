@@ -334,6 +334,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             let issue = Issue {
                 due_ns,
                 sent_ns: now_ns,
+                request: 0,
             };
             self.send(slot, issue, 1);
             // It may take more before this one is sent.

@@ -16,8 +16,8 @@ use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_load::{Arrivals, Spin, ThinkTime, ThinkTimes};
-use brunt_measure::{FailureKind, KernelSample, Recorder, SetUp};
+use brunt_load::{Arrivals, RequestSource, Spin, ThinkTime, ThinkTimes};
+use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, SetUp};
 
 use crate::backend::{Backend, Event, Peer, Slot};
 use crate::backlog::Backlog;
@@ -27,7 +27,7 @@ use crate::control::{Control, Progress};
 use crate::expectation::Expectation;
 use crate::failure;
 use crate::gate::Start;
-use crate::protocol::{ClientProtocol, InFlight};
+use crate::protocol::{ClientProtocol, FREE_PLACE};
 use crate::sources::{Sources, Turns};
 use crate::spin::Spinner;
 use crate::thread_meter::ThreadMeter;
@@ -89,6 +89,11 @@ pub(crate) struct Task {
     pub(crate) depth: u32,
     /// Requests after which a connection is replaced.
     pub(crate) requests_per_connection: u64,
+    /// What is sent.
+    pub(crate) requests: RequestSource,
+    /// Per request the place of its name, and how many names there are; empty for one request.
+    pub(crate) name_of: Arc<[u32]>,
+    pub(crate) names: usize,
     pub(crate) think_time: ThinkTime,
     /// One connection in this many is stamped by the kernel.
     pub(crate) stamps_every: Option<NonZeroU32>,
@@ -156,6 +161,7 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     pacing: Pacing,
     connections: Vec<Connection<P>>,
     output: Output,
+    requests: RequestSource,
     /// Slots that set-up opens, and those opened since because none was free.
     slots_used: u32,
     /// Slots that may send: those below this number.
@@ -173,7 +179,7 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     /// sent when it could have been; earliest first.
     would_be_free_ns: VecDeque<u64>,
     /// `depth` places per connection, any of which may be free.
-    places: Vec<InFlight>,
+    places: Vec<Issue>,
     deadlines: Timers<Deadline>,
     mode: Mode,
     think_times: ThinkTimes,
@@ -231,6 +237,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             }
         };
         let mut recorder = Recorder::new(task.worker, held, slots);
+        recorder.plan_names(Arc::clone(&task.name_of), task.names);
         if let Pace::Open { stages_ns, .. } = &task.pace {
             recorder.plan_requests();
             recorder.plan_stages(stages_ns);
@@ -239,7 +246,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         let connections = (0..slots)
             .map(|slot| Connection::new(protocol.connection(), slot < held))
             .collect();
-        let places = vec![InFlight::NONE; slots as usize * task.depth as usize];
+        let places = vec![FREE_PLACE; slots as usize * task.depth as usize];
         Self {
             recorder,
             spinner,
@@ -248,6 +255,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             pacing,
             connections,
             output: Output::default(),
+            requests: task.requests.clone(),
             slots_used: held,
             slots_allowed: u32::MAX,
             allowed_before: u32::MAX,

@@ -6,7 +6,7 @@ use brunt_measure::Issue;
 use super::{Mode, Pacing, Worker};
 use crate::backend::{Backend, Slot};
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, InFlight, Next, RequestId};
+use crate::protocol::{ClientProtocol, FREE_PLACE, Next};
 
 impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// What was asked to be sent on the connection was taken.
@@ -89,6 +89,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         let issue = Issue {
             due_ns: now_ns,
             sent_ns: now_ns,
+            request: 0,
         };
         self.send(slot, issue, count as u32);
     }
@@ -135,11 +136,20 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         let connection = &mut self.connections[slot.0 as usize];
         let first_place = slot.0 as usize * self.task.depth as usize;
         for behind in (0..count).rev() {
-            let request = RequestId(0);
-            let next = Next { behind, closes };
+            let request = self.requests.next_id();
+            let next = Next {
+                request,
+                behind,
+                closes,
+            };
             let out = self.output.out();
             let place = self.protocol.request(&mut connection.protocol, next, out);
-            self.places[first_place + place as usize] = InFlight { issue, request };
+            let issue = Issue {
+                request: request.0,
+                ..issue
+            };
+            self.places[first_place + place as usize] = issue;
+            self.recorder.sent_by_name(issue);
             if let Some(sends) = connection.sends() {
                 sends.written(place, free_ns);
             }
@@ -162,7 +172,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         self.connections[index].in_flight -= 1;
         self.in_flight -= 1;
         let place = index * self.task.depth as usize + place as usize;
-        std::mem::replace(&mut self.places[place], InFlight::NONE).issue
+        std::mem::replace(&mut self.places[place], FREE_PLACE)
     }
 
     /// Takes a request out of a connection that is lost, with the bytes of its incomplete response.
@@ -177,12 +187,12 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
 
     /// When the first of the requests in flight was due; [`u64::MAX`] for none.
     pub(super) fn first_due_ns(&self, index: usize) -> u64 {
-        let due = self.places(index).iter().map(|place| place.issue.due_ns);
+        let due = self.places(index).iter().map(|place| place.due_ns);
         due.min().unwrap_or(u64::MAX)
     }
 
     /// The places of a connection.
-    pub(super) fn places(&self, index: usize) -> &[InFlight] {
+    pub(super) fn places(&self, index: usize) -> &[Issue] {
         let depth = self.task.depth as usize;
         &self.places[index * depth..(index + 1) * depth]
     }

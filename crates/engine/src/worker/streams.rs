@@ -70,10 +70,10 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             && self
                 .places(index)
                 .iter()
-                .any(|place| place.issue.due_ns <= limit_ns && heard_ns < place.issue.sent_ns);
+                .any(|place| place.due_ns <= limit_ns && heard_ns < place.sent_ns);
         self.write_to(slot);
         for place in 0..self.task.depth {
-            if self.places(index)[place as usize].issue.due_ns > limit_ns {
+            if self.places(index)[place as usize].due_ns > limit_ns {
                 continue;
             }
             let connection = &mut self.connections[index].protocol;

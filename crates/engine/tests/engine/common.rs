@@ -5,8 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::backend::sim::{SimServer, SimSettings};
 use brunt_engine::{prepare, simulate};
 use brunt_load::{
-    BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSpec, Reuse, Spin, Stamps, Stop,
-    Target, ThinkSpread, TlsSpec, Watch,
+    BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Spin,
+    Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
 };
 use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Histogram, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
@@ -20,6 +20,13 @@ const LATE_NS: u64 = 5 * MS;
 /// Nor does one of a machine that is busy with other things wake it later than this.
 const LATE_MAX_NS: u64 = 80 * MS;
 
+/// Changes the one request of a plan.
+pub(crate) fn change_request(plan: &mut Plan, change: impl FnOnce(&mut RequestSpec)) {
+    let mut request = plan.requests.first().clone();
+    change(&mut request);
+    plan.requests = RequestSet::one(request);
+}
+
 pub(crate) fn many(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).expect("at least one")
 }
@@ -30,13 +37,10 @@ pub(crate) fn many_long(count: u64) -> NonZeroU64 {
 
 /// A short run of four connections: 30 ms of warm-up, 200 ms of measurement.
 pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
+    let target = Target::parse(url, None).expect("a URL");
     Plan {
-        target: Target::parse(url, None).expect("a URL"),
-        request: RequestSpec {
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-        },
+        requests: RequestSet::one(RequestSpec::get(&target.path)),
+        target,
         model: LoadModel::Closed {
             connect_per_s: None,
         },

@@ -4,8 +4,8 @@ use brunt_engine::backend::sim::{Framing, SimServer};
 use brunt_load::{Plan, Reuse};
 
 use crate::common::{
-    Kind, MS, Served, broken, expect_equal_counts, expect_valid, failures, lifetime, load, many,
-    many_long, on_every_backend,
+    Kind, MS, Served, broken, change_request, expect_equal_counts, expect_valid, failures,
+    lifetime, load, many, many_long, on_every_backend,
 };
 
 on_every_backend! {
@@ -132,7 +132,7 @@ fn pipelined(kind: Kind) {
 
 fn heads(kind: Kind) {
     let run = faultless(kind, "/bytes/1000", SimServer::default(), |plan| {
-        plan.request.method = "HEAD".to_owned();
+        change_request(plan, |request| request.method = "HEAD".to_owned());
     });
     assert_eq!(lifetime(&run).reply_body_bytes, 0);
 }
@@ -140,8 +140,8 @@ fn heads(kind: Kind) {
 fn bodies_larger_than_the_socket_buffer(kind: Kind) {
     let bytes = 6 << 20;
     let run = faultless(kind, "/", SimServer::default(), |plan| {
-        plan.request.method = "POST".to_owned();
-        plan.request.body = vec![b'x'; bytes];
+        change_request(plan, |request| request.method = "POST".to_owned());
+        change_request(plan, |request| request.body = vec![b'x'; bytes]);
         plan.connections = many(2);
         by_count(plan, 6);
     });

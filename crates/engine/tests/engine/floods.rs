@@ -11,7 +11,7 @@ use brunt_engine::prepare;
 use brunt_load::{HttpChoice, Plan};
 use brunt_measure::Run;
 
-use crate::common::{Kind, MS, S, choice, lifetime, many, plan};
+use crate::common::{Kind, MS, S, change_request, choice, lifetime, many, plan};
 
 macro_rules! on_both {
     ($($case:ident),+ $(,)?) => {
@@ -268,8 +268,10 @@ fn sends_to_a_server_that_answers_without_reading_are_bounded(kind: Kind) {
     let run = run(kind, &server, |plan| {
         plan.think_time_ns = 0;
         plan.connections = many(1);
-        plan.request.method = "POST".to_owned();
-        plan.request.body = vec![b'x'; REQUEST_BYTES as usize];
+        change_request(plan, |request| request.method = "POST".to_owned());
+        change_request(plan, |request| {
+            request.body = vec![b'x'; REQUEST_BYTES as usize]
+        });
         // Long enough for more answers than requests can be sent.
         plan.stop.duration_ns = Some(3 * S);
     });

@@ -6,8 +6,8 @@ use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Targe
 use brunt_measure::{FailureKind, Run, Standing};
 
 use crate::common::{
-    Kind, MS, S, Served, broken, choice, expect_equal_counts, expect_valid, lifetime, load, many,
-    on_every_backend, plan, serve, served, simulated, standing, url,
+    Kind, MS, S, Served, broken, change_request, choice, expect_equal_counts, expect_valid,
+    lifetime, load, many, on_every_backend, plan, serve, served, simulated, standing, url,
 };
 
 on_every_backend! {
@@ -148,6 +148,7 @@ fn a_hurried_run_waits_for_nothing(kind: Kind) {
     let serving = serve(kind);
     let plan = never_answered(kind, |plan| {
         plan.target = Target::parse(&url(&serving, "/never"), None).expect("a URL");
+        change_request(plan, |request| request.path = "/never".to_owned());
     });
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();

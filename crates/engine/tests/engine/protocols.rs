@@ -10,8 +10,8 @@ use brunt_measure::{CarriedIn, FailureKind, Population, Protocol, Quantile, Run}
 use brunt_server::{ListenAddress, Options, TlsOptions};
 
 use crate::common::{
-    Kind, MS, Served, choice, expect_valid, failures, lifetime, many, many_long, plan, served,
-    simulated,
+    Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many, many_long,
+    plan, served, simulated,
 };
 
 /// What is spoken.
@@ -104,6 +104,8 @@ fn load_from(
     let speak = |plan: &mut Plan, authority: &str| {
         let url = format!("{scheme}://{authority}{path}");
         plan.target = Target::parse(&url, None).expect("a URL");
+        let path = plan.target.path.clone();
+        change_request(plan, |request| request.path = path);
         plan.http = match wire {
             Wire::Http2 => HttpChoice::Http2,
             Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
@@ -282,8 +284,8 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
     for request_bytes in [0, 10, 400_000] {
         let server = server.clone();
         faultless(kind, wire, "/bytes/300000", server, |plan| {
-            plan.request.method = "POST".to_owned();
-            plan.request.body = vec![b'x'; request_bytes];
+            change_request(plan, |request| request.method = "POST".to_owned());
+            change_request(plan, |request| request.body = vec![b'x'; request_bytes]);
             plan.connections = many(3);
             plan.streams = many(4);
             by_count(plan, 60);
@@ -293,7 +295,7 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
 
 fn heads_have_no_bodies(kind: Kind, wire: Wire) {
     let run = faultless(kind, wire, "/bytes/10000", SimServer::default(), |plan| {
-        plan.request.method = "HEAD".to_owned();
+        change_request(plan, |request| request.method = "HEAD".to_owned());
         by_count(plan, 50);
     });
     assert!(lifetime(&run).reply_body_bytes == 0);

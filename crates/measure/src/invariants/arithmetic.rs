@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, PrintedQuantile, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{Figure, Quantile, samples_needed};
+use crate::{Figure, Population, Quantile, samples_needed};
 
 /// A1.
 pub(super) fn no_undefined_figure(facts: &Facts<'_>) -> Outcome {
@@ -147,10 +147,39 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     problems.expect(over_time == successes, || {
         format!("{successes} response times of successes, over time {over_time}")
     });
+    if !run.names.is_empty() {
+        names_add_up(facts, &mut problems);
+    }
     problems.or_held(format!(
         "{held} latencies and {connects} times to connect, of {} workers",
         run.workers.len()
     ))
+}
+
+/// The figures by name are those of the run.
+fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
+    let run = facts.run;
+    let mut of_names = Population::default();
+    for name in &run.names {
+        of_names.merge(&name.population);
+    }
+    let mut of_workers = Population::default();
+    for worker in &run.workers {
+        of_workers.merge(&worker.population);
+    }
+    problems.expect(of_names == of_workers, || {
+        format!("the names had {of_names:?}, and the workers {of_workers:?}")
+    });
+    let by_name = sum(run.names.iter().map(|name| name.requests_sent));
+    let sent = facts.summary.lifetime.requests_sent;
+    problems.expect(by_name == u128::from(sent), || {
+        format!("{by_name} requests sent by name, {sent} in all")
+    });
+    let responses = sum(run.names.iter().map(|name| name.response.count()));
+    let successes = run.latencies.response.count();
+    problems.expect(responses == u128::from(successes), || {
+        format!("{responses} response times of successes by name, {successes} in all")
+    });
 }
 
 /// A5. Each histogram holds replies of its own kind, from the start of the window on: all of

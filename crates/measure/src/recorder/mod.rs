@@ -7,10 +7,15 @@ mod requests;
 mod tests;
 mod window;
 
+use std::sync::Arc;
+
+use crate::by_name::NameRecorder;
 use crate::intervals::IntervalRecorder;
 use crate::record::{LiveConnections, Pause};
 use crate::stages::StageRecorder;
-use crate::{CarriedIn, FailureScope, Histogram, Latencies, Series, Tally, Window, WorkerRecord};
+use crate::{
+    CarriedIn, FailureScope, Histogram, Latencies, NameRecord, Series, Tally, Window, WorkerRecord,
+};
 
 pub use arrivals::Skip;
 pub use requests::{Answer, Issue};
@@ -22,6 +27,8 @@ pub struct Recording {
     pub record: WorkerRecord,
     /// Histograms.
     pub latencies: Latencies,
+    /// Figures by name, without the names; empty where no list of requests is sent.
+    pub names: Vec<NameRecord>,
 }
 
 /// Records the events of one worker. An event belongs to the phase in which its time stamp falls;
@@ -47,6 +54,7 @@ pub struct Recorder {
     until_end: Histogram,
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
+    names: NameRecorder,
 }
 
 impl Recorder {
@@ -77,6 +85,7 @@ impl Recorder {
             carried_in: CarriedIn::default(),
             until_end: Histogram::default(),
             stages: StageRecorder::default(),
+            names: NameRecorder::default(),
         }
     }
 
@@ -91,6 +100,12 @@ impl Recorder {
     /// [`crate::STAGES_RECORDED_MAX`] stages.
     pub fn plan_stages(&mut self, lengths_ns: &[u64]) {
         self.stages = StageRecorder::new(lengths_ns);
+    }
+
+    /// Says that there are so many names of requests, and which one each request has: figures are
+    /// kept by name.
+    pub fn plan_names(&mut self, name_of: Arc<[u32]>, names: usize) {
+        self.names = NameRecorder::new(name_of, names);
     }
 
     /// Fixes the window, before its start. The end of a run by count is not known beforehand and
@@ -166,6 +181,7 @@ impl Recorder {
         self.recording.record.carried_in = Some(self.carried_in);
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
         self.recording.latencies.stages = self.stages.finish();
+        self.recording.names = self.names.finish();
         self.recording
     }
 

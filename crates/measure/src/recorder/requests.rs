@@ -12,6 +12,8 @@ pub struct Issue {
     pub due_ns: u64,
     /// Just before it was handed to the backend.
     pub sent_ns: u64,
+    /// The number of the request in the run's set.
+    pub request: u32,
 }
 
 /// A final reply that is complete.
@@ -48,6 +50,12 @@ impl Recorder {
         let tally = self.tally(issue.sent_ns);
         tally.requests_sent += u64::from(requests);
         tally.bytes_sent += bytes;
+    }
+
+    /// As [`Recorder::sent`], for the figures by name of one request.
+    #[inline]
+    pub fn sent_by_name(&mut self, issue: Issue) {
+        self.names.sent(issue, self.window);
     }
 
     /// `bytes` bytes were handed to the backend beside those that [`Recorder::sent`] is told of.
@@ -91,9 +99,12 @@ impl Recorder {
         if issue.sent_ns < self.window.start_ns {
             self.carried_in_ended(issue, done_ns, |carried_in| carried_in.answered += 1);
         }
-        let Recording { record, latencies } = &mut self.recording;
+        let Recording {
+            record, latencies, ..
+        } = &mut self.recording;
         if let Some(due_offset_ns) = self.window.offset(issue.due_ns) {
             record.population.recorded += 1;
+            self.names.reply(issue, done_ns, answer);
             let response_ns = done_ns.saturating_sub(issue.due_ns);
             if let Some(stage) = self.stages.at(due_offset_ns) {
                 stage.population.recorded += 1;
@@ -137,7 +148,9 @@ impl Recorder {
         status: u16,
         opening: Opening,
     ) {
-        let Recording { record, latencies } = &mut self.recording;
+        let Recording {
+            record, latencies, ..
+        } = &mut self.recording;
         let service_ns = done_ns.saturating_sub(issue.sent_ns);
         let least_ns = &mut record.first_service_ns_min;
         *least_ns = Some(least_ns.map_or(service_ns, |ns| ns.min(service_ns)));
@@ -169,6 +182,7 @@ impl Recorder {
         if issue.sent_ns < self.window.start_ns {
             self.carried_in_ended(issue, at_ns, |carried_in| carried_in.failed += 1);
         }
+        self.names.failed(issue, at_ns, kind, self.window);
         self.count_request(issue.due_ns, |population| population.failed += 1);
         if kind == FailureKind::TimedOut {
             self.unfinished(issue.due_ns, at_ns);
@@ -183,6 +197,7 @@ impl Recorder {
         if issue.sent_ns < self.window.start_ns {
             self.carried_in_outlasted(issue, at_ns);
         }
+        self.names.censored(issue, at_ns, self.window);
         self.count_request(issue.due_ns, |population| population.censored += 1);
         self.unfinished(issue.due_ns, at_ns);
     }

@@ -13,6 +13,7 @@ fn at(sent_ns: u64) -> Issue {
     Issue {
         due_ns: sent_ns,
         sent_ns,
+        request: 0,
     }
 }
 
@@ -263,7 +264,11 @@ fn what_is_planned_counts_from_its_planned_instant() {
     recorder.plan_requests();
     // (due, sent, done): due before the window, sent after it, answered after it.
     for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
-        let issue = Issue { due_ns, sent_ns };
+        let issue = Issue {
+            due_ns,
+            sent_ns,
+            request: 0,
+        };
         recorder.arrival_planned(due_ns);
         recorder.arrival_sent(due_ns, sent_ns, true);
         recorder.lag(due_ns, 7);
@@ -282,7 +287,9 @@ fn what_is_planned_counts_from_its_planned_instant() {
         recorder.split(due_ns, parts);
         recorder.first_reply(due_ns, done_ns);
     }
-    let Recording { record, latencies } = recorder.finish(2_000);
+    let Recording {
+        record, latencies, ..
+    } = recorder.finish(2_000);
     let population = Population {
         issued: 1,
         recorded: 1,
@@ -331,13 +338,29 @@ fn first_byte_and_transfer_make_the_service_time() {
             first_byte_ns,
             ..answer(200, 0, 100, 0)
         };
-        recorder.reply(Issue { due_ns, sent_ns }, done_ns, &answer);
+        recorder.reply(
+            Issue {
+                due_ns,
+                sent_ns,
+                request: 0,
+            },
+            done_ns,
+            &answer,
+        );
         // Neither is that of an error reply, nor of a request of another phase.
         let error = Answer {
             status: 500,
             ..answer
         };
-        recorder.reply(Issue { due_ns, sent_ns }, done_ns, &error);
+        recorder.reply(
+            Issue {
+                due_ns,
+                sent_ns,
+                request: 0,
+            },
+            done_ns,
+            &error,
+        );
         recorder.reply(at(900), done_ns, &answer);
         let latencies = recorder.finish(2_000).latencies;
         let found = [
@@ -368,7 +391,9 @@ fn handshakes_and_what_is_of_connections_count_in_their_phase() {
     }
     recorder.gone_away(1_999);
     recorder.gone_away(2_000);
-    let Recording { record, latencies } = recorder.finish(2_000);
+    let Recording {
+        record, latencies, ..
+    } = recorder.finish(2_000);
     let phases = [
         record.tallies.before,
         record.tallies.measure,
@@ -418,7 +443,9 @@ fn what_never_ended_has_a_lower_bound() {
         recorder.sent(at(1_400), 2, 160);
         recorder.request_failed(at(1_400), 2_400, FailureKind::TimedOut, 0);
         recorder.censored(at(1_400), 2_600, 0);
-        let Recording { record, latencies } = recorder.finish(2_000);
+        let Recording {
+            record, latencies, ..
+        } = recorder.finish(2_000);
         assert_eq!(record.arrivals, arrivals);
         assert_eq!(record.arrivals_all.planned, 4);
         // A connection that was skipped is no request.
@@ -446,7 +473,9 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
         recorder.reply(at(900), 2_100, &answer(200, 0, 20, 0));
         recorder.request_failed(at(900), 2_200, FailureKind::Reset, 0);
         recorder.censored(at(900), 2_500, 0);
-        let Recording { record, latencies } = recorder.finish(2_000);
+        let Recording {
+            record, latencies, ..
+        } = recorder.finish(2_000);
         let carried_in = CarriedIn {
             in_flight: 5,
             answered: 1,
@@ -693,7 +722,7 @@ proptest! {
                 }
                 Op::Send { late_ns, waited, .. } if is_planned => {
                     let due_ns = now_ns.saturating_sub(late_ns);
-                    let issue = Issue { due_ns, sent_ns: now_ns };
+                    let issue = Issue { due_ns, sent_ns: now_ns, request: 0, };
                     recorder.arrival_planned(due_ns);
                     recorder.arrival_sent(due_ns, now_ns, waited);
                     recorder.lag(due_ns, late_ns);

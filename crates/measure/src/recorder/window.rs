@@ -3,7 +3,7 @@
 use crate::{Phase, Window};
 
 impl Window {
-    pub(super) fn contains(&self, at_ns: u64) -> bool {
+    pub(crate) fn contains(&self, at_ns: u64) -> bool {
         self.phase(at_ns) == Phase::Measure
     }
 

@@ -1,6 +1,8 @@
 //! Bytes of any kind handed to the client and to HPACK, and what must hold then; for fuzzing, and
 //! for the tests.
 
+use std::slice::from_ref;
+
 use super::head::Meaning;
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, Keep, TABLE_BYTES, encode_field};
 use super::{Client, ConnectionError, Event, KnownHead, Request, Template, frame};
@@ -44,8 +46,14 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
         let mut rest = piece;
         loop {
             let before = sent.len();
-            let progress =
-                client.receive(rest, 7, &how.template, &how.limits, &mut known, &mut sent);
+            let progress = client.receive(
+                rest,
+                7,
+                from_ref(&how.template),
+                &how.limits,
+                &mut known,
+                &mut sent,
+            );
             overhead_bytes += client.take_overhead();
             let (consumed, event) = match progress {
                 Ok(progress) => (progress.consumed, progress.event),
@@ -73,12 +81,12 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
             let Some(event) = event else { break };
             events.push(event);
             while requests_left > 0 && client.under_way() < client.depth() {
-                client.request(&how.template, &mut sent);
+                client.request(from_ref(&how.template), 0, &mut sent);
                 requests_left -= 1;
             }
             while client.wants_resume() {
                 let held = std::mem::take(&mut sent);
-                client.resume(&how.template, &mut sent);
+                client.resume(from_ref(&how.template), &mut sent);
                 sent.splice(..0, held);
             }
         }

@@ -10,8 +10,8 @@ use crate::http1;
 /// A request, ready to be copied onto a connection: what changes from one to the next is the
 /// stream alone.
 ///
-/// All requests of one connection must come from the same template: it counts on what the earlier
-/// ones left in the server's dynamic table.
+/// All requests of one connection must come from the same template, or from those of one
+/// [`list`](Template::list): they count on what the earlier ones left in the server's dynamic table.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// Uses no dynamic table.
@@ -60,6 +60,7 @@ impl Form {
 }
 
 /// A field to be sent, its name in lower case.
+#[derive(Debug, PartialEq, Eq)]
 struct Field {
     name: String,
     value: String,
@@ -113,16 +114,53 @@ impl Template {
     /// A part that cannot be HTTP/2, or that would make the server see another request.
     pub fn new(request: &Request<'_>) -> Result<Self, RequestError> {
         let fields = fields(request)?;
-        let end_stream = request.body.is_empty();
+        Ok(Self::encode(request, &fields, |_| true))
+    }
 
-        // What is inserted: as many fields as fit the table that a server has by default.
+    /// Encodes the requests of a list. What all of them have in common goes into the server's
+    /// dynamic table, and the rest does not, so that they may come in any order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new), with the number of the request, from 0.
+    pub fn list(requests: &[Request<'_>]) -> Result<Vec<Self>, (usize, RequestError)> {
+        let mut fields_of = Vec::with_capacity(requests.len());
+        for (number, request) in requests.iter().enumerate() {
+            fields_of.push(fields(request).map_err(|error| (number, error))?);
+        }
+        let first = fields_of.first().map_or(&[][..], Vec::as_slice);
+        let mut common: Vec<&Field> = first.iter().collect();
+        for fields in &fields_of {
+            common.retain(|field| fields.contains(field));
+        }
+        // The table's entries are known by their places: each request has to insert them in the
+        // same order.
+        let is_common = |field: &&Field| common.contains(field);
+        if !fields_of
+            .iter()
+            .all(|fields| fields.iter().filter(is_common).eq(common.iter().copied()))
+        {
+            common.clear();
+        }
+        let encode = |(request, fields): (_, &Vec<Field>)| {
+            Self::encode(request, fields, |field| common.contains(&field))
+        };
+        Ok(requests.iter().zip(&fields_of).map(encode).collect())
+    }
+
+    /// Encodes `fields`, of which those that are `wanted` go into the server's dynamic table, as
+    /// many as fit the one that a server has by default.
+    fn encode(request: &Request<'_>, fields: &[Field], wanted: impl Fn(&Field) -> bool) -> Self {
+        let end_stream = request.body.is_empty();
         let mut table_bytes = 0;
         let is_inserted: Vec<bool> = fields
             .iter()
             .map(|field| {
                 let after = table_bytes + field.table_bytes();
-                let is_inserted =
-                    !field.is_secret() && !field.is_static() && after <= TABLE_BYTES as usize;
+                let is_inserted = wanted(field)
+                    && !field.is_secret()
+                    && !field.is_static()
+                    && after <= TABLE_BYTES as usize;
                 if is_inserted {
                     table_bytes = after;
                 }
@@ -144,14 +182,14 @@ impl Template {
                 field.encode(&mut indexed, Indexing::Without);
             }
         }
-        Ok(Self {
+        Self {
             stateless: Form::new(stateless, end_stream),
             inserting: Form::new(inserting, end_stream),
             indexed: Form::new(indexed, end_stream),
             table_bytes: table_bytes as u32,
             body: request.body.into(),
             is_head: request.method == "HEAD",
-        })
+        }
     }
 
     /// Bytes of a request on the wire, frame headers and body included, in the form that all but
@@ -168,6 +206,16 @@ impl Template {
             .into_iter()
             .max()
             .unwrap_or(0)
+    }
+
+    /// Bytes of memory that its encodings and its body take.
+    pub fn held_bytes(&self) -> usize {
+        let forms = [&self.stateless, &self.inserting, &self.indexed];
+        let heads: usize = forms
+            .iter()
+            .map(|form| form.block.len() + form.wire.len())
+            .sum();
+        size_of::<Self>() + heads + self.body.len()
     }
 
     fn bytes_with(&self, head: &Form) -> usize {

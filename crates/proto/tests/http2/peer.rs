@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
+use std::slice::from_ref;
 use std::sync::{Arc, Mutex};
 
 use brunt_proto::Limits;
@@ -148,7 +149,7 @@ impl Talk {
             io.write_all(&out).await.unwrap();
             out.clear();
             if client.wants_resume() {
-                client.resume(&self.template, &mut out);
+                client.resume(from_ref(&self.template), &mut out);
                 continue;
             }
             let may_send = outcome.sent < self.requests && client.depth() > 0;
@@ -165,7 +166,14 @@ impl Talk {
             received += bytes as u64;
             loop {
                 let progress = client
-                    .receive(rest, 0, &self.template, &limits, &mut known, &mut out)
+                    .receive(
+                        rest,
+                        0,
+                        from_ref(&self.template),
+                        &limits,
+                        &mut known,
+                        &mut out,
+                    )
                     .unwrap();
                 rest = &rest[progress.consumed..];
                 match progress.event {
@@ -188,7 +196,7 @@ impl Talk {
                     }
                 }
                 while outcome.sent < self.requests && client.under_way() < client.depth() {
-                    let place = client.request(&self.template, &mut out);
+                    let place = client.request(from_ref(&self.template), 0, &mut out);
                     streams[place as usize] = 2 * outcome.sent + 1;
                     outcome.sent += 1;
                 }

@@ -2,6 +2,7 @@
 
 mod absent;
 mod latency;
+mod names;
 mod resources;
 mod stages;
 mod verdict;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use self::absent::Absent;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
+pub(crate) use self::names::NameFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{
     CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_counted, server_cpu,
@@ -74,6 +76,8 @@ pub struct StoredSummary {
     pub overload: Option<OverloadFigures>,
     /// The requests by the stage of the schedule in which they were due; null without stages.
     pub stages: Option<Vec<StageFigures>>,
+    /// The requests of a list by their names; empty for a single request.
+    pub names: Vec<NameFigures>,
     /// The outcome of the requests issued in the window.
     pub requests: Requests,
     /// The outcome of the requests of warm-up that were in flight when the window began, none of
@@ -370,6 +374,7 @@ impl StoredSummary {
             waited_share: schedule.waited_share,
             overload: schedule.overload,
             stages: StageFigures::all(run, withheld, &mut absent),
+            names: NameFigures::all(run),
             requests: Requests {
                 issued: summary.population.issued,
                 successes: latencies.response.count(),

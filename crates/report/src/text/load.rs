@@ -1,7 +1,7 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_measure::{
-    ArrivalCounts, Figure, LoadDescription, ModelDescription, Overload, Protocol, Run,
+    ArrivalCounts, Figure, ListOrder, LoadDescription, ModelDescription, Overload, Protocol, Run,
     ScheduleDescription, Summary, Window,
 };
 
@@ -110,6 +110,13 @@ pub(super) fn load(load: &LoadDescription, window: Window, verbose: bool) -> Vec
             ]);
         }
     }
+    items.extend(load.list.as_ref().map(|list| {
+        let requests = counted(list.requests, "request", "requests");
+        match list.order {
+            ListOrder::Turns => format!("{requests} in turns"),
+            ListOrder::Random { seed } => format!("{requests} at random (seed {seed})"),
+        }
+    }));
     items.extend([
         counted(load.workers.into(), "worker", "workers"),
         load.backend.name().to_owned(),

@@ -7,6 +7,7 @@ mod evidence;
 mod latency;
 mod layout;
 mod load;
+mod names;
 mod outage;
 mod outcome;
 mod precision;
@@ -57,6 +58,7 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     requests(run, &summary, style.verbose, &mut page);
     latency::table(run, &summary, &judgement, style.verbose, &mut page);
     stages::table(run, is_withheld, style.verbose, &mut page);
+    names::table(run, style.verbose, &mut page);
     page.blank();
     // What the first line said is not said again.
     if style.verbose || judgement.verdict != Verdict::NoSuccess {

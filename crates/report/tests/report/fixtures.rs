@@ -346,6 +346,7 @@ fn sent_at(sent_ns: u64) -> Issue {
     Issue {
         due_ns: sent_ns,
         sent_ns,
+        request: 0,
     }
 }
 
@@ -393,6 +394,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             target: "http://127.0.0.1:8080/100.html".to_owned(),
             unix_socket: None,
             address: "127.0.0.1:8080".to_owned(),
+            list: None,
             protocol: Protocol::Http1,
             method: "GET".to_owned(),
             request_bytes: REQUEST_BYTES,
@@ -456,6 +458,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         },
         latencies,
         workers,
+        names: Vec::new(),
         evidence: Evidence::default(),
         diagnosis: None,
         calibration: None,

@@ -1,5 +1,6 @@
 //! nginx as a child process, with a configuration of its own in a temporary directory.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -139,9 +140,30 @@ impl Nginx {
 
     /// How many requests to its sites were logged with this version, such as `HTTP/2.0`.
     pub(crate) fn logged(&self, version: &str) -> u64 {
+        self.logged_requests()
+            .filter(|(spoken, _)| spoken == version)
+            .count() as u64
+    }
+
+    /// How many requests to its sites were logged with each path and query.
+    pub(crate) fn logged_by_path(&self) -> BTreeMap<String, u64> {
+        let mut paths = BTreeMap::new();
+        for (_, path) in self.logged_requests() {
+            *paths.entry(path).or_default() += 1;
+        }
+        paths
+    }
+
+    /// Version, and path with query, of each request to its sites.
+    fn logged_requests(&self) -> impl Iterator<Item = (String, String)> {
         let log = std::fs::read_to_string(self.directory.path().join("access.log"));
         let log = log.expect("nginx opened it");
-        log.lines().filter(|&line| line == version).count() as u64
+        let lines: Vec<(String, String)> = log
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(version, path)| (version.to_owned(), path.to_owned()))
+            .collect();
+        lines.into_iter()
     }
 
     /// The address that speaks HTTP/1.1 in clear text.
@@ -231,7 +253,7 @@ fn configuration(address: SocketAddr, sites: &[Site], http2_has_line: bool) -> S
         error_log stderr crit;
         events {{ worker_connections 4096; }}
         http {{
-            log_format version '$server_protocol';
+            log_format version '$server_protocol $request_uri';
             access_log access.log version;
             client_body_temp_path client_body;
             proxy_temp_path proxy;

@@ -7,9 +7,9 @@ use super::super::{Event, Outgoing, PayloadId, Slot};
 use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
 
-/// Parts of shared payloads up to this size (of the whole payload) are sent silently: they fit into
-/// the send buffer of any socket whose peer reads, and a failure shows on the receiving side too.
-const SILENT_BYTES_MAX: usize = 16 * 1024;
+/// Parts of shared payloads up to this size are sent silently: they fit into the send buffer of any
+/// socket whose peer reads, and a failure shows on the receiving side too.
+const SILENT_BYTES_MAX: u32 = 16 * 1024;
 
 /// What a connection sends.
 #[derive(Debug, Default)]
@@ -96,18 +96,14 @@ impl Uring {
             }
             return;
         }
-        let is_small = self
-            .payloads
-            .shared_bytes(outgoing)
-            .is_some_and(|bytes| bytes <= SILENT_BYTES_MAX);
-        // A client has no more than its payload in flight, as long as the server reads before it
-        // answers. A server has no such bound.
+        // A client has no more than that in flight, as long as the server reads before it answers.
+        // A server has no such bound.
         if let Outgoing::Shared {
             payload,
             start,
             end,
         } = *outgoing
-            && is_small
+            && end - start <= SILENT_BYTES_MAX
             && !connection.accepted
             && !sends.is_felt
         {

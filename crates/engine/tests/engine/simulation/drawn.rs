@@ -15,7 +15,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::plan;
-use crate::common::{MS, S, US, many, many_long};
+use crate::common::{MS, S, US, change_request, many, many_long};
 
 /// One drawn case.
 pub(super) struct Case {
@@ -179,10 +179,12 @@ impl Case {
         plan.connect_timeout_ns = draw.length(5 * MS, 200 * MS);
         plan.drain_limit_ns = draw.within(0, 1) * draw.length(MS, 500 * MS);
         match draw.within(1, 6) {
-            1 => plan.request.method = "HEAD".to_owned(),
+            1 => change_request(&mut plan, |request| request.method = "HEAD".to_owned()),
             2 => {
-                plan.request.method = "POST".to_owned();
-                plan.request.body = vec![b'b'; draw.length(1, 200_000) as usize];
+                change_request(&mut plan, |request| request.method = "POST".to_owned());
+                change_request(&mut plan, |request| {
+                    request.body = vec![b'b'; draw.length(1, 200_000) as usize]
+                });
             }
             _ => {}
         }

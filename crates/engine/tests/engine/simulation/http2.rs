@@ -9,7 +9,9 @@ use brunt_load::{HttpChoice, Plan, Target};
 use brunt_measure::{FailureKind, Protocol};
 
 use super::{at_the_door, books, even_rate, faithful, open_loop, plan, run, textbook};
-use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long};
+use crate::common::{
+    MS, S, US, broken, change_request, failed, failures, lifetime, many, many_long,
+};
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,7 +339,9 @@ fn heads_are_understood_however_they_are_coded() {
                 server.pieces_max = many(4);
             });
             let mut plan = http2(3, 10);
-            plan.request.headers = vec![("x-token".to_owned(), "t".repeat(100))];
+            change_request(&mut plan, |request| {
+                request.headers = vec![("x-token".to_owned(), "t".repeat(100))]
+            });
             let (run, counts) = faithful(&plan, &settings, &what);
             let lifetime = lifetime(&run);
             assert_eq!(failures(&run), [], "{what}");
@@ -359,8 +363,8 @@ fn large_bodies_pass_the_windows_both_ways() {
             });
             let mut plan = over(wire, 5, closed(2));
             plan.stop.duration_ns = Some(300 * MS);
-            plan.request.method = "POST".to_owned();
-            plan.request.body = vec![b'b'; 300_000];
+            change_request(&mut plan, |request| request.method = "POST".to_owned());
+            change_request(&mut plan, |request| request.body = vec![b'b'; 300_000]);
             let (run, counts) = faithful(&plan, &settings, &what);
             assert_eq!(failures(&run), [], "{what}");
             let replies = lifetime(&run).replies.total();

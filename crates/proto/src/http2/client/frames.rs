@@ -302,7 +302,7 @@ impl Client {
             if !self.streams.widen(difference) {
                 return Err(ConnectionError::FlowControl);
             }
-            self.send_bodies(call.template, call.out);
+            self.send_bodies(call.templates, call.out);
         }
         if self.is_ready {
             return Ok(None);
@@ -343,7 +343,7 @@ impl Client {
                 .send_window_bytes
                 .checked_add(increment)
                 .ok_or(ConnectionError::FlowControl)?;
-            self.send_bodies(call.template, call.out);
+            self.send_bodies(call.templates, call.out);
             return Ok(None);
         }
         self.check_opened(header.stream)?;
@@ -354,7 +354,7 @@ impl Client {
             Some(window) if increment > 0 => {
                 stream.send_window_bytes = window;
                 if stream.is_sending {
-                    self.send_body(place, call.template, call.out);
+                    self.send_body(place, call.templates, call.out);
                 }
                 return Ok(None);
             }

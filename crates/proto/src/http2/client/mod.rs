@@ -91,7 +91,7 @@ pub struct Client {
 /// What a call of [`Client::receive`] brought along.
 struct Call<'a> {
     now_ns: u64,
-    template: &'a Template,
+    templates: &'a [Template],
     limits: &'a Limits,
     known: &'a mut KnownHead,
     out: &'a mut Vec<u8>,
@@ -186,7 +186,7 @@ impl Client {
         self.has_reset_streams
     }
 
-    /// Takes bytes up to the next event. `now_ns`: when they were received. `template`: as in
+    /// Takes bytes up to the next event. `now_ns`: when they were received. `templates`: as in
     /// [`request`](Self::request); `limits` and `known` are the same for all calls of a worker.
     ///
     /// To be called until there is no event: also without bytes left, since one frame may have
@@ -201,14 +201,14 @@ impl Client {
         &mut self,
         bytes: &[u8],
         now_ns: u64,
-        template: &Template,
+        templates: &[Template],
         limits: &Limits,
         known: &mut KnownHead,
         out: &mut Vec<u8>,
     ) -> Result<Progress, ConnectionError> {
         let mut call = Call {
             now_ns,
-            template,
+            templates,
             limits,
             known,
             out,

@@ -73,7 +73,8 @@ impl PeerTable {
 }
 
 impl Client {
-    /// Appends a request. Gives its place, below the depth given to [`new`](Self::new), which is
+    /// Appends the request with this number of `templates`, which are the same for all calls of a
+    /// connection. Gives its place, below the depth given to [`new`](Self::new), which is
     /// free again after its [`Event::Reply`](crate::http2::Event::Reply) or
     /// [`Event::Failed`](crate::http2::Event::Failed), or [`cancel`](Self::cancel).
     ///
@@ -83,9 +84,10 @@ impl Client {
     ///
     /// # Panics
     ///
-    /// Unless `under_way() < depth()`.
+    /// Unless `under_way() < depth()`, or where there is no such template.
     #[inline]
-    pub fn request(&mut self, template: &Template, out: &mut Vec<u8>) -> u32 {
+    pub fn request(&mut self, templates: &[Template], request: u32, out: &mut Vec<u8>) -> u32 {
+        let template = &templates[request as usize];
         assert!(
             self.under_way() < self.depth(),
             "more streams than are allowed"
@@ -94,12 +96,13 @@ impl Client {
         self.next_stream += 2;
         self.table.write_head(template, id, out);
         let mut stream = Stream::new(id, self.initial_window_bytes as i32, RECEIVE_WINDOW_BYTES);
+        stream.request = request;
         stream.is_head = template.is_head();
         stream.is_sending = !template.body().is_empty();
         let place = self.streams.insert(stream);
         if stream.is_sending {
             self.sending += 1;
-            self.send_body(place, template, out);
+            self.send_body(place, templates, out);
         }
         place
     }
@@ -113,19 +116,19 @@ impl Client {
 
     /// Appends more of the bodies that wait, as long as `out` holds under 128 KiB. To be called
     /// when what was appended before has been sent.
-    pub fn resume(&mut self, template: &Template, out: &mut Vec<u8>) {
-        self.send_bodies(template, out);
+    pub fn resume(&mut self, templates: &[Template], out: &mut Vec<u8>) {
+        self.send_bodies(templates, out);
     }
 
     /// Appends what may be sent of all bodies.
-    pub(super) fn send_bodies(&mut self, template: &Template, out: &mut Vec<u8>) {
+    pub(super) fn send_bodies(&mut self, templates: &[Template], out: &mut Vec<u8>) {
         self.is_held_back = false;
         for _ in 0..self.streams.places() {
             if self.sending == 0 || self.send_window_bytes <= 0 || self.is_held_back {
                 return;
             }
             let place = self.send_from;
-            self.send_body(place, template, out);
+            self.send_body(place, templates, out);
             // One that is cut short by the connection's window or by `out` is continued first.
             if self.send_window_bytes > 0 && !self.is_held_back {
                 self.send_from = (place + 1) % self.streams.places();
@@ -134,7 +137,7 @@ impl Client {
     }
 
     /// Appends what may be sent of one body.
-    pub(super) fn send_body(&mut self, place: u32, template: &Template, out: &mut Vec<u8>) {
+    pub(super) fn send_body(&mut self, place: u32, templates: &[Template], out: &mut Vec<u8>) {
         let Some(stream) = self.streams.get_mut(place) else {
             return;
         };
@@ -147,7 +150,8 @@ impl Client {
                 self.is_held_back = true;
                 return;
             }
-            let rest = template.body().get(stream.body_sent_bytes..).unwrap_or(&[]);
+            let body = templates[stream.request as usize].body();
+            let rest = body.get(stream.body_sent_bytes..).unwrap_or(&[]);
             let piece = &rest[..rest.len().min(window).min(PAYLOAD_BYTES as usize)];
             let is_last = piece.len() == rest.len();
             frame::write_data_header(out, stream.id, piece.len() as u32, is_last);

@@ -7,6 +7,8 @@ use crate::http2::frame::WINDOW_BYTES_MAX;
 pub(super) struct Stream {
     /// Its identifier; 0: the place is free.
     pub(super) id: u32,
+    /// The number of its request among the templates.
+    pub(super) request: u32,
     /// While the place is free: the next free one.
     next_free: u32,
     /// Bytes of DATA that the server takes; below 0 after it lowered its setting.
@@ -35,6 +37,7 @@ pub(super) struct Stream {
 impl Stream {
     const FREE: Self = Self {
         id: 0,
+        request: 0,
         next_free: NONE,
         send_window_bytes: 0,
         receive_window_bytes: 0,

@@ -1,5 +1,7 @@
 //! Tests of the client: conversations cut at every byte, limits, random and mutated ones.
 
+use std::slice::from_ref;
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -540,7 +542,7 @@ fn faults_of_the_connection() {
             limits,
             ..two_gets()
         };
-        let wire = wire(std::slice::from_ref(&part));
+        let wire = wire(from_ref(&part));
         let outcome = if wire.len() < 1_000 {
             talk_every_cut(&wire, &how)
         } else {
@@ -570,7 +572,7 @@ fn an_error_stays() {
     let (template, limits) = (get("/"), Limits::default());
     let (mut client, mut known, mut out) = (Client::new(1), KnownHead::default(), Vec::new());
     let mut receive = |bytes: &[u8]| {
-        let received = client.receive(bytes, 0, &template, &limits, &mut known, &mut out);
+        let received = client.receive(bytes, 0, from_ref(&template), &limits, &mut known, &mut out);
         (
             received.map(|_| ()),
             client.pending_bytes(),
@@ -720,7 +722,7 @@ impl Open {
                 .receive(
                     rest,
                     now_ns,
-                    &self.template,
+                    from_ref(&self.template),
                     &Limits::default(),
                     &mut self.known,
                     &mut self.out,
@@ -735,7 +737,8 @@ impl Open {
     }
 
     fn request(&mut self) -> u32 {
-        self.client.request(&self.template, &mut self.out)
+        self.client
+            .request(from_ref(&self.template), 0, &mut self.out)
     }
 
     /// What was sent since this was last asked: kind, flags, stream and length of each frame.
@@ -1005,7 +1008,7 @@ fn bodies_are_held_back_while_the_callers_buffer_is_full() {
             out,
             ..
         } = &mut open;
-        client.resume(template, out);
+        client.resume(from_ref(template), out);
         rounds += 1;
     }
     assert_eq!(sums, [1_000_000; 2]);

@@ -1,0 +1,155 @@
+//! Lists of requests: what was sent under each name, against what nginx logged for each path.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::loads::MACHINERIES;
+use crate::support::nginx::{Nginx, Site};
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
+
+/// Files that are there, and some that are not.
+const PATHS: [&str; 7] = [
+    "/100.html",
+    "/100.html?a=1",
+    "/100.html?a=2",
+    "/missing",
+    "/100.html?b",
+    "/also/missing?c=d",
+    "/100.html?a=1",
+];
+
+/// A file with this text.
+fn file(text: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("list");
+    std::fs::write(&path, text).expect("the directory is ours");
+    (directory, path)
+}
+
+fn sent_by_name(report: &RunReport) -> BTreeMap<String, u64> {
+    let names = report.at("/names").as_array().expect("a list");
+    names
+        .iter()
+        .map(|name| {
+            let text = name["name"].as_str().expect("a name");
+            let sent = name["requests_sent"].as_u64().expect("a count");
+            (text.to_owned(), sent)
+        })
+        .collect()
+}
+
+/// Runs each of `loads` on every backend, with one and two workers.
+fn compare(http2: bool, option: &str, list: &Path, loads: &[&str]) {
+    let site = Site::clear(http2);
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    for machinery in MACHINERIES {
+        for load in loads {
+            let before = nginx.logged_by_path();
+            let list = list.display();
+            let protocol = if http2 { "--http2" } else { "--http1" };
+            let load = format!("{protocol} {option} {list} {load}");
+            let report = machinery.run(&load, &site.url("/"));
+            nginx.settled();
+            let mut received = nginx.logged_by_path();
+            for (path, count) in before {
+                *received.entry(path).or_default() -= count;
+            }
+            received.retain(|_, count| *count > 0);
+            assert_eq!(sent_by_name(&report), received, "{machinery:?} {load}");
+            let requests = report.requests();
+            assert_eq!(
+                requests.sent,
+                received.values().sum::<u64>(),
+                "{machinery:?} {load}"
+            );
+            assert_eq!(requests.answered, requests.sent, "{machinery:?} {load}");
+        }
+    }
+}
+
+#[test]
+fn urls_over_http1() {
+    let (_directory, list) = file(&PATHS.join("\n"));
+    let loads = [
+        "-c 8 -d 200ms --warmup 50ms",
+        "-c 4 -n 1001 --pipeline 4",
+        "-c 4 -n 200 --requests-per-connection 3",
+        "-c 4 -r 2000 -d 200ms --order random --seed 7",
+    ];
+    compare(false, "--urls", &list, &loads);
+}
+
+#[test]
+fn urls_over_http2() {
+    let (_directory, list) = file(&PATHS.join("\n"));
+    let loads = [
+        "-c 2 --streams 8 -d 200ms --warmup 50ms",
+        "-c 4 -r 2000 -d 200ms --order random --seed 7",
+    ];
+    compare(true, "--urls", &list, &loads);
+}
+
+#[test]
+fn targets_have_fields_and_methods_of_their_own() {
+    let text = "HEAD /100.html\nX-One: 1\n\nGET /missing\n\nHEAD /100.html?x\nX-One: 2\n";
+    let (_directory, list) = file(text);
+    let site = Site::clear(false);
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let options = format!("--targets {} -c 3 -n 300 --http1", list.display());
+    let report = run(&format!("{options} {}", site.url("/")));
+    nginx.settled();
+    let names = sent_by_name(&report);
+    let expected = ["/missing", "HEAD /100.html", "HEAD /100.html?x"];
+    assert_eq!(names.keys().collect::<Vec<_>>(), expected);
+    // Each worker begins at a place of its own.
+    assert!(
+        names.values().all(|&count| (99..=101).contains(&count)),
+        "{names:?}"
+    );
+    let logged = nginx.logged_by_path();
+    assert_eq!(logged.values().sum::<u64>(), 300);
+    assert_eq!(logged["/missing"], names["/missing"]);
+}
+
+#[test]
+fn a_list_that_cannot_be_used_is_refused_with_its_line() {
+    for (option, text, words) in [
+        (
+            "--urls",
+            "http://127.0.0.1:1/a\nhttp://127.0.0.2:1/b\n",
+            "line 2: http://127.0.0.2:1",
+        ),
+        ("--urls", "# nothing\n", "there is no request"),
+        ("--urls", "/alone\n", "line 1: it is a path alone"),
+        (
+            "--targets",
+            "GET http://127.0.0.1:1/\nnone\n",
+            "line 2: it is no header field",
+        ),
+        (
+            "--targets",
+            "{\"method\":1}\n",
+            "line 1: it is no target in JSON",
+        ),
+        (
+            "--targets",
+            "GET http://127.0.0.1:1/\n@/no/such/file\n",
+            "cannot read the body",
+        ),
+    ] {
+        let (_directory, list) = file(text);
+        let outcome = brunt(&format!("{option} {} -d 100ms", list.display()));
+        assert_eq!(outcome.code, Some(2), "{text:?}");
+        assert!(
+            outcome.stderr.contains(words),
+            "{text:?}: {}",
+            outcome.stderr
+        );
+    }
+    let outcome = brunt("--order random -d 100ms http://127.0.0.1:1/");
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("--urls"), "{}", outcome.stderr);
+}

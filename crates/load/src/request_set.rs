@@ -1,0 +1,269 @@
+//! What is sent: one request or a list of them, in which order, and under which names.
+
+use std::collections::HashMap;
+
+use crate::arrivals::draw;
+
+/// What one request holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSpec {
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path and query, as sent.
+    pub path: String,
+    /// Header fields, in the order in which they are sent.
+    pub headers: Vec<(String, String)>,
+    /// Body; empty for none.
+    pub body: Vec<u8>,
+}
+
+impl RequestSpec {
+    /// A request with the method GET, and no header fields of its own.
+    pub fn get(path: &str) -> Self {
+        Self {
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// What its figures stand under: the path, behind the method unless that is GET.
+    pub fn name(&self) -> String {
+        if self.method == "GET" {
+            self.path.clone()
+        } else {
+            format!("{} {}", self.method, self.path)
+        }
+    }
+}
+
+/// The number of a request in its set, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u32);
+
+/// In which order the requests of a list are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestOrder {
+    /// One after the other, over and over. Each worker begins at another place of the list.
+    #[default]
+    Turns,
+    /// Each time any of them, all alike.
+    Random {
+        /// Seed of the random numbers.
+        seed: u64,
+    },
+}
+
+impl RequestOrder {
+    /// Its name, as typed and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::Random { .. } => "random",
+        }
+    }
+}
+
+/// The requests of a run: at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSet {
+    requests: Vec<RequestSpec>,
+    order: RequestOrder,
+    /// What figures are kept under; empty for a set of one request, whose figures are the run's.
+    names: Vec<String>,
+    /// Per request, the place of its name.
+    name_of: Vec<u32>,
+}
+
+impl RequestSet {
+    /// Most requests of a list.
+    pub const REQUESTS_MAX: usize = 1 << 20;
+
+    /// One request, over and over.
+    pub fn one(request: RequestSpec) -> Self {
+        Self {
+            requests: vec![request],
+            order: RequestOrder::Turns,
+            names: Vec::new(),
+            name_of: Vec::new(),
+        }
+    }
+
+    /// A list, with figures by what `name` gives. Absent where it is empty or has more than
+    /// [`RequestSet::REQUESTS_MAX`].
+    pub fn list(
+        requests: Vec<RequestSpec>,
+        order: RequestOrder,
+        name: impl Fn(&RequestSpec) -> String,
+    ) -> Option<Self> {
+        if requests.is_empty() || requests.len() > Self::REQUESTS_MAX {
+            return None;
+        }
+        let mut names = Vec::new();
+        let mut places = HashMap::new();
+        let name_of = requests
+            .iter()
+            .map(|request| {
+                let name = name(request);
+                *places.entry(name.clone()).or_insert_with(|| {
+                    names.push(name);
+                    names.len() as u32 - 1
+                })
+            })
+            .collect();
+        Some(Self {
+            requests,
+            order,
+            names,
+            name_of,
+        })
+    }
+
+    /// The first request.
+    pub fn first(&self) -> &RequestSpec {
+        &self.requests[0]
+    }
+
+    /// All of them, by their numbers.
+    pub fn requests(&self) -> &[RequestSpec] {
+        &self.requests
+    }
+
+    /// In which order they are sent.
+    pub fn order(&self) -> RequestOrder {
+        self.order
+    }
+
+    /// What figures are kept under, each name once; empty for a set of one request.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Per request, the place of its name in [`RequestSet::names`]; empty like that.
+    pub fn name_of(&self) -> &[u32] {
+        &self.name_of
+    }
+
+    /// What one of `workers` workers sends.
+    pub fn source(&self, worker: u32, workers: u32) -> RequestSource {
+        let count = self.requests.len() as u32;
+        match self.order {
+            RequestOrder::Turns => {
+                let begin = u64::from(count) * u64::from(worker) / u64::from(workers.max(1));
+                RequestSource::Turns {
+                    next: begin as u32 % count,
+                    count,
+                }
+            }
+            RequestOrder::Random { seed } => RequestSource::Random {
+                seed: draw(seed, FAR + u64::from(worker)),
+                drawn: 0,
+                count,
+            },
+        }
+    }
+}
+
+/// Far from the numbers that arrivals and think times take from the same seed.
+const FAR: u64 = 1 << 41;
+
+/// The requests of one worker, one after the other, without end.
+#[derive(Clone, Debug)]
+pub enum RequestSource {
+    /// In turns.
+    Turns {
+        /// The one that comes next.
+        next: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// At random; the same seed gives the same ones everywhere.
+    Random {
+        /// This worker's seed.
+        seed: u64,
+        /// How many were drawn.
+        drawn: u64,
+        /// How many there are.
+        count: u32,
+    },
+}
+
+impl RequestSource {
+    /// The next one to send.
+    #[inline]
+    pub fn next_id(&mut self) -> RequestId {
+        match self {
+            Self::Turns { next, count } => {
+                let id = *next;
+                *next = if id + 1 == *count { 0 } else { id + 1 };
+                RequestId(id)
+            }
+            Self::Random { seed, drawn, count } => {
+                let number = draw(*seed, *drawn);
+                *drawn += 1;
+                RequestId(((u128::from(number) * u128::from(*count)) >> 64) as u32)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(paths: &[&str], order: RequestOrder) -> RequestSet {
+        let requests = paths.iter().map(|path| RequestSpec::get(path)).collect();
+        RequestSet::list(requests, order, RequestSpec::name).expect("not empty")
+    }
+
+    fn ids(source: &mut RequestSource, count: usize) -> Vec<u32> {
+        (0..count).map(|_| source.next_id().0).collect()
+    }
+
+    #[test]
+    fn workers_take_turns_from_different_places() {
+        let set = set(&["/a", "/b", "/c", "/d"], RequestOrder::Turns);
+        assert_eq!(ids(&mut set.source(0, 2), 6), [0, 1, 2, 3, 0, 1]);
+        assert_eq!(ids(&mut set.source(1, 2), 6), [2, 3, 0, 1, 2, 3]);
+        assert_eq!(ids(&mut set.source(2, 3), 3), [2, 3, 0]);
+        let one = RequestSet::one(RequestSpec::get("/"));
+        assert_eq!(ids(&mut one.source(3, 4), 3), [0, 0, 0]);
+        assert!(one.names().is_empty());
+    }
+
+    #[test]
+    fn more_workers_than_requests_find_one_each() {
+        let set = set(&["/a", "/b"], RequestOrder::Turns);
+        for worker in 0..7 {
+            assert!(set.source(worker, 7).next_id().0 < 2);
+        }
+    }
+
+    #[test]
+    fn random_requests_are_all_alike_and_follow_from_the_seed() {
+        let set = set(&["/a", "/b", "/c"], RequestOrder::Random { seed: 7 });
+        let drawn = ids(&mut set.source(0, 2), 30_000);
+        assert_eq!(drawn, ids(&mut set.source(0, 2), 30_000));
+        assert_ne!(drawn, ids(&mut set.source(1, 2), 30_000));
+        for id in 0..3 {
+            let count = drawn.iter().filter(|&&other| other == id).count();
+            // Five standard deviations.
+            assert!((9_590..10_410).contains(&count), "{id}: {count}");
+        }
+    }
+
+    #[test]
+    fn equal_names_share_their_figures() {
+        let mut other = RequestSpec::get("/a");
+        other.headers.push(("x".to_owned(), "y".to_owned()));
+        let mut post = RequestSpec::get("/a");
+        post.method = "POST".to_owned();
+        let requests = vec![RequestSpec::get("/a"), RequestSpec::get("/b"), other, post];
+        let list = |requests| RequestSet::list(requests, RequestOrder::Turns, RequestSpec::name);
+        let set = list(requests).expect("not empty");
+        assert_eq!(set.names(), ["/a", "/b", "POST /a"]);
+        assert_eq!(set.name_of(), [0, 1, 0, 2]);
+        assert_eq!(list(Vec::new()), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! The figures of the requests of a list, by their names.
+
+use brunt_measure::{NameRecord, Quantile, Run};
+use serde::Serialize;
+
+/// The outcome of the requests of one name that were issued in the window.
+/// `issued = successes + errors + failed + censored`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NameFigures {
+    /// Method and path, GET left out.
+    pub name: String,
+    /// Sent in all phases.
+    pub requests_sent: u64,
+    /// Issued in the window.
+    pub issued: u64,
+    /// Answered with a status below 400 by the end of drain.
+    pub successes: u64,
+    /// Answered with a status of 400 and above by the end of drain.
+    pub errors: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Neither answered nor failed when drain ended.
+    pub censored: u64,
+    /// Median of the response time of the successes, nanoseconds, to two significant digits. Null,
+    /// as the others, where there are too few or where it depends on what was never answered.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub response_p99_ns: Option<u64>,
+    /// Maximum, exact.
+    pub response_max_ns: Option<u64>,
+}
+
+impl NameFigures {
+    /// Those of all names, in the order of the list.
+    pub(super) fn all(run: &Run) -> Vec<Self> {
+        run.names.iter().map(Self::new).collect()
+    }
+
+    fn new(record: &NameRecord) -> Self {
+        let known = |q| match record.response_quantile(q) {
+            Quantile::Known { ns, .. } => Some(ns),
+            Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
+        };
+        let unfinished = record.unfinished.max_ns().unwrap_or(0);
+        Self {
+            name: record.name.clone(),
+            requests_sent: record.requests_sent,
+            issued: record.population.issued,
+            successes: record.response.count(),
+            errors: record.errors(),
+            failed: record.population.failed,
+            censored: record.population.censored,
+            response_p50_ns: known(0.5),
+            response_p99_ns: known(0.99),
+            response_max_ns: record.response.max_ns().filter(|&ns| ns >= unfinished),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The table of the requests of a list, by their names: all where there are few, else the worst.
+
+use std::cmp::Reverse;
+
+use brunt_measure::{NameRecord, Quantile, Run};
+
+use super::latency::at_least;
+use super::layout::{Grid, Page, Tone};
+use crate::foreign::printable;
+use crate::units;
+
+/// All columns take 79 of the page.
+const GRID: Grid = Grid { label: 34, cell: 9 };
+/// Widest name: two spaces stand before it, and one behind.
+const NAME_COLUMNS: usize = 31;
+const HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
+/// Names that have a row where nothing more was asked for.
+const ROWS_MAX: usize = 10;
+
+/// Prints the table where there are names. `verbose`: with a row for each.
+pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
+    if run.names.is_empty() {
+        return;
+    }
+    let all = run.names.len();
+    let mut names: Vec<&NameRecord> = run.names.iter().collect();
+    let title = if all > ROWS_MAX && !verbose {
+        names.sort_by_cached_key(|name| Reverse(badness(name)));
+        names.truncate(ROWS_MAX);
+        format!("the worst {ROWS_MAX} of {}", units::count(all as u64))
+    } else {
+        "by request".to_owned()
+    };
+    let headings = HEADINGS.map(str::to_owned);
+    page.table_row(GRID, &title, &headings, "", Tone::Plain);
+    for name in names {
+        let label = format!("  {}", shortened(&printable(&name.name)));
+        page.table_row(GRID, &label, &cells(name), "", Tone::Plain);
+    }
+}
+
+/// What is worse comes later: first by the share of what did not succeed, in thousandths, then by
+/// the 99th percentile, or the longest where there are too few for it.
+fn badness(name: &NameRecord) -> (u64, u64) {
+    let tail_ns = match name.response_quantile(0.99) {
+        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+        Quantile::TooFew { .. } => name.response.max_ns().unwrap_or(0),
+    };
+    let share = not_ok(name).saturating_mul(1_000) / name.population.issued.max(1);
+    (share, tail_ns)
+}
+
+/// Of those that were issued in the window.
+fn not_ok(name: &NameRecord) -> u64 {
+    let successes = name.response.count();
+    name.population.issued.saturating_sub(successes)
+}
+
+fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
+    let quantile = |q| match name.response_quantile(q) {
+        Quantile::Known { ns, .. } => units::duration(ns),
+        Quantile::AtLeast { ns } => at_least(ns),
+        Quantile::TooFew { .. } => "too few".to_owned(),
+    };
+    let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
+        (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
+        (_, Some(ns)) => units::duration(ns),
+        (_, None) => "-".to_owned(),
+    };
+    [
+        units::count(name.population.issued),
+        units::count(not_ok(name)),
+        quantile(0.5),
+        quantile(0.99),
+        longest,
+    ]
+}
+
+/// The end of a long path tells more than its middle.
+fn shortened(name: &str) -> String {
+    const DOTS: &str = "...";
+    let length = name.chars().count();
+    if length <= NAME_COLUMNS {
+        return name.to_owned();
+    }
+    let kept = NAME_COLUMNS - DOTS.len();
+    let (head, tail) = (kept / 3, kept - kept / 3);
+    let characters: Vec<char> = name.chars().collect();
+    let head: String = characters[..head].iter().collect();
+    let tail: String = characters[length - tail..].iter().collect();
+    format!("{head}{DOTS}{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shortened("/short"), "/short");
+        let exact = "x".repeat(NAME_COLUMNS);
+        assert_eq!(shortened(&exact), exact);
+        let long = format!("/begin/{}/end", "m".repeat(50));
+        let short = shortened(&long);
+        assert_eq!(short.chars().count(), NAME_COLUMNS);
+        assert!(short.starts_with("/begin/"), "{short}");
+        assert!(short.ends_with("mmm/end"), "{short}");
+    }
+}
