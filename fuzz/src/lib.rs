@@ -30,6 +30,7 @@ mod http2_client;
 mod page;
 mod pem;
 mod prometheus;
+mod request_list;
 mod server_http2;
 mod server_request;
 mod socket_tables;
@@ -49,6 +50,7 @@ pub use http2_client::http2_client;
 pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
+pub use request_list::request_list;
 pub use server_http2::server_http2;
 pub use server_request::server_request;
 pub use socket_tables::socket_tables;
@@ -73,6 +75,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("pem", pem),
     ("prometheus", prometheus),
+    ("request_list", request_list),
     ("server_http2", server_http2),
     ("server_request", server_request),
     ("socket_tables", socket_tables),

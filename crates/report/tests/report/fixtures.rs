@@ -1,6 +1,7 @@
 //! Runs with known contents, made with the real recorder.
 
 mod kinds;
+mod listed;
 mod planned;
 mod secured;
 mod watched;
@@ -12,6 +13,7 @@ use brunt_measure::{
 };
 
 pub(crate) use kinds::{kinds, per_request, server_failed};
+pub(crate) use listed::listed;
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
@@ -50,6 +52,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("streams", streams()),
         ("resumed", resumed()),
         ("per_request", per_request()),
+        ("listed", listed()),
         ("server_failed", server_failed()),
     ]
 }
