@@ -272,8 +272,8 @@ fn stage_bytes(model: &LoadModel) -> u64 {
 }
 
 /// Memory of a connection beyond an HTTP/1.1 one with one request under way. The workers share
-/// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2 it
-/// copies the frames.
+/// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2
+/// it copies the frames.
 fn dialogue_bytes(agreement: &Agreement, payload_bytes: u64) -> u64 {
     let depth = u64::from(agreement.depth);
     let (protocol, copied) = match agreement.protocol {

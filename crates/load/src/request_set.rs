@@ -77,8 +77,8 @@ pub struct RequestSet {
 }
 
 impl RequestSet {
-    /// Most requests of a list.
-    pub const REQUESTS_MAX: usize = 1 << 20;
+    /// Most requests of a list: a stored run with a record for each stays readable.
+    pub const REQUESTS_MAX: usize = 1 << 18;
 
     /// One request, over and over.
     pub fn one(request: RequestSpec) -> Self {

@@ -8,7 +8,7 @@ use crate::status::is_success;
 use crate::{FailureKind, Population, Quantile, SparseHistogram, Window, bounded};
 
 /// Most names of a run: as many as a list may have requests.
-pub const NAMES_MAX: usize = 1 << 20;
+pub const NAMES_MAX: usize = 1 << 18;
 /// Most different statuses, and most kinds of failure, that are kept apart under one name.
 const KINDS_MAX: usize = 1_000;
 

@@ -1,6 +1,7 @@
 //! A histogram of a few filled buckets: small where there are many histograms.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::bounded;
 use crate::hdr_v2::{HIGHEST_NS, Layout};
@@ -11,19 +12,92 @@ use crate::loglinear;
 const BITS: u32 = 7;
 /// There are fewer buckets than this.
 const BUCKETS_MAX: usize = 8_192;
+/// No bucket comes near this count; those of a file that says so could overflow sums.
+const COUNT_MAX: u64 = 1 << 48;
 
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "Stored")]
 pub struct SparseHistogram {
+    /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
+    /// doubling) and its count.
+    buckets: Vec<(u32, u64)>,
+    /// The smallest duration, nanoseconds; 0 for none, as the others.
+    min_ns: u64,
+    /// The largest, nanoseconds.
+    max_ns: u64,
+    /// Sum of all, nanoseconds.
+    sum_ns: u64,
+}
+
+/// What a file holds.
+#[derive(Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "SparseHistogram")
+)]
+struct Stored {
     /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
     /// doubling) and its count.
     #[serde(deserialize_with = "bounded::list::<_, _, BUCKETS_MAX>")]
     buckets: Vec<(u32, u64)>,
+    /// The smallest duration, nanoseconds; 0 for none, as the others.
     min_ns: u64,
+    /// The largest, nanoseconds.
     max_ns: u64,
+    /// Sum of all, nanoseconds.
     sum_ns: u64,
+}
+
+/// Why a stored histogram cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum SparseError {
+    /// Buckets are out of order, empty, or of durations that there are not.
+    #[error("the buckets of a histogram are not in order, or not those of a histogram")]
+    Buckets,
+    /// Minimum and maximum are not in the first and the last bucket.
+    #[error("minimum and maximum of a histogram are not those of its buckets")]
+    Extremes,
+}
+
+impl TryFrom<Stored> for SparseHistogram {
+    type Error = SparseError;
+
+    fn try_from(stored: Stored) -> Result<Self, SparseError> {
+        let Stored {
+            buckets,
+            min_ns,
+            max_ns,
+            sum_ns,
+        } = stored;
+        let is_ordered = buckets.is_sorted_by(|one, next| one.0 < next.0);
+        let is_filled = |&(bucket, count): &(u32, u64)| {
+            (bucket as usize) < loglinear::count(HIGHEST_NS, BITS)
+                && (1..=COUNT_MAX).contains(&count)
+        };
+        if !is_ordered || !buckets.iter().all(is_filled) {
+            return Err(SparseError::Buckets);
+        }
+        let bucket_of = |ns: u64| loglinear::index(ns.min(HIGHEST_NS), BITS) as u32;
+        let are_extremes = match (buckets.first(), buckets.last()) {
+            (Some(first), Some(last)) => {
+                min_ns <= max_ns && bucket_of(min_ns) == first.0 && bucket_of(max_ns) == last.0
+            }
+            _ => (min_ns, max_ns, sum_ns) == (0, 0, 0),
+        };
+        if !are_extremes {
+            return Err(SparseError::Extremes);
+        }
+        Ok(Self {
+            buckets,
+            min_ns,
+            max_ns,
+            sum_ns,
+        })
+    }
 }
 
 impl SparseHistogram {
@@ -104,6 +178,23 @@ mod tests {
         let mut histogram = SparseHistogram::default();
         values.iter().for_each(|&ns| histogram.record(ns));
         histogram
+    }
+
+    #[test]
+    fn what_no_histogram_is_is_refused() {
+        let read = |text: &str| serde_json::from_str::<SparseHistogram>(text).is_ok();
+        let stored = serde_json::to_string(&of(&[5, 5, 900, 70_000])).expect("it can be stored");
+        assert!(read(&stored), "{stored}");
+        for text in [
+            r#"{"buckets":[[5,1],[5,1]],"min_ns":5,"max_ns":5,"sum_ns":10}"#,
+            r#"{"buckets":[[9,1],[5,1]],"min_ns":5,"max_ns":9,"sum_ns":14}"#,
+            r#"{"buckets":[[5,0]],"min_ns":5,"max_ns":5,"sum_ns":5}"#,
+            r#"{"buckets":[[4000000000,1]],"min_ns":5,"max_ns":5,"sum_ns":5}"#,
+            r#"{"buckets":[[5,1],[9,1]],"min_ns":9,"max_ns":5,"sum_ns":14}"#,
+            r#"{"buckets":[],"min_ns":1,"max_ns":1,"sum_ns":1}"#,
+        ] {
+            assert!(!read(text), "{text}");
+        }
     }
 
     proptest! {

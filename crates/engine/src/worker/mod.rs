@@ -498,8 +498,8 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 .min(arrival_ns)
                 .min(quiet_until_ns.max(from_ns + 1))
         };
-        // Until then it is not expected to run. What is overdue already waited for its turn, not for
-        // the worker to run.
+        // Until then it is not expected to run. What is overdue already waited for its turn, not
+        // for the worker to run.
         self.ran_ns = wake_ns.max(from_ns);
         self.backend.wait(Some(wake_ns))?;
         if self.next_arrival_ns() < u64::MAX {

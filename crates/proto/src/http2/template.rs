@@ -11,7 +11,8 @@ use crate::http1;
 /// stream alone.
 ///
 /// All requests of one connection must come from the same template, or from those of one
-/// [`list`](Template::list): they count on what the earlier ones left in the server's dynamic table.
+/// [`list`](Template::list): they count on what the earlier ones left in the server's dynamic
+/// table.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// Uses no dynamic table.

@@ -22,12 +22,15 @@ pub struct NameFigures {
     pub failed: u64,
     /// Neither answered nor failed when drain ended.
     pub censored: u64,
-    /// Median of the response time of the successes, nanoseconds, to two significant digits. Null,
-    /// as the others, where there are too few or where it depends on what was never answered.
+    /// Median of the response time of the successes, nanoseconds, to two significant digits. Left
+    /// out, as the others, where there are too few or where it depends on what was never answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_p50_ns: Option<u64>,
     /// 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_p99_ns: Option<u64>,
     /// Maximum, exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_max_ns: Option<u64>,
 }
 

@@ -9,10 +9,11 @@ use super::layout::{Grid, Page, Tone};
 use crate::foreign::printable;
 use crate::units;
 
-/// All columns take 79 of the page.
-const GRID: Grid = Grid { label: 34, cell: 9 };
-/// Widest name: two spaces stand before it, and one behind.
-const NAME_COLUMNS: usize = 31;
+const CELL_COLUMNS: usize = 9;
+/// Widest label; on a narrow page it is what the cells leave.
+const LABEL_COLUMNS: usize = 34;
+/// Two spaces before a name, and one behind.
+const SPACES: usize = 3;
 const HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
 /// Names that have a row where nothing more was asked for.
 const ROWS_MAX: usize = 10;
@@ -31,11 +32,17 @@ pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
     } else {
         "by request".to_owned()
     };
+    let left = page.width().saturating_sub(HEADINGS.len() * CELL_COLUMNS);
+    let grid = Grid {
+        label: left.min(LABEL_COLUMNS),
+        cell: CELL_COLUMNS,
+    };
     let headings = HEADINGS.map(str::to_owned);
-    page.table_row(GRID, &title, &headings, "", Tone::Plain);
+    page.table_row(grid, &title, &headings, "", Tone::Plain);
     for name in names {
-        let label = format!("  {}", shortened(&printable(&name.name)));
-        page.table_row(GRID, &label, &cells(name), "", Tone::Plain);
+        let columns = grid.label.saturating_sub(SPACES);
+        let label = format!("  {}", shortened(&printable(&name.name), columns));
+        page.table_row(grid, &label, &cells(name), "", Tone::Plain);
     }
 }
 
@@ -77,13 +84,13 @@ fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
 }
 
 /// The end of a long path tells more than its middle.
-fn shortened(name: &str) -> String {
+fn shortened(name: &str, columns: usize) -> String {
     const DOTS: &str = "...";
     let length = name.chars().count();
-    if length <= NAME_COLUMNS {
+    if length <= columns {
         return name.to_owned();
     }
-    let kept = NAME_COLUMNS - DOTS.len();
+    let kept = columns.saturating_sub(DOTS.len());
     let (head, tail) = (kept / 3, kept - kept / 3);
     let characters: Vec<char> = name.chars().collect();
     let head: String = characters[..head].iter().collect();
@@ -97,12 +104,12 @@ mod tests {
 
     #[test]
     fn long_names_keep_both_ends() {
-        assert_eq!(shortened("/short"), "/short");
-        let exact = "x".repeat(NAME_COLUMNS);
-        assert_eq!(shortened(&exact), exact);
+        assert_eq!(shortened("/short", 31), "/short");
+        let exact = "x".repeat(31);
+        assert_eq!(shortened(&exact, 31), exact);
         let long = format!("/begin/{}/end", "m".repeat(50));
-        let short = shortened(&long);
-        assert_eq!(short.chars().count(), NAME_COLUMNS);
+        let short = shortened(&long, 31);
+        assert_eq!(short.chars().count(), 31);
         assert!(short.starts_with("/begin/"), "{short}");
         assert!(short.ends_with("mmm/end"), "{short}");
     }

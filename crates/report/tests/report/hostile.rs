@@ -162,8 +162,11 @@ fn every_list_is_bounded() {
             let Some(Value::Array(elements)) = whole.pointer(&pointer) else {
                 continue;
             };
-            // Those of workers are large: a list of 70,000 of them is over another limit.
-            let (Some(first), true) = (elements.first(), pointer != "/workers") else {
+            // Those of workers are large: a list of 70,000 of them is over another limit. There may
+            // be as many names. The buckets of a sparse histogram are pairs, of two numbers alone.
+            let is_bounded_so = !["/workers", "/names"].contains(&pointer.as_str())
+                && !pointer.contains("/buckets/");
+            let (Some(first), true) = (elements.first(), is_bounded_so) else {
                 continue;
             };
             if !seen.insert(pointer.clone()) {
