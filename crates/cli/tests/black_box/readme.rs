@@ -166,7 +166,12 @@ fn the_commands_work() {
         client: authority.client(),
         exporter: Exporter::start(),
     };
-    for (name, text) in [("body.json", "{}"), ("fields.txt", "X-One: 1\n")] {
+    for (name, text) in [
+        ("body.json", "{}"),
+        ("fields.txt", "X-One: 1\n"),
+        ("urls.txt", "/\n/bytes/10\n"),
+        ("targets.txt", "GET /\nX-One: 1\n\nHEAD /bytes/10\n"),
+    ] {
         std::fs::write(place(name), text).expect("the directory is ours");
     }
     let commands = commands();

@@ -59,7 +59,10 @@ impl Haproxy {
 
     /// Its figures, as comma-separated values.
     fn table(&self) -> String {
-        let mut stream = UnixStream::connect(&self.socket).expect("haproxy listens");
+        // It gets its name after haproxy has begun to accept.
+        let mut stream = wait_for("haproxy's socket is there", || {
+            UnixStream::connect(&self.socket).ok()
+        });
         let bound = stream.set_read_timeout(Some(PATIENCE));
         bound.expect("it is not zero");
         stream.write_all(b"show stat\n").expect("haproxy reads");
