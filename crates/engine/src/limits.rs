@@ -271,7 +271,7 @@ fn stage_bytes(model: &LoadModel) -> u64 {
     stages as u64 * STAGE_BYTES
 }
 
-/// Memory of a connection beyond an HTTP/1.1 one with one request under way. The workers share
+/// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share
 /// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2
 /// it copies the frames.
 fn dialogue_bytes(agreement: &Agreement, payload_bytes: u64) -> u64 {

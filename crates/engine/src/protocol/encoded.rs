@@ -4,47 +4,11 @@ use std::sync::Arc;
 
 use brunt_load::Plan;
 use brunt_measure::Protocol;
-use brunt_proto::{http1, http2};
-use thiserror::Error;
 
 use super::ClientProtocol;
+use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
-
-/// Why a request cannot be encoded.
-#[derive(Debug, Error)]
-pub enum EncodeError {
-    /// Not in HTTP/1.1.
-    #[error("{}{reason}", of_list(*.number))]
-    Http1 {
-        /// Its number among those of a list, from 1.
-        number: Option<usize>,
-        /// Why not.
-        reason: http1::RequestError,
-    },
-    /// Not in HTTP/2.
-    #[error("{}{reason}", of_list(*.number))]
-    Http2 {
-        /// Its number among those of a list, from 1.
-        number: Option<usize>,
-        /// Why not.
-        reason: http2::RequestError,
-    },
-    /// All requests together have too many bytes.
-    #[error("the requests of the list have more than 1 GiB in all; split it")]
-    TooLarge,
-}
-
-fn of_list(number: Option<usize>) -> String {
-    number.map_or(String::new(), |number| {
-        format!("request {number} of the list: ")
-    })
-}
-
-/// The number that a list's request has for people; absent where there is no list.
-pub(super) fn number_in_list(plan: &Plan, index: usize) -> Option<usize> {
-    (plan.requests.requests().len() > 1).then_some(index + 1)
-}
 
 /// What a run is over each protocol.
 pub(crate) trait ForProtocol {

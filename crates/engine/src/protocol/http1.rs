@@ -7,7 +7,7 @@ use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::Limits;
 use brunt_proto::http1::{self, Reply, ReplyParser};
 
-use super::encoded::{EncodeError, number_in_list};
+use super::error::{EncodeError, number_in_list};
 use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent};
 use crate::backend::PayloadId;
 use crate::failure;

@@ -7,7 +7,7 @@ use brunt_measure::{Answer, FailureKind, Issue};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, Event, KnownHead, Request, Template};
 
-use super::encoded::{EncodeError, number_in_list};
+use super::error::{EncodeError, number_in_list};
 use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent};
 use crate::backend::PayloadId;
 use crate::failure;

@@ -1,7 +1,8 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
 
-pub(crate) mod encoded;
+mod encoded;
+mod error;
 mod http1;
 mod http2;
 
@@ -13,8 +14,8 @@ use brunt_measure::{Answer, FailureKind, Issue};
 
 use crate::backend::PayloadId;
 
-pub use encoded::EncodeError;
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
+pub use error::EncodeError;
 
 /// In a place of a connection where no request is in flight.
 pub(crate) const FREE_PLACE: Issue = Issue {

@@ -294,7 +294,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         self.meter = Some(meter);
     }
 
-    /// Opens the connections, and says what came of it. Returns when each is open or has failed
+    /// Opens the connections, and gives the outcome. Returns when each is open or has failed
     /// often enough, or when the limit is over: the run then begins with those that are open.
     pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
         let gap_ns = match self.task.pace {

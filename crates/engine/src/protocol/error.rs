@@ -1,0 +1,40 @@
+//! Why a request cannot be encoded in the protocol of the run.
+
+use brunt_load::Plan;
+use brunt_proto::{http1, http2};
+use thiserror::Error;
+
+/// Why a request cannot be encoded.
+#[derive(Debug, Error)]
+pub enum EncodeError {
+    /// Not in HTTP/1.1.
+    #[error("{}{reason}", of_list(*.number))]
+    Http1 {
+        /// Its number among those of a list, from 1.
+        number: Option<usize>,
+        /// Why not.
+        reason: http1::RequestError,
+    },
+    /// Not in HTTP/2.
+    #[error("{}{reason}", of_list(*.number))]
+    Http2 {
+        /// Its number among those of a list, from 1.
+        number: Option<usize>,
+        /// Why not.
+        reason: http2::RequestError,
+    },
+    /// All requests together have too many bytes.
+    #[error("the requests of the list have more than 1 GiB in all; split it")]
+    TooLarge,
+}
+
+fn of_list(number: Option<usize>) -> String {
+    number.map_or(String::new(), |number| {
+        format!("request {number} of the list: ")
+    })
+}
+
+/// The number that a list's request has for people; absent where there is no list.
+pub(super) fn number_in_list(plan: &Plan, index: usize) -> Option<usize> {
+    (plan.requests.requests().len() > 1).then_some(index + 1)
+}
