@@ -87,7 +87,7 @@ def brunt_rate(backend):
     def parse(output):
         run = brunt_run(output)
         # A run on the other backend, after a fall-back, is not what was asked for.
-        if run and run["load"]["backend"] == backend:
+        if run and run["agents"][0]["backend"] == backend:
             return run["summary"]["successes_per_s"]
         return None
 

@@ -81,7 +81,7 @@ def run_once(bench, place, options):
         run = json.loads(stored.read_text())
     if client.returncode != 0 or run is None:
         sys.exit(f"exit code {client.returncode}: {' '.join(command)}")
-    summary, evidence = run["summary"], run.get("evidence") or {}
+    summary, evidence = run["summary"], run["agents"][0]["evidence"]
     cpu = usage.ru_utime + usage.ru_stime
     interval_ns = evidence.get("interval_ns")
     return {

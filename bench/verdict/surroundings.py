@@ -14,7 +14,7 @@ from common import free_port, nginx_command, pinned, program_path, stop, wait_un
 COMMAND_SECONDS_MAX = 10
 CLIENT_ADDRESS, SERVER_ADDRESS, SERVER_PORT = "10.213.7.1", "10.213.7.2", 8080
 INTERFACE = "bench0"
-# More than the connections of a situation can have under way: what waits in it is never dropped.
+# More than the connections of a situation can have in flight: what waits in it is never dropped.
 LINK_QUEUE = "4mb"
 CGROUPS = Path("/sys/fs/cgroup")
 QUOTA_PERIOD_US = 100_000

@@ -2,5 +2,5 @@
 
 /// Takes the input as each of them.
 pub fn cgroup(data: &[u8]) {
-    brunt_engine::fuzz_cgroup(data);
+    brunt_probe::fuzz_cgroup(data);
 }

@@ -2,5 +2,5 @@
 
 /// Takes the input as what the kernel wrote.
 pub fn control_message(data: &[u8]) {
-    brunt_engine::fuzz_control_message(data);
+    brunt_io::receive_stamps::fuzz_control_message(data);
 }

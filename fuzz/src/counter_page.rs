@@ -2,5 +2,5 @@
 
 /// Takes the input as a path, a line end, and a page.
 pub fn counter_page(data: &[u8]) {
-    brunt_engine::fuzz_counter_page(data);
+    brunt_probe::fuzz_counter_page(data);
 }

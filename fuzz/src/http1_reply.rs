@@ -1,7 +1,7 @@
 //! Target: the parser of HTTP/1.1 replies, whole against cut.
 
 use brunt_proto::Limits;
-use brunt_proto::http1::{Reply, ReplyError, ReplyParser};
+use brunt_proto::http1::{KnownHead, Reply, ReplyError, ReplyParser};
 
 /// How often an input is cut at random places.
 const RANDOM_CUTS: u64 = 2;
@@ -44,14 +44,14 @@ fn run<'a>(
     limits: &Limits,
     head_request: bool,
 ) -> (Vec<Reply>, Result<(), ReplyError>) {
-    let mut parser = ReplyParser::default();
+    let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
     let mut handed_over = 0;
     let mut given_out = 0;
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            let received = parser.receive(rest, limits, head_request);
+            let received = parser.receive(rest, limits, head_request, &mut known);
             let taken = received.map_or(rest.len(), |progress| progress.consumed);
             handed_over += taken as u64;
             if let Ok(Some(reply)) = received.map(|progress| progress.reply) {

@@ -2,5 +2,5 @@
 
 /// Takes the input as the bytes of a connection.
 pub fn page(data: &[u8]) {
-    brunt_engine::fuzz_page(data);
+    brunt_probe::fuzz_page(data);
 }

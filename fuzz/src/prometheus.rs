@@ -2,5 +2,5 @@
 
 /// Takes the input as a selector, a line end, and a page.
 pub fn prometheus(data: &[u8]) {
-    brunt_engine::fuzz_prometheus(data);
+    brunt_probe::fuzz_prometheus(data);
 }

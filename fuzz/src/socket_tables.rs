@@ -2,5 +2,5 @@
 
 /// Takes the input as each of them.
 pub fn socket_tables(data: &[u8]) {
-    brunt_engine::fuzz_socket_tables(data);
+    brunt_probe::fuzz_socket_tables(data);
 }

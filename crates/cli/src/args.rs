@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArguments),
     /// Print a report from a stored run
     Report(ReportArguments),
+    /// Merge stored runs of one plan, made on several machines or by several processes at once
+    Merge(MergeArguments),
 }
 
 /// The backend, as typed.
@@ -109,7 +111,7 @@ pub(crate) enum TlsVersionName {
 pub(crate) enum OrderName {
     /// One after the other, over and over
     Turns,
-    /// Any of them each time, all alike
+    /// A random one each time, all equally likely
     Random,
 }
 
@@ -161,9 +163,9 @@ pub(crate) struct LoadArguments {
     /// Replace each connection after this many requests
     #[arg(long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests_per_connection: Option<NonZeroU64>,
-    /// Pause between a reply and the next request on its connection: always TIME, or drawn anew
-    /// each time with that mean: TIME,exp (exponential) or TIME,uniform (0 to twice the mean). The
-    /// first requests of a closed loop are spread over it
+    /// Pause between a reply and the next request on its connection: always TIME, or random with
+    /// that mean: TIME,exp (exponential) or TIME,uniform (0 to twice the mean). The first requests
+    /// of a closed loop are spread over it
     #[arg(long, value_name = "TIME[,SPREAD]", value_parser = think_time, help_heading = "Load",
           conflicts_with_all = ["rate", "stages"])]
     pub(crate) think_time: Option<ThinkTime>,
@@ -189,7 +191,7 @@ pub(crate) struct LoadArguments {
     /// Seed of random arrivals and think times [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     pub(crate) seed: Option<u64>,
-    /// Connections that there may be when an arrival finds none free [default: --connections]
+    /// Most connections, where an arrival finds none free [default: --connections]
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) max_connections: Option<NonZeroU32>,
     /// Arrivals that may wait for a connection; further ones are skipped and counted
@@ -372,7 +374,7 @@ pub(crate) struct ProtocolArguments {
     /// PEM file of the private key that goes with --cert [default: the same file]
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Take any certificate of the server
+    /// Accept any certificate of the server
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
     /// Oldest version of TLS to offer [default: 1.2]
@@ -458,18 +460,17 @@ pub(crate) struct ServeArguments {
     /// Most connections at a time; further ones wait to be accepted
     #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
     pub(crate) connections_max: NonZeroU32,
-    /// Close a connection on which neither its client nor an answer to it gets on for so long:
-    /// idle, with half a head, or not reading. An answer that is to come later is waited for; 0: no
-    /// limit
+    /// Close a connection after this time without progress, of its client or of an answer: idle,
+    /// with half a head, or not reading. An answer that is due later is waited for; 0: no limit
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = idle_timeout)]
     pub(crate) idle_timeout: u64,
-    /// Bytes of input that may wait in memory, all connections together: half of them dealt out
+    /// Bytes of input that may wait in memory, all connections together: half of them shared
     /// evenly, half for those that have more, a 16th of what is left and 1 MiB at most each; one
     /// that wants more is closed [default: an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) input_max: Option<NonZeroU64>,
     /// Bytes of output of HTTP/2 that may be in memory, all connections together, with what is
-    /// known of streams that are not answered yet. Dealt out as those of --input-max; a connection
+    /// known of streams that are not answered yet. Shared as those of --input-max; a connection
     /// for which little is left sends less at a time, and one that wants more is closed [default:
     /// an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
@@ -500,8 +501,8 @@ pub(crate) struct ServeProtocolArguments {
     /// Ask clients for a certificate, and trust those that lead to a root in this PEM file
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub(crate) client_ca: Option<PathBuf>,
-    /// Application protocols to offer (ALPN), preferred first, with commas between. What is spoken
-    /// is told by a connection's first bytes nonetheless
+    /// Application protocols to offer (ALPN), preferred first, with commas between. Which one is
+    /// spoken follows from a connection's first bytes in any case
     #[arg(
         long,
         value_name = "LIST",
@@ -577,6 +578,16 @@ pub(crate) struct CalibrateArguments {
 pub(crate) struct ReportArguments {
     /// A run stored by --output FILE.json; - is standard input
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArguments {
+    /// Runs stored by --output FILE.json, two or more: of the same plan, but for its connections,
+    /// workers, requests and rates; - is standard input
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }

@@ -1,52 +1,24 @@
 //! `brunt calibrate`: what brunt itself reaches on this machine, and how exact it is there.
 
 use std::io::{self, IsTerminal, Write};
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_engine::{
-    RunError, clock, ports_per_address, raise_descriptor_limit, threads, uring_refusal, usable_cpus,
-};
-use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec,
-    Reuse, Schedule, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
-};
-use brunt_measure::{
-    Accuracy, Backend, Calibration, Ceiling, ClockQuality, MachineLimits, Quantile, Run, Standing,
-};
-use brunt_server::Running;
-
+use brunt_engine::{Faults, RunError, ports_per_address, raise_descriptor_limit, uring_refusal};
+use brunt_experiment::{Bench, CalibrateError, calibrate, steps};
+use brunt_io::cpu::usable_cpus;
+use brunt_io::{clock, threads};
+use brunt_load::Plan;
+use brunt_measure::{Backend, Calibration, ClockQuality, MachineLimits, Run};
 use brunt_report::printable;
+use brunt_server::Running;
 
 use crate::args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
 use crate::calibration_store::{Machine, Place};
-use crate::diagnose::worker_ns_per_reply;
-use crate::signals::{Interrupts, Second, Wanted};
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, message, output, serve};
 
-/// Connections of a worker that is to do as much as it can.
-const CONNECTIONS_PER_WORKER: u32 = 64;
-/// Connections that carry large bodies: more of them only compete for the caches.
-const BODY_CONNECTIONS: u32 = 4;
-const BODY_PATH: &str = "/bytes/1m";
-/// The load under which exactness is measured: far below what any machine can carry.
-const ACCURACY_PER_S: f64 = 1_000.0;
-const ACCURACY_CONNECTIONS: u32 = 20;
-/// Steps that the accuracy is measured for: with 1 s, samples enough for p99.9.
-const ACCURACY_STEPS: u64 = 4;
-const DELAY_NS: u64 = 1_000_000;
-/// A stall each step, for a tenth of it. Whole periods: then the share of requests that wait longer
-/// than some time does not depend on where in a period the window begins.
-const STALL_STEPS: u64 = 2;
-const STALL_PART: u64 = 10;
-const STALL_QUANTILE: f64 = 0.99;
-/// Part of a step that load lasts before it is measured.
-const WARMUP_PART: u64 = 5;
-const QUEUE_MAX: NonZeroU32 = NonZeroU32::new(100_000).unwrap();
-const TIMEOUT_NS: u64 = 10_000_000_000;
-/// A run whose figures cannot be believed is made once more.
-const ATTEMPTS: u32 = 2;
 const SLEEPS: usize = 500;
 const SLEEP_NS: u64 = 1_000_000;
 /// Linux's own default, for where the file cannot be read.
@@ -68,18 +40,12 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
         accept_queue: accept_queue(),
         uring_refused: refusal,
     };
-    let cpus = usable_cpus();
     let mut steps = Steps {
-        step_ns: arguments.step,
-        cpus,
-        line: StepLine::new(
-            arguments.quiet,
-            backends.len() * steps_per_backend(cpus) + 1,
-        ),
+        line: StepLine::new(arguments.quiet, steps(backends.len(), usable_cpus()) + 1),
         interrupts,
-        notes: Vec::new(),
+        server: None,
     };
-    let calibration = match steps.all(&backends, &machine, limits) {
+    let calibration = match steps.all(&backends, arguments.step, &machine, limits) {
         Ok(calibration) => calibration,
         Err(error) => {
             steps.line.clear();
@@ -122,257 +88,78 @@ fn backends(typed: CalibrateBackendName, refusal: Option<&str>) -> Result<Vec<Ba
     })
 }
 
-/// Numbers of workers whose ceilings are measured: one, and half of the CPUs. With more, the server
-/// would have fewer CPUs than brunt, and the ceiling would be its own.
-fn worker_counts(cpus: u32) -> Vec<u32> {
-    let mut counts = vec![1, (cpus / 2).max(1)];
-    counts.dedup();
-    counts
-}
-
-/// Two per number of workers, one for delays and one for stalls.
-fn steps_per_backend(cpus: u32) -> usize {
-    2 * worker_counts(cpus).len() + 2
-}
-
-/// What was measured with one backend.
-struct Measured<'a> {
-    steps: &'a mut Steps,
-    backend: Backend,
-}
-
 /// The course of a calibration.
 struct Steps {
-    step_ns: u64,
-    cpus: u32,
     line: StepLine,
     interrupts: Interrupts,
-    /// What was left out.
-    notes: Vec<String>,
+    /// The reference server, while there is one.
+    server: Option<Running>,
 }
 
 impl Steps {
     fn all(
         &mut self,
         backends: &[Backend],
+        step_ns: u64,
         machine: &Machine,
         limits: MachineLimits,
     ) -> Result<Calibration> {
         self.line.show("clock and sleep");
         let clock = clock_quality(&self.interrupts)?;
-        let (mut ceilings, mut accuracy) = (Vec::new(), Vec::new());
-        for &backend in backends {
-            let mut measured = Measured {
-                steps: &mut *self,
-                backend,
-            };
-            for workers in worker_counts(measured.steps.cpus) {
-                ceilings.extend(measured.ceiling(workers)?);
-            }
-            accuracy.extend(measured.accuracy()?);
-        }
+        let cpus = usable_cpus();
+        let calibrated = calibrate(self, backends, cpus, step_ns).map_err(|error| match error {
+            CalibrateError::Bench(error) => error,
+            CalibrateError::Target(error) => error.into(),
+            CalibrateError::Schedule(error) => error.into(),
+        })?;
         self.line.clear();
         Ok(Calibration {
             format: Calibration::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             machine: machine.in_words(),
-            usable_cpus: self.cpus,
+            usable_cpus: cpus,
             made_unix_ms: clock::unix_ms(),
-            ceilings,
-            accuracy,
+            ceilings: calibrated.ceilings,
+            accuracy: calibrated.accuracy,
             clock,
             limits,
-            notes: std::mem::take(&mut self.notes),
+            notes: calibrated.notes,
         })
     }
 }
 
-impl Measured<'_> {
-    /// What so many workers reach against the null server, which has the other CPUs, or shares the
-    /// only one. Absent where a run was invalid.
-    fn ceiling(&mut self, workers: u32) -> Result<Option<Ceiling>> {
-        let serving = self.steps.cpus.saturating_sub(workers).max(1);
-        let server = serve::own_server(serving, brunt_server::BackendChoice::Auto, false, None)?;
-        let name = self.backend.name();
-        let with_workers = format!("{workers} worker{}", if workers == 1 { "" } else { "s" });
-        let closed = LoadModel::Closed {
-            connect_per_s: None,
-        };
-        let requests = self.measure(
-            &format!("{name}, {with_workers}: requests"),
-            Plan {
-                connections: at_least_one(workers.saturating_mul(CONNECTIONS_PER_WORKER)),
-                workers: at_least_one(workers),
-                ..self.plan(&server, "/", closed.clone(), 1)?
-            },
-        )?;
-        let bytes = self.measure(
-            &format!("{name}, {with_workers}: large bodies"),
-            Plan {
-                connections: at_least_one(workers.max(BODY_CONNECTIONS)),
-                workers: at_least_one(workers),
-                ..self.plan(&server, BODY_PATH, closed, 1)?
-            },
-        )?;
-        stop(server)?;
-        Ok(requests.zip(bytes).and_then(|(requests, bytes)| {
-            Some(Ceiling {
-                backend: self.backend,
-                workers,
-                requests_per_s: requests.summary().successes_per_s.known()?,
-                bytes_per_s: bytes.summary().bytes_received_per_s.known()?,
-                cpu_ns_per_request: worker_ns_per_reply(&requests),
-            })
-        }))
+impl Bench for Steps {
+    type Error = anyhow::Error;
+
+    fn serve(&mut self, workers: u32, polls: bool) -> Result<String> {
+        let backend = brunt_server::BackendChoice::Auto;
+        let server = serve::own_server(workers, backend, polls, None)?;
+        let authority = server.address().to_string();
+        self.server = Some(server);
+        Ok(authority)
     }
 
-    /// What one worker measures of known delays and stalls. Absent where both runs were invalid.
-    fn accuracy(&mut self) -> Result<Option<Accuracy>> {
-        let spin = self.steps.cpus > 1;
-        let server = serve::own_server(1, brunt_server::BackendChoice::Auto, spin, None)?;
-        let name = self.backend.name();
-        let open = LoadModel::Open {
-            schedule: Schedule::constant_rate(ArrivalProcess::Constant, ACCURACY_PER_S, 0)?,
-            connections_max: at_least_one(ACCURACY_CONNECTIONS),
-            queue_max: QUEUE_MAX,
-        };
-        let delays = self.measure(
-            &format!("{name}: known delays"),
-            self.plan(
-                &server,
-                &format!("/delay/{DELAY_NS}ns"),
-                open.clone(),
-                ACCURACY_STEPS,
-            )?,
-        )?;
-        let period_ns = self.steps.step_ns;
-        let silence_ns = period_ns / STALL_PART;
-        let stalls = self.measure(
-            &format!("{name}: known stalls"),
-            self.plan(
-                &server,
-                &format!("/stall/{silence_ns}ns/{period_ns}ns"),
-                open,
-                STALL_STEPS,
-            )?,
-        )?;
-        stop(server)?;
-        if delays.is_none() && stalls.is_none() {
-            return Ok(None);
+    fn stop_serving(&mut self) -> Result<()> {
+        match self.server.take() {
+            Some(server) => server
+                .stop()
+                .map(|_| ())
+                .context("the reference server did not end well"),
+            None => Ok(()),
         }
-        let error_ns = |q| {
-            let measured_ns = known_ns(delays.as_ref()?.response_quantile(q))?;
-            Some(measured_ns as i64 - DELAY_NS as i64)
-        };
-        Ok(Some(Accuracy {
-            backend: self.backend,
-            delay_ns: DELAY_NS,
-            p50_error_ns: error_ns(0.5),
-            p99_error_ns: error_ns(0.99),
-            p99_9_error_ns: error_ns(0.999),
-            stall_p99_error: stalls.and_then(|run| {
-                let measured_ns = known_ns(run.response_quantile(STALL_QUANTILE))?;
-                let true_ns = stall_quantile_ns(silence_ns, period_ns, STALL_QUANTILE);
-                Some(measured_ns as f64 / true_ns - 1.0)
-            }),
-        }))
     }
 
-    /// A plan for one of the steps, `lasting` times as long as they are.
-    fn plan(&self, server: &Running, path: &str, model: LoadModel, lasting: u64) -> Result<Plan> {
-        let step_ns = self.steps.step_ns;
-        let target = Target::parse(&format!("http://{}{path}", server.address()), None)?;
-        Ok(Plan {
-            requests: RequestSet::one(RequestSpec::get(&target.path)),
-            target,
-            model,
-            connections: at_least_one(ACCURACY_CONNECTIONS),
-            workers: NonZeroU32::MIN,
-            http: HttpChoice::Http1,
-            tls: TlsSpec::default(),
-            pipeline: NonZeroU32::MIN,
-            streams: NonZeroU32::MIN,
-            reuse: Reuse::Unlimited,
-            think_time_ns: 0,
-            think_spread: ThinkSpread::Fixed,
-            think_seed: 0,
-            stop: Stop {
-                duration_ns: Some(step_ns * lasting),
-                requests: None,
-            },
-            warmup_ns: step_ns / WARMUP_PART,
-            timeout_ns: TIMEOUT_NS,
-            setup_timeout_ns: TIMEOUT_NS,
-            connect_timeout_ns: TIMEOUT_NS,
-            drain_limit_ns: TIMEOUT_NS,
-            backend: match self.backend {
-                Backend::Uring => BackendChoice::Uring,
-                Backend::Epoll => BackendChoice::Epoll,
-                Backend::Sim => BackendChoice::Sim,
-            },
-            source_addresses: Vec::new(),
-            stamps: Stamps::Sampled,
-            spin: Spin::Auto,
-            oversubscribe: false,
-            observe: true,
-            watch: Watch::Off,
-            server_counter: None,
-            link_bits_per_s: None,
-            experiment: None,
-            faults: Faults::default(),
-        })
-    }
-
-    /// Runs a plan; absent, with a note, when that gives no valid run.
-    fn measure(&mut self, what: &str, plan: Plan) -> Result<Option<Run>> {
-        self.steps.line.show(what);
-        let mut broken = String::new();
-        for _ in 0..ATTEMPTS {
-            let interrupts = &self.steps.interrupts;
-            let prepared = interrupts.prepare(plan.clone())?;
-            let run = interrupts.run(prepared, true, Wanted::Whole, &mut |_, _| {})?;
-            if run.interrupted {
-                return Err(RunError::Interrupted.into());
-            }
-            let found = run
-                .findings
-                .iter()
-                .find(|finding| finding.standing == Standing::Broken);
-            match found {
-                None => return Ok(Some(run)),
-                Some(finding) => broken = format!("{}: {}", finding.id, finding.detail),
-            }
+    fn run(&mut self, step: &str, plan: Plan) -> Result<Run> {
+        self.line.show(step);
+        let nobody = &mut |_, _: &_| {};
+        let run = self
+            .interrupts
+            .run(plan, Faults::default(), true, Wanted::Whole, nobody)?;
+        if run.interrupted() {
+            return Err(RunError::Interrupted.into());
         }
-        let note =
-            format!("{what}: left out, since {ATTEMPTS} runs in a row were invalid ({broken})");
-        self.steps.notes.push(note);
-        Ok(None)
+        Ok(run)
     }
-}
-
-fn at_least_one(count: u32) -> NonZeroU32 {
-    NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
-}
-
-fn stop(server: Running) -> Result<()> {
-    server
-        .stop()
-        .map(|_| ())
-        .context("the reference server did not end well")
-}
-
-fn known_ns(quantile: Quantile) -> Option<u64> {
-    match quantile {
-        Quantile::Known { ns, .. } => Some(ns),
-        Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
-    }
-}
-
-/// The `q`-quantile of the response time where a server is silent for `silence_ns` of every
-/// `period_ns`, and answers at once otherwise: requests planned evenly wait for longer than x with
-/// the share `(silence - x) / period`.
-fn stall_quantile_ns(silence_ns: u64, period_ns: u64, q: f64) -> f64 {
-    silence_ns as f64 - (1.0 - q) * period_ns as f64
 }
 
 /// How fine the clock is, and how late sleeps end on a thread that sleeps as workers do.
@@ -459,24 +246,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_of_workers_is_measured_once() {
-        for (cpus, counts) in [
-            (1, vec![1]),
-            (2, vec![1]),
-            (3, vec![1]),
-            (4, vec![1, 2]),
-            (9, vec![1, 4]),
-        ] {
-            assert_eq!(worker_counts(cpus), counts);
-            assert!(
-                counts
-                    .iter()
-                    .all(|&workers| cpus == 1 || workers <= cpus - workers)
-            );
-        }
-    }
-
-    #[test]
     fn backends_are_those_that_work() {
         use CalibrateBackendName::{All, Epoll, Uring};
         for (typed, refusal, expected) in [
@@ -492,15 +261,6 @@ mod tests {
                 expected,
                 "{typed:?} {refusal:?}"
             );
-        }
-    }
-
-    #[test]
-    fn stalls_follow_arithmetic() {
-        const MS: u64 = 1_000_000;
-        for (q, expected_ms) in [(0.95, 50.0), (0.99, 90.0), (0.999, 99.0)] {
-            let ns = stall_quantile_ns(100 * MS, 1_000 * MS, q);
-            assert!((ns / 1e6 - expected_ms).abs() < 1e-6, "{q}: {ns}");
         }
     }
 

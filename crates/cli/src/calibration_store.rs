@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use brunt_engine::usable_cpus;
+use brunt_io::cpu::usable_cpus;
 use brunt_measure::Calibration;
 
 /// FNV-1a of 64 bits: enough to tell apart the few machines that share a home directory.
@@ -21,7 +21,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 pub(crate) struct Machine {
     /// Its name in the network.
     name: String,
-    /// What tells it from others of that name: `/etc/machine-id`, else the name again.
+    /// What distinguishes it from others of that name: `/etc/machine-id`, else the name again.
     id: String,
     /// Release of its kernel.
     kernel: String,

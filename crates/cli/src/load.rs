@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{RunError, usable_cpus};
+use brunt_engine::RunError;
+use brunt_io::cpu::usable_cpus;
 use brunt_load::{BackendChoice, Plan, Scheme, Target};
-use brunt_measure::{Backend, Run};
+use brunt_measure::{Judged, Run};
 use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;
@@ -14,9 +15,10 @@ use crate::diagnose::diagnose;
 use crate::habits;
 use crate::list;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice};
+use crate::plan::{Load, backend_choice, faults};
 use crate::progress::Line;
-use crate::signals::{Interrupts, Second, Wanted};
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
 
 /// Runs the load.
@@ -33,12 +35,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     match measure(arguments, target, load, &interrupts) {
         Ok((mut run, was_interrupted)) => {
             add_calibration(&mut run);
-            run.findings = brunt_measure::check(&run);
-            destination.write(&run)?;
+            let judged = Judged::of(&run);
+            destination.write(&judged)?;
             Ok(if was_interrupted {
                 ExitCode::from(EXIT_INTERRUPTED)
             } else {
-                exit_code(&run)
+                exit_code(&judged)
             })
         }
         Err(error) => {
@@ -105,18 +107,11 @@ fn run_and_diagnose(
     let quiet = arguments.output.quiet;
     let plan_again = arguments.diagnose.then(|| plan.clone());
     let mut line = Line::new(quiet, &plan);
-    let prepared = interrupts.prepare(plan)?;
-    let outcome = interrupts.run(
-        prepared,
-        own_server,
-        Wanted::Part,
-        &mut |phase, progress| {
-            line.draw(phase, progress);
-        },
-    );
+    let faults = faults(&arguments.fault);
+    let outcome = interrupts.run(plan, faults, own_server, Wanted::Part, &mut line);
     line.clear();
     let mut run = outcome?;
-    let mut was_interrupted = run.interrupted;
+    let mut was_interrupted = run.interrupted();
     if let Some(plan) = plan_again {
         was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupts);
     }
@@ -125,11 +120,15 @@ fn run_and_diagnose(
 
 /// What `brunt calibrate` found on this machine. Simulations do not run on it.
 fn add_calibration(run: &mut Run) {
-    if run.load.backend == Backend::Sim {
+    if run.is_simulated() {
         return;
     }
     match calibration_store::load() {
-        Ok(calibration) => run.calibration = calibration,
+        Ok(calibration) => {
+            for agent in &mut run.agents {
+                agent.calibration.clone_from(&calibration);
+            }
+        }
         // The run is as good without it.
         Err(error) => message::print(&format_args!("the calibration is not used: {error:#}")),
     }

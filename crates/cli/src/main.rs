@@ -7,6 +7,7 @@ mod diagnose;
 mod habits;
 mod list;
 mod load;
+mod merge;
 mod message;
 mod output;
 mod plan;
@@ -16,8 +17,11 @@ mod redact;
 mod report;
 mod request;
 mod serve;
+mod session;
 mod signals;
+mod simulation;
 mod source;
+mod stored;
 mod values;
 
 use std::process::ExitCode;
@@ -36,10 +40,10 @@ const EXIT_INVALID: u8 = 3;
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// What a run that was reported in full exits with, unless a signal cut it short.
-fn exit_code(run: &brunt_measure::Run) -> ExitCode {
-    if !brunt_measure::is_valid(&run.findings) {
+fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
+    if !judged.is_valid() {
         ExitCode::from(EXIT_INVALID)
-    } else if run.no_success().is_some() {
+    } else if judged.judgement.verdict == brunt_measure::Verdict::NoSuccess {
         ExitCode::from(EXIT_NO_SUCCESS)
     } else {
         ExitCode::SUCCESS
@@ -48,13 +52,14 @@ fn exit_code(run: &brunt_measure::Run) -> ExitCode {
 
 fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
-    brunt_engine::clock::now_ns();
+    brunt_io::clock::now_ns();
     let arguments = Arguments::try_parse()
         .unwrap_or_else(|error| message::exit_with_usage(&habits::explain(error)));
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Report(report)) => report::run(&report),
+        Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),
         None => load::run(&arguments.load),
     };

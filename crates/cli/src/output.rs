@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_measure::Run;
+use brunt_measure::Judged;
 use brunt_report::{Format, ReportError, Style};
 
 use crate::args::{FormatName, OutputArguments};
@@ -104,22 +104,22 @@ impl Destination {
 
     /// Writes the reports, each even where others fail; the first failure is the one that is
     /// given. A reader that went away is no error.
-    pub(crate) fn write(self, run: &Run) -> Result<()> {
+    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<()> {
         let mut outcome = Ok(());
         for output in &self.files {
-            outcome = outcome.and(output.write(run, self.spectrum));
+            outcome = outcome.and(output.write(judged, self.spectrum));
         }
-        outcome.and(self.print(run))
+        outcome.and(self.print(judged))
     }
 
-    fn print(&self, run: &Run) -> Result<()> {
+    fn print(&self, judged: &Judged<'_>) -> Result<()> {
         if let Some(format) = self.terminal {
             let style = Style {
                 verbose: self.verbose,
                 spectrum: self.spectrum,
                 ..terminal_style()
             };
-            match brunt_report::write(run, format, &style, &mut io::stdout().lock()) {
+            match brunt_report::write(judged, format, &style, &mut io::stdout().lock()) {
                 Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 outcome => outcome?,
             }
@@ -130,7 +130,7 @@ impl Destination {
     /// There is nothing to write: leaves no empty files behind.
     pub(crate) fn abandon(self) {
         for output in self.files {
-            output.abandon();
+            output.remove();
         }
     }
 }
@@ -184,7 +184,7 @@ impl OutputFile {
         }
     }
 
-    fn write(&self, run: &Run, spectrum: bool) -> Result<()> {
+    fn write(&self, judged: &Judged<'_>, spectrum: bool) -> Result<()> {
         let style = Style {
             colour: false,
             width: PLAIN_WIDTH,
@@ -193,23 +193,27 @@ impl OutputFile {
         };
         let mut bytes = Vec::new();
         match self.content {
-            Content::Report(format) => brunt_report::write(run, format, &style, &mut bytes)?,
-            Content::HdrLog => brunt_report::write_hlog(run, &mut bytes)?,
-            Content::Hgrm => brunt_report::write_hgrm(run, &mut bytes)?,
+            Content::Report(format) => brunt_report::write(judged, format, &style, &mut bytes)?,
+            Content::HdrLog => brunt_report::write_hlog(judged.run, &mut bytes)?,
+            Content::Hgrm => brunt_report::write_hgrm(judged.run, &mut bytes)?,
         }
         let Some(mut file) = self.file.as_ref() else {
             return print(&bytes);
         };
         // Pipes and devices have no length to set.
         let _ = file.set_len(0);
-        file.write_all(&bytes)
-            .and_then(|()| file.flush())
-            .with_context(|| format!("cannot write to {}", self.path.display()))
+        let outcome = file.write_all(&bytes).and_then(|()| file.flush());
+        if outcome.is_err() {
+            // Half a report could be taken for a whole one.
+            let _ = file.set_len(0);
+            self.remove();
+        }
+        outcome.with_context(|| format!("cannot write to {}", self.path.display()))
     }
 
-    fn abandon(self) {
+    /// Removes a file that was not there before. Should it not go away, it is empty.
+    fn remove(&self) {
         if self.created {
-            // Should it not go away, it is empty.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Result, bail};
+use brunt_engine::Faults;
 use brunt_load::{
-    ArrivalProcess, BackendChoice, Faults, LoadModel, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
+    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule,
+    ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -14,11 +15,6 @@ use crate::protocol::ProtocolChoice;
 use crate::request::request;
 use crate::values::Fault;
 
-const SECOND_NS: u64 = 1_000_000_000;
-const DURATION_NS_DEFAULT: u64 = 10 * SECOND_NS;
-const WARMUP_NS_DEFAULT: u64 = SECOND_NS;
-/// Connections held.
-const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
@@ -66,10 +62,13 @@ impl Load {
                 duration_ns: arguments
                     .duration
                     .or(stages_ns)
-                    .or(default(DURATION_NS_DEFAULT)),
+                    .or(default(Plan::DURATION_NS_DEFAULT)),
                 requests,
             },
-            warmup_ns: arguments.warmup.or(default(WARMUP_NS_DEFAULT)).unwrap_or(0),
+            warmup_ns: arguments
+                .warmup
+                .or(default(Plan::WARMUP_NS_DEFAULT))
+                .unwrap_or(0),
             request: request(arguments)?,
             list: None,
             think_time: ThinkTime {
@@ -148,8 +147,6 @@ impl Load {
                 path: counter.path,
             }),
             link_bits_per_s: arguments.link_speed,
-            experiment: None,
-            faults: faults(&arguments.fault),
         }
     }
 }
@@ -164,7 +161,7 @@ fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadMode
     let connections = arguments.connections.unwrap_or(if plans_connections {
         SESSIONS_DEFAULT
     } else {
-        CONNECTIONS_DEFAULT
+        Plan::CONNECTIONS_DEFAULT
     });
     let schedule = match (arguments.rate, &arguments.stages) {
         (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed)?),
@@ -236,7 +233,8 @@ pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
     }
 }
 
-fn faults(typed: &[Fault]) -> Faults {
+/// The faults that were typed; of two for one purpose the last.
+pub(crate) fn faults(typed: &[Fault]) -> Faults {
     let mut faults = Faults::default();
     for &fault in typed {
         match fault {
@@ -302,7 +300,7 @@ mod tests {
 
     #[test]
     fn lengths() {
-        const S: u64 = SECOND_NS;
+        const S: u64 = 1_000_000_000;
         for (typed, duration_ns, requests, warmup_ns) in [
             ("-r 1", Some(10 * S), None, S),
             ("-r 1 -n 5", None, Some(5), 0),
@@ -358,7 +356,7 @@ mod tests {
         );
         let link = plan("--link-speed 2.5gbit").link_bits_per_s;
         assert_eq!(link, Some(2_500_000_000));
-        assert_eq!(plan("--fault busy=0:3us").faults.busy, Some((0, 3_000)));
+        assert_eq!(faults(&[Fault::Busy(0, 3_000)]).busy, Some((0, 3_000)));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! How far a run has come, on standard error: a live line on a terminal, else a line now and then.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
-use brunt_engine::{Progress, clock};
-use brunt_load::{LoadModel, Plan, Schedule};
+use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
+use brunt_io::clock;
+use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
 use brunt_report::{PhaseLength, PlannedRate};
 
 use crate::output::terminal_width;
@@ -12,8 +14,6 @@ use crate::output::terminal_width;
 const REDRAW_NS: u64 = 200_000_000;
 /// How often a line is written where there is no terminal.
 const LOG_NS: u64 = 10_000_000_000;
-/// A rate over less than this says little.
-const RATE_INTERVAL_NS_MIN: u64 = 100_000_000;
 
 /// What becomes of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,42 @@ enum Form {
     Log,
 }
 
+/// What is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// A phase of the run.
+    Phase(Phase),
+    /// A run in virtual time, whose phases pass too quickly to be shown.
+    Simulation,
+    /// The experiment after a run.
+    Diagnosis,
+}
+
+impl Doing {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Phase(phase) => phase.name(),
+            Self::Simulation => "simulation",
+            Self::Diagnosis => "diagnose",
+        }
+    }
+}
+
+/// What a worker had counted at its latest snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    at_ns: u64,
+    successes: u64,
+}
+
 /// The line on standard error.
 #[derive(Debug)]
 pub(crate) struct Line {
     form: Form,
+    /// The run is in virtual time.
+    is_simulated: bool,
+    /// The rounds are those of an experiment, which takes so long by plan.
+    diagnosis_ns: Option<u64>,
     /// Most that there may be.
     connections: u32,
     /// What arrives, and when.
@@ -38,13 +70,13 @@ pub(crate) struct Line {
     setup_limit_ns: u64,
     warmup_ns: u64,
     drain_limit_ns: u64,
-    phase: String,
-    phase_since_ns: u64,
+    doing: Option<Doing>,
+    since_ns: u64,
     due_ns: u64,
     is_drawn: bool,
-    /// Instant and counts from which the next rate is taken.
-    counted_ns: u64,
-    counted: Progress,
+    /// By worker: now, and when the line was drawn last.
+    counted: BTreeMap<u32, Counted>,
+    drawn: BTreeMap<u32, Counted>,
 }
 
 impl Line {
@@ -56,6 +88,14 @@ impl Line {
             (false, false) => Form::Log,
         };
         Self::of_form(form, plan, clock::now_ns())
+    }
+
+    /// A line for an experiment that takes `length_ns` by plan.
+    pub(crate) fn of_diagnosis(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+        Self {
+            diagnosis_ns: Some(length_ns),
+            ..Self::new(quiet, plan)
+        }
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
@@ -72,28 +112,30 @@ impl Line {
         };
         Self {
             form,
+            is_simulated: plan.backend == BackendChoice::Sim,
+            diagnosis_ns: None,
             connections: connections.get(),
             schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
             measure_ns: plan.stop.duration_ns,
             setup_limit_ns: plan.setup_limit_ns(),
             warmup_ns: plan.warmup_ns,
             drain_limit_ns: plan.drain_limit_ns,
-            phase: String::new(),
-            phase_since_ns: now_ns,
+            doing: None,
+            since_ns: now_ns,
             due_ns: match form {
                 Form::Silent => u64::MAX,
                 Form::Live => now_ns,
                 Form::Log => now_ns.saturating_add(LOG_NS),
             },
             is_drawn: false,
-            counted_ns: now_ns,
-            counted: Progress::default(),
+            counted: BTreeMap::new(),
+            drawn: BTreeMap::new(),
         }
     }
 
     /// Shows the line, if it is time.
-    pub(crate) fn draw(&mut self, phase: &str, progress: Progress) {
-        let Some(line) = self.next(phase, progress, clock::now_ns(), terminal_width()) else {
+    fn draw(&mut self, doing: Doing, progress: &Progress) {
+        let Some(line) = self.next(doing, progress, clock::now_ns(), terminal_width()) else {
             return;
         };
         self.is_drawn = true;
@@ -107,38 +149,39 @@ impl Line {
     /// The line for what was reached at `now_ns`, if one is due.
     fn next(
         &mut self,
-        phase: &str,
-        progress: Progress,
+        doing: Doing,
+        progress: &Progress,
         now_ns: u64,
         columns: u16,
     ) -> Option<String> {
-        if self.phase != phase {
-            self.phase = phase.to_owned();
-            self.phase_since_ns = now_ns;
-            (self.counted_ns, self.counted) = (now_ns, progress);
+        if self.doing != Some(doing) {
+            self.doing = Some(doing);
+            self.since_ns = now_ns;
+            self.drawn.clone_from(&self.counted);
         }
         if now_ns < self.due_ns {
             return None;
         }
-        let elapsed_ns = now_ns - self.phase_since_ns;
-        let interval_ns = now_ns - self.counted_ns;
-        let successes = progress.successes.saturating_sub(self.counted.successes);
-        let has_rate = phase != "set-up" && interval_ns >= RATE_INTERVAL_NS_MIN;
+        let elapsed_ns = now_ns - self.since_ns;
+        let successes_per_s = match doing {
+            Doing::Phase(Phase::SetUp) => None,
+            _ => self.successes_per_s(),
+        };
         let (interval_due_ns, width) = match self.form {
             Form::Live => (REDRAW_NS, columns.saturating_sub(1)),
             Form::Silent | Form::Log => (LOG_NS, u16::MAX),
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
-        (self.counted_ns, self.counted) = (now_ns, progress);
+        self.drawn.clone_from(&self.counted);
         Some(brunt_report::progress_line(
             &brunt_report::Progress {
-                phase,
+                phase: doing.name(),
                 elapsed_ns,
-                length: self.length_of(phase),
+                length: self.length_of(doing),
                 live: progress.live as u32,
                 connections: self.connections,
-                successes_per_s: has_rate.then(|| successes as f64 * 1e9 / interval_ns as f64),
-                planned_rate: self.planned_rate(phase, elapsed_ns),
+                successes_per_s,
+                planned_rate: self.planned_rate(doing, elapsed_ns),
                 waiting: progress.waiting,
                 errors: progress.errors,
                 failures: progress.failures,
@@ -147,26 +190,35 @@ impl Line {
         ))
     }
 
-    fn length_of(&self, phase: &str) -> Option<PhaseLength> {
-        match phase {
-            "set-up" => Some(PhaseLength::AtMost(self.setup_limit_ns)),
-            "warm-up" => Some(PhaseLength::Planned(self.warmup_ns)),
-            "measure" => self.measure_ns.map(PhaseLength::Planned),
-            "drain" => Some(PhaseLength::AtMost(self.drain_limit_ns)),
-            // The whole of a further run.
-            "diagnose" => self
-                .measure_ns
-                .map(|ns| PhaseLength::Planned(ns.saturating_add(self.warmup_ns))),
-            _ => None,
+    /// Recent successful responses per second: of each worker between its latest snapshot and the
+    /// one that was the latest when the line was drawn last. Absent without any two.
+    fn successes_per_s(&self) -> Option<f64> {
+        let rates = self.counted.iter().filter_map(|(worker, now)| {
+            let before = self.drawn.get(worker).copied().unwrap_or_default();
+            let interval_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
+            let successes = now.successes.saturating_sub(before.successes);
+            (before.at_ns > 0).then(|| successes as f64 * 1e9 / interval_ns as f64)
+        });
+        rates.reduce(|sum, rate| sum + rate)
+    }
+
+    fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
+        match doing {
+            Doing::Phase(Phase::SetUp) => Some(PhaseLength::AtMost(self.setup_limit_ns)),
+            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
+            Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
+            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
+            Doing::Diagnosis => self.diagnosis_ns.map(PhaseLength::Planned),
+            Doing::Simulation => None,
         }
     }
 
     /// The rate of the schedule now. A warm-up has the first one.
-    fn planned_rate(&self, phase: &str, elapsed_ns: u64) -> Option<PlannedRate> {
+    fn planned_rate(&self, doing: Doing, elapsed_ns: u64) -> Option<PlannedRate> {
         let (unit, schedule) = self.schedule.as_ref()?;
-        let offset_ns = match phase {
-            "warm-up" => 0,
-            "measure" => elapsed_ns,
+        let offset_ns = match doing {
+            Doing::Phase(Phase::WarmUp) => 0,
+            Doing::Phase(Phase::Measure) => elapsed_ns,
             _ => return None,
         };
         Some(PlannedRate {
@@ -183,8 +235,28 @@ impl Line {
     }
 }
 
+impl RunObserver for Line {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        let doing = if self.diagnosis_ns.is_some() {
+            Doing::Diagnosis
+        } else if self.is_simulated {
+            Doing::Simulation
+        } else {
+            Doing::Phase(phase)
+        };
+        self.draw(doing, progress);
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        let counted = self.counted.entry(snapshot.worker).or_default();
+        counted.at_ns = snapshot.to_ns;
+        counted.successes += snapshot.counts.successes;
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use brunt_measure::SparseHistogram;
     use clap::Parser;
 
     use super::*;
@@ -204,12 +276,26 @@ mod tests {
         Line::of_form(form, &plan, 0)
     }
 
-    fn progress(successes: u64, errors: u64) -> Progress {
+    fn progress(errors: u64) -> Progress {
         Progress {
-            successes,
             errors,
             live: 8,
             ..Progress::default()
+        }
+    }
+
+    /// What one of two workers counted until `to_ns`.
+    fn snapshot(worker: u32, to_ns: u64, successes: u64) -> Snapshot {
+        Snapshot {
+            worker,
+            from_ns: 0,
+            to_ns,
+            counts: Progress {
+                successes,
+                ..Progress::default()
+            },
+            response: SparseHistogram::default(),
+            postponed: 0,
         }
     }
 
@@ -219,14 +305,17 @@ mod tests {
         let mut lines = Vec::new();
         for tenth in 0..=319 {
             let now_ns = tenth * SECOND_NS / 10;
-            let (phase, successes) = if tenth < 10 {
-                ("warm-up", tenth * 500)
+            let phase = if tenth < 10 {
+                Phase::WarmUp
             } else if tenth < 310 {
-                ("measure", tenth * 500)
+                Phase::Measure
             } else {
-                ("drain", 155_000)
+                Phase::Drain
             };
-            lines.extend(line.next(phase, progress(successes, tenth), now_ns, 20));
+            // Workers take their snapshots when it suits them.
+            line.snapshot(&snapshot(0, now_ns + 1, 200));
+            line.snapshot(&snapshot(1, now_ns + 40_000_000, 300));
+            lines.extend(line.next(Doing::Phase(phase), &progress(tenth), now_ns, 20));
         }
         assert_eq!(
             lines,
@@ -241,20 +330,24 @@ mod tests {
     #[test]
     fn on_a_terminal_the_line_is_drawn_at_once_and_keeps_to_its_width() {
         let mut line = line(Form::Live);
-        let first = line.next("set-up", progress(0, 0), 0, 81);
+        let (set_up, warm_up) = (Doing::Phase(Phase::SetUp), Doing::Phase(Phase::WarmUp));
+        line.snapshot(&snapshot(0, 1, 0));
+        let first = line.next(set_up, &progress(0), 0, 81);
         assert_eq!(
             first.as_deref(),
             Some("set-up 0.0 s of at most 30.0 s · 8 of 8 connections")
         );
-        assert_eq!(line.next("set-up", progress(0, 0), REDRAW_NS - 1, 81), None);
-        let later = line.next("warm-up", progress(10, 0), REDRAW_NS, 81);
+        assert_eq!(line.next(set_up, &progress(0), REDRAW_NS - 1, 81), None);
+        line.snapshot(&snapshot(0, REDRAW_NS, 10));
+        let later = line.next(warm_up, &progress(0), REDRAW_NS, 81);
         assert_eq!(
             later.as_deref(),
             Some("warm-up 0.0 s of 1.0 s · 8 of 8 connections")
         );
-        let last = line.next("warm-up", progress(110, 0), 2 * REDRAW_NS, 35);
+        line.snapshot(&snapshot(0, 2 * REDRAW_NS, 100));
+        let last = line.next(warm_up, &progress(0), 2 * REDRAW_NS, 35);
         assert_eq!(last.as_deref(), Some("warm-up 0.2 s of 1.0 s · 500 req/s"));
-        let drain = line.next("drain", progress(110, 0), 3 * REDRAW_NS, 35);
+        let drain = line.next(Doing::Phase(Phase::Drain), &progress(0), 3 * REDRAW_NS, 35);
         assert_eq!(drain.as_deref(), Some("drain 0.0 s of at most 10.0 s"));
     }
 
@@ -263,7 +356,8 @@ mod tests {
         let mut line = line(Form::Silent);
         for second in 0..100 {
             let now_ns = second * SECOND_NS;
-            assert_eq!(line.next("measure", progress(0, 0), now_ns, 80), None);
+            let measure = Doing::Phase(Phase::Measure);
+            assert_eq!(line.next(measure, &progress(0), now_ns, 80), None);
         }
     }
 }

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{available_memory_bytes, raise_descriptor_limit, threads, usable_cpus};
+use brunt_engine::raise_descriptor_limit;
+use brunt_io::cpu::usable_cpus;
+use brunt_io::threads;
 use brunt_load::BackendChoice;
+use brunt_probe::memory::available_memory_bytes;
 use brunt_server::{
     Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TlsOptions, TlsVersion,
     certificates_from_pem,

@@ -1,15 +1,11 @@
-//! SIGINT, SIGTERM and SIGHUP: the first ends the run in good order, the second at once. Either way
-//! what was measured is reported.
+//! SIGINT, SIGTERM and SIGHUP: listening for them, and counting them.
 
-use std::io::{self, IsTerminal, Write};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
-use brunt_engine::{Prepared, Progress, RunError, clock, threads};
-use brunt_load::Plan;
-use brunt_measure::Run;
+use brunt_io::{clock, threads};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -18,9 +14,6 @@ use crate::EXIT_INTERRUPTED;
 /// A signal that comes this long after the second one finds a process that does not end by itself:
 /// its report is being written to a pipe that nobody reads, say.
 const STUCK_NS: u64 = 1_000_000_000;
-
-/// An interrupted run that lasts on for longer than this says what it waits for.
-const SILENCE_NS: u64 = 100_000_000;
 
 /// What a second signal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,68 +69,9 @@ impl Interrupts {
     }
 
     /// Whether a second one came.
-    fn came_again(&self) -> bool {
+    pub(crate) fn came_again(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 1
     }
-
-    /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be
-    /// made; a signal ends that.
-    pub(crate) fn prepare(&self, plan: Plan) -> Result<Prepared> {
-        let body = move || brunt_engine::prepare(plan);
-        let prepared = threads::run_unless("brunt-prepare", body, || self.came())
-            .context("cannot start a thread")?;
-        Ok(prepared.ok_or(RunError::Interrupted)??)
-    }
-
-    /// Runs until a signal comes. `show` is called now and then with the phase and how far the run
-    /// has come.
-    pub(crate) fn run(
-        &self,
-        prepared: Prepared,
-        own_server: bool,
-        wanted: Wanted,
-        show: &mut dyn FnMut(&str, Progress),
-    ) -> Result<Run, RunError> {
-        let control = prepared.control();
-        let (mut drain_since_ns, mut is_said) = (None, false);
-        prepared.run(&control, own_server, &mut |phase, progress| {
-            let wants_no_drain = wanted == Wanted::Whole && self.came();
-            if self.came_again() || wants_no_drain {
-                control.hurry();
-            } else if self.came() {
-                control.interrupt();
-                if phase == "drain" && !is_said {
-                    let now_ns = clock::now_ns();
-                    let since_ns = *drain_since_ns.get_or_insert(now_ns);
-                    if now_ns - since_ns >= SILENCE_NS {
-                        is_said = true;
-                        say_that_it_ends();
-                    }
-                }
-            }
-            show(phase, progress);
-        })
-    }
-}
-
-/// What a run that was interrupted is good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// What was measured until then is reported.
-    Part,
-    /// Nothing.
-    Whole,
-}
-
-fn say_that_it_ends() {
-    let mut stderr = io::stderr();
-    let line_start = if stderr.is_terminal() { "\r\x1b[K" } else { "" };
-    // The terminal may be gone, which is why SIGHUP comes.
-    let _ = writeln!(
-        stderr,
-        "{line_start}brunt: interrupted: replies are waited for, 1 s at most; a second signal ends \
-         that at once"
-    );
 }
 
 /// Whether the process was started with this signal ignored.

@@ -188,7 +188,7 @@ pub(crate) fn method(typed: &str) -> Result<String, String> {
     let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     if is_number {
         return Err(format!(
-            "-m takes a method; requests under way per connection are --streams {typed} in HTTP/2"
+            "-m takes a method; requests in flight per connection are --streams {typed} in HTTP/2"
         ));
     }
     Ok(typed.to_owned())

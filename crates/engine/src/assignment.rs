@@ -1,5 +1,6 @@
 //! What each worker is to do: a prepared plan, dealt out.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, Spin, ThinkTime, share};
@@ -8,15 +9,17 @@ use brunt_proto::http2::STREAMS_MAX;
 
 use crate::budget::Budget;
 use crate::control::Control;
-use crate::prepare::Prepared;
-use crate::worker::{Pace, Task, Trial};
+use crate::faults::fault_of;
+use crate::prepare::{Carrier, Prepared};
+use crate::worker::{Pace, Task};
 
 /// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
 /// it, a wake-up per request and per reply would cost more than the requests themselves.
 const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
 /// Beyond that rate, how long a sleep lasts at least.
 const GATHER_NS: u64 = 30_000;
-impl Prepared {
+
+impl<C: Carrier> Prepared<C> {
     pub(crate) fn task(
         &self,
         worker: u32,
@@ -25,7 +28,7 @@ impl Prepared {
     ) -> Task {
         let plan = &self.plan;
         let workers = plan.workers.get();
-        let busy_ns = fault_of(plan.faults.busy, worker);
+        let busy_ns = fault_of(self.faults.busy, worker);
         Task {
             worker,
             peer: self.peer.clone(),
@@ -33,7 +36,7 @@ impl Prepared {
             workers,
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
-            depth: self.agreement.depth,
+            depth: self.negotiated.depth,
             requests_per_connection: self.requests_per_connection(),
             requests: plan.requests.source(worker, workers),
             name_of: Arc::clone(&self.name_of),
@@ -52,17 +55,35 @@ impl Prepared {
             drain_limit_ns: plan.drain_limit_ns,
             budget,
             busy_ns,
-            trial: plan
-                .experiment
-                .as_ref()
-                .map(|experiment| Trial::new(experiment, busy_ns, worker, workers))
-                .unwrap_or_default(),
             control: Arc::clone(control),
+            snapshots: None,
         }
     }
 
+    /// Requests of a run by count that `workers` of the plan have among them, where they have no
+    /// common budget: in a closed loop by their connections, else as the arrivals are dealt.
+    pub(crate) fn requests_of(&self, workers: Range<u32>) -> Option<u64> {
+        let plan = &self.plan;
+        let requests = plan.stop.requests?;
+        let all = plan.workers.get();
+        Some(match plan.model {
+            LoadModel::Closed { .. } => {
+                let connections = plan.connections.get();
+                let before = |worker: u32| (0..worker).map(|it| share(connections, all, it)).sum();
+                let dealt = |worker| dealt_to(requests, before(worker), connections);
+                dealt(workers.end) - dealt(workers.start)
+            }
+            LoadModel::Open { .. } | LoadModel::Sessions { .. } => {
+                let of = |worker| {
+                    requests / u64::from(all) + u64::from(worker < requests % u64::from(all))
+                };
+                workers.map(|worker| of(u64::from(worker))).sum()
+            }
+        })
+    }
+
     fn requests_per_connection(&self) -> u64 {
-        let possible = match self.agreement.protocol {
+        let possible = match self.negotiated.protocol {
             Protocol::Http1 => u64::MAX,
             Protocol::Http2 => STREAMS_MAX,
         };
@@ -76,7 +97,7 @@ impl Prepared {
         let is_fast = self.plan.model.schedule().is_some() && !self.is_slow();
         match self.plan.spin {
             // Virtual time is not saved by sleeping.
-            _ if self.backend == BackendName::Sim => 0,
+            _ if self.carrier.backend() == BackendName::Sim => 0,
             Spin::Auto | Spin::Off if is_fast => GATHER_NS,
             Spin::Auto | Spin::Off | Spin::On => 0,
         }
@@ -88,7 +109,7 @@ impl Prepared {
         match self.plan.spin {
             Spin::Auto if !self.is_slow() => Spin::Off,
             // Polling does not make virtual time pass.
-            _ if self.backend == BackendName::Sim => Spin::Off,
+            _ if self.carrier.backend() == BackendName::Sim => Spin::Off,
             spin => spin,
         }
     }
@@ -141,9 +162,26 @@ impl Prepared {
     }
 }
 
-/// What a fault does to this worker, 0 for nothing.
-pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
-    fault
-        .filter(|&(whom, _)| whom == worker)
-        .map_or(0, |(_, ns)| ns)
+/// How many of `requests` the first `connections` of `all` have among them.
+fn dealt_to(requests: u64, connections: u32, all: u32) -> u64 {
+    let dealt = u128::from(requests) * u128::from(connections) / u128::from(all.max(1));
+    u64::try_from(dealt).unwrap_or(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dealt_to;
+
+    #[test]
+    fn requests_are_dealt_by_connections_and_none_is_lost() {
+        for requests in [0, 1, 7, 1_000, u64::MAX] {
+            for all in 1..20 {
+                assert_eq!(dealt_to(requests, all, all), requests);
+                let dealt: Vec<u64> = (0..=all)
+                    .map(|count| dealt_to(requests, count, all))
+                    .collect();
+                assert!(dealt.is_sorted());
+            }
+        }
+    }
 }

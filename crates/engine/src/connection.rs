@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::backend::HandOver;
+use brunt_io::backend::SendCall;
+
 use crate::protocol::ClientProtocol;
 
 /// Where a connection stands.
@@ -58,7 +59,7 @@ pub(crate) struct SendTime {
     /// Since when it could have been.
     pub(crate) free_ns: u64,
     /// Absent until it was.
-    pub(crate) hand_over: Option<HandOver>,
+    pub(crate) send_call: Option<SendCall>,
 }
 
 impl Writing {
@@ -83,7 +84,7 @@ impl SendTimes {
     pub(crate) fn written(&mut self, place: u32, free_ns: u64) {
         self.of_places[place as usize] = SendTime {
             free_ns,
-            hand_over: None,
+            send_call: None,
         };
         self.waiting.push(place);
     }
@@ -111,10 +112,10 @@ impl SendTimes {
         self.in_send.append(&mut self.waiting);
     }
 
-    /// The send in flight was taken, handed over like this.
-    pub(crate) fn taken(&mut self, hand_over: Option<HandOver>) {
+    /// The send in flight was taken, in this call.
+    pub(crate) fn taken(&mut self, send_call: Option<SendCall>) {
         for place in self.in_send.drain(..) {
-            self.of_places[place as usize].hand_over = hand_over;
+            self.of_places[place as usize].send_call = send_call;
         }
     }
 }
@@ -147,10 +148,8 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) is_used: bool,
     /// A request on it ended since it was opened: with a reply, or in failure.
     pub(crate) has_ended_one: bool,
-    /// Since when the server allows no stream on it; `u64::MAX` while it does.
-    pub(crate) shut_ns: u64,
-    /// When bytes came last.
-    pub(crate) heard_ns: u64,
+    /// The server allows no request on it at present.
+    pub(crate) is_shut: bool,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
     /// In an open loop with stamps, the same had brunt taken no time so far, from the send of a
@@ -196,8 +195,7 @@ impl<P: ClientProtocol> Connection<P> {
             opened_from_ns: 0,
             is_used: false,
             has_ended_one: false,
-            shut_ns: u64::MAX,
-            heard_ns: 0,
+            is_shut: false,
             free_ns: 0,
             punctual_free_ns: 0,
             think_ns: 0,
@@ -209,6 +207,35 @@ impl<P: ClientProtocol> Connection<P> {
             requests_left: 0,
             received_bytes: 0,
             armed_ns: u64::MAX,
+        }
+    }
+
+    /// Whether it is open, nothing is in flight on it, and nothing is being sent.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.state == State::Open
+            && self.in_flight == 0
+            && !self.sending
+            && self.depth > 0
+            && self.requests_left > 0
+    }
+
+    /// An open connection at rest, as another round finds it at `now_ns`.
+    pub(crate) fn kept(self, now_ns: u64) -> Self {
+        let is_awaited = false;
+        let new = Self::new(self.protocol, is_awaited);
+        Self {
+            state: State::Open,
+            writing: self.writing,
+            depth: self.depth,
+            opened_ns: self.opened_ns,
+            opened_from_ns: self.opened_from_ns,
+            // What was opened for an earlier round is no new connection.
+            has_ended_one: true,
+            free_ns: now_ns,
+            punctual_free_ns: now_ns,
+            requests_left: self.requests_left,
+            received_bytes: self.received_bytes,
+            ..new
         }
     }
 

@@ -1,15 +1,15 @@
-//! What the world outside may do to a run and see of it while it lasts.
+//! What the world outside may do to a run while it lasts.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::worker::NOTICE_NS;
-
+/// Longest sleep of a worker: it notices an interrupt within this time.
+pub(crate) const NOTICE_NS: u64 = 50_000_000;
 /// From an interrupt to the end of the window: longer than any worker sleeps.
 const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 /// From an interrupt to the end of drain, at most.
 const INTERRUPTED_DRAIN_NS: u64 = 1_000_000_000;
 
-/// The handle on a run: interrupt it, watch it. Workers look at it once a turn.
+/// The handle to interrupt a run by. Workers look at it once a turn.
 #[derive(Debug)]
 pub struct Control {
     interrupted: AtomicBool,
@@ -17,47 +17,20 @@ pub struct Control {
     aborted: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet.
     interrupted_ns: AtomicU64,
-    gauges: Box<[Gauge]>,
 }
 
-/// What one worker shows of itself; a cache line of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Gauge {
-    successes: AtomicU64,
-    errors: AtomicU64,
-    failures: AtomicU64,
-    live: AtomicU32,
-    waiting: AtomicU64,
-}
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Complete replies with a status below 400 so far, all phases.
-    pub successes: u64,
-    /// Complete replies with a status of 400 and more so far, all phases.
-    pub errors: u64,
-    /// Failures of any scope so far, all phases.
-    pub failures: u64,
-    /// Open connections now.
-    pub live: u64,
-    /// Planned arrivals that wait for a connection now.
-    pub waiting: u64,
-}
-
-impl Control {
-    /// A handle on a run with `workers` workers.
-    pub fn new(workers: u32) -> Self {
+impl Default for Control {
+    fn default() -> Self {
         Self {
             interrupted: AtomicBool::new(false),
             hurried: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
             interrupted_ns: AtomicU64::new(u64::MAX),
-            gauges: (0..workers).map(|_| Gauge::default()).collect(),
         }
     }
+}
 
+impl Control {
     /// Asks for the end of the measure phase, and of drain a second later at most. What was
     /// measured is the result. Only sets a flag: may be called by a signal handler.
     pub fn interrupt(&self) {
@@ -74,19 +47,6 @@ impl Control {
     /// Whether the end was asked for.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
-    }
-
-    /// How far the run has come.
-    pub fn progress(&self) -> Progress {
-        self.gauges
-            .iter()
-            .fold(Progress::default(), |sum, gauge| Progress {
-                successes: sum.successes + gauge.successes.load(Ordering::Relaxed),
-                errors: sum.errors + gauge.errors.load(Ordering::Relaxed),
-                failures: sum.failures + gauge.failures.load(Ordering::Relaxed),
-                live: sum.live + u64::from(gauge.live.load(Ordering::Relaxed)),
-                waiting: sum.waiting + gauge.waiting.load(Ordering::Relaxed),
-            })
     }
 
     /// The interrupt takes effect: it came by `at_ns`, which is now, or in simulation an instant
@@ -119,20 +79,11 @@ impl Control {
     }
 
     /// Makes the workers leave at once; there will be no result.
-    pub(crate) fn abort(&self) {
+    pub fn abort(&self) {
         self.aborted.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn show(&self, worker: u32, progress: Progress) {
-        let gauge = &self.gauges[worker as usize];
-        gauge.successes.store(progress.successes, Ordering::Relaxed);
-        gauge.errors.store(progress.errors, Ordering::Relaxed);
-        gauge.failures.store(progress.failures, Ordering::Relaxed);
-        gauge.live.store(progress.live as u32, Ordering::Relaxed);
-        gauge.waiting.store(progress.waiting, Ordering::Relaxed);
     }
 }

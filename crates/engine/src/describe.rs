@@ -1,126 +1,254 @@
-//! What was asked for, in the words of the stored run.
+//! What was asked for and by whom, in the words of the stored run.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Stage};
+use brunt_io::backend::Peer;
+use brunt_io::tls_config;
+use brunt_load as load;
+use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Scheme, share};
 use brunt_measure::{
-    ListDescription, ListOrder, LoadDescription, ModelDescription, ScheduleDescription,
-    StageDescription, Window,
+    Amounts, ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder,
+    ModelDescription, Negotiated, PlanDescription, RequestDescription, RequestsDescription,
+    ScheduleDescription, Seeds, Spin, StageDescription, StageRates, Stamps, StopDescription,
+    ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, Window,
 };
 
-use crate::backend::Peer;
-use crate::prepare::Prepared;
+use crate::prepare::{Carrier, Prepared};
 
-impl Prepared {
-    /// The load as reports tell it: `load_ns` is its start, and `sources_used` the local addresses
-    /// that were used of those that brunt chose.
-    pub(crate) fn describe(
-        &self,
-        own_server: bool,
-        load_ns: u64,
-        window: Window,
-        sources_used: usize,
-    ) -> LoadDescription {
+impl<C: Carrier> Prepared<C> {
+    /// The plan as it is stored, with the amounts that the workers of this process have of it.
+    pub(crate) fn describe_plan(&self) -> PlanDescription {
         let plan = &self.plan;
-        let keepalive = plan.reuse != Reuse::Requests(NonZeroU64::MIN);
-        LoadDescription {
-            target: plan.target.url.clone(),
+        let first = plan.requests.first();
+        let list = !plan.requests.names().is_empty();
+        let mut described = PlanDescription {
+            url: plan.target.url.clone(),
             unix_socket: plan
                 .target
                 .unix_socket
                 .as_ref()
                 .map(|path| path.display().to_string()),
-            address: match &self.peer {
-                Peer::Tcp(address) => address.to_string(),
-                Peer::Unix(path) => path.display().to_string(),
-            },
-            protocol: self.agreement.protocol,
-            protocol_note: self.agreement.note.clone(),
-            tls: self
-                .agreement
-                .tls
-                .as_ref()
-                .map(|tls| tls.description.clone()),
-            list: (!plan.requests.names().is_empty()).then(|| ListDescription {
-                requests: plan.requests.requests().len() as u64,
-                order: match plan.requests.order() {
-                    RequestOrder::Turns => ListOrder::Turns,
-                    RequestOrder::Random { seed } => ListOrder::Random { seed },
+            requests: RequestsDescription {
+                first: RequestDescription {
+                    method: first.method.clone(),
+                    path: self.shown_path(&first.path),
+                    header_names: first.headers.iter().map(|(name, _)| name.clone()).collect(),
+                    body_bytes: first.body.len() as u64,
                 },
-            }),
-            method: plan.requests.first().method.clone(),
-            request_bytes: self.requests.bytes(!keepalive) as u64,
-            model: self.describe_model(load_ns, window),
+                list: list.then(|| ListDescription {
+                    requests: plan.requests.requests().len() as u64,
+                    order: match plan.requests.order() {
+                        RequestOrder::Turns => ListOrder::Turns,
+                        RequestOrder::Random { .. } => ListOrder::Random,
+                    },
+                }),
+            },
+            model: describe_model(&plan.model),
             connections: plan.connections.get(),
             workers: plan.workers.get(),
-            depth: self.agreement.depth,
-            keepalive,
+            http: match plan.http {
+                load::HttpChoice::Auto => HttpChoice::Auto,
+                load::HttpChoice::Http1 => HttpChoice::Http1,
+                load::HttpChoice::Http2 => HttpChoice::Http2,
+            },
+            tls: (plan.target.scheme == Scheme::Https)
+                .then(|| describe_tls(&plan.tls, &plan.target.host)),
+            pipeline: plan.pipeline.get(),
+            streams: plan.streams.get(),
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => None,
                 Reuse::Requests(count) => Some(count.get()),
             },
-            think_time_ns: plan.think_time_ns,
-            think_spread: (plan.think_time_ns > 0).then(|| plan.think_spread.name().to_owned()),
-            think_seed: (plan.think_time_ns > 0).then_some(plan.think_seed),
-            stamps_every: plan.stamps.every().map(NonZeroU32::get),
-            duration_ns: plan.stop.duration_ns,
-            requests: plan.stop.requests,
+            think: (plan.think_time_ns > 0).then_some(ThinkDescription {
+                mean_ns: plan.think_time_ns,
+                spread: match plan.think_spread {
+                    load::ThinkSpread::Fixed => ThinkSpread::Fixed,
+                    load::ThinkSpread::Exponential => ThinkSpread::Exp,
+                    load::ThinkSpread::Uniform => ThinkSpread::Uniform,
+                },
+            }),
+            stop: StopDescription {
+                duration_ns: plan.stop.duration_ns,
+                requests: plan.stop.requests,
+            },
             warmup_ns: plan.warmup_ns,
             timeout_ns: plan.timeout_ns,
+            setup_timeout_ns: plan.setup_timeout_ns,
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
-            backend: self.backend,
-            backend_note: self.backend_note.clone(),
-            source_addresses: self
-                .sources
-                .used(sources_used)
-                .iter()
-                .map(|source| source.ip().to_string())
-                .collect(),
-            source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
-            oversubscribed: plan.oversubscribe,
-            own_server,
+            backend: match plan.backend {
+                load::BackendChoice::Auto => BackendChoice::Auto,
+                load::BackendChoice::Uring => BackendChoice::Uring,
+                load::BackendChoice::Epoll => BackendChoice::Epoll,
+                load::BackendChoice::Sim => BackendChoice::Sim,
+            },
+            stamps: match plan.stamps {
+                load::Stamps::Sampled => Stamps::Sampled {
+                    every: load::Stamps::SAMPLE_EVERY.get(),
+                },
+                load::Stamps::Full => Stamps::Full,
+                load::Stamps::Off => Stamps::Off,
+            },
+            spin: match plan.spin {
+                load::Spin::Auto => Spin::Auto,
+                load::Spin::On => Spin::On,
+                load::Spin::Off => Spin::Off,
+            },
+            oversubscribe: plan.oversubscribe,
+            observe: plan.observe,
+        };
+        let part = self.part_of(&described.amounts());
+        described.set_amounts(&part);
+        described
+    }
+
+    /// The path of a request, without its query where neither the URL nor the name of the request
+    /// shows it.
+    fn shown_path(&self, path: &str) -> String {
+        let name = self.plan.requests.names().first();
+        let is_shown = |query| {
+            self.plan.target.url.contains(query) || name.is_some_and(|name| name.contains(query))
+        };
+        match path.split_once('?') {
+            Some((before, query)) if !is_shown(query) => format!("{before}?redacted"),
+            _ => path.to_owned(),
         }
     }
 
-    fn describe_model(&self, load_ns: u64, window: Window) -> ModelDescription {
-        let describe = |queue_max: NonZeroU32, typed: &Schedule| {
-            let from_load = typed.clone().after(self.plan.warmup_ns);
-            let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
-            ScheduleDescription {
-                process: typed.process().name().to_owned(),
-                seed: typed.seed(),
-                stages: typed.stages().iter().map(describe_stage).collect(),
-                expected: from_load.expected(from_ns, to_ns),
-                queue_max: queue_max.get(),
-            }
+    /// What the workers of this process have of `amounts`.
+    fn part_of(&self, amounts: &Amounts) -> Amounts {
+        let all = self.plan.workers.get();
+        if self.workers.len() == all as usize {
+            return amounts.clone();
+        }
+        let of = |total: u32, least: u32| {
+            let shares = self.workers.clone();
+            shares
+                .map(|worker| share(total, all, worker).max(least))
+                .sum()
         };
-        match &self.plan.model {
-            LoadModel::Closed { connect_per_s } => ModelDescription::Closed {
-                connect_per_s: *connect_per_s,
+        let part = self.workers.len() as f64;
+        let per_s = |rate_per_s: f64| rate_per_s * part / f64::from(all);
+        Amounts {
+            connections: of(amounts.connections, 0),
+            connections_max: amounts.connections_max.map(|most| of(most, 0)),
+            workers: self.workers.len() as u32,
+            requests: self.requests_of_part(),
+            connect_per_s: amounts.connect_per_s.map(per_s),
+            rate_per_s: amounts.rate_per_s.map(per_s),
+            stages: amounts
+                .stages
+                .iter()
+                .map(|stage| StageRates {
+                    from_per_s: per_s(stage.from_per_s),
+                    to_per_s: per_s(stage.to_per_s),
+                })
+                .collect(),
+            queue_max: amounts.queue_max.map(|most| of(most, 1)),
+        }
+    }
+
+    /// Arrivals that the workers of this process have in `window` on average, in a load that starts
+    /// at `load_ns`. Absent without a schedule.
+    pub(crate) fn expected_arrivals(&self, load_ns: u64, window: Window) -> Option<f64> {
+        let schedule = self.plan.model.schedule()?;
+        let from_load = schedule.clone().after(self.plan.warmup_ns);
+        let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
+        let expected = from_load.expected(from_ns, to_ns);
+        let all = self.plan.workers.get();
+        Some(match self.workers.len() {
+            part if part == all as usize => expected,
+            part => expected * part as f64 / f64::from(all),
+        })
+    }
+
+    /// The seeds of what is drawn.
+    pub(crate) fn seeds(&self) -> Seeds {
+        let plan = &self.plan;
+        Seeds {
+            arrivals: plan.model.schedule().map(Schedule::seed),
+            think: (plan.think_time_ns > 0).then_some(plan.think_seed),
+            order: match plan.requests.order() {
+                RequestOrder::Turns => None,
+                RequestOrder::Random { seed } => Some(seed),
             },
-            LoadModel::Open {
-                schedule,
-                connections_max,
-                queue_max,
-            } => ModelDescription::Open {
-                schedule: describe(*queue_max, schedule),
-                connections_max: connections_max.get(),
+        }
+    }
+
+    /// What was negotiated.
+    pub(crate) fn describe_negotiated(&self) -> Negotiated {
+        let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
+        Negotiated {
+            address: match &self.peer {
+                Peer::Tcp(address) => address.to_string(),
+                Peer::Unix(path) => path.display().to_string(),
             },
-            LoadModel::Sessions {
-                schedule,
-                queue_max,
-            } => ModelDescription::Sessions {
-                schedule: describe(*queue_max, schedule),
-            },
+            protocol: self.negotiated.protocol,
+            note: self.negotiated.note.clone(),
+            depth: self.negotiated.depth,
+            tls: self
+                .negotiated
+                .tls
+                .as_ref()
+                .map(|tls| tls.description.clone()),
+            request_bytes: self.requests.bytes(is_single) as u64,
         }
     }
 }
 
-fn describe_stage(stage: &Stage) -> StageDescription {
-    StageDescription {
-        duration_ns: stage.duration_ns,
-        from_per_s: stage.from_per_s,
-        to_per_s: stage.to_per_s,
+fn describe_model(model: &LoadModel) -> ModelDescription {
+    let describe = |queue_max: NonZeroU32, schedule: &Schedule| ScheduleDescription {
+        process: match schedule.process() {
+            load::ArrivalProcess::Constant => ArrivalProcess::Constant,
+            load::ArrivalProcess::Poisson => ArrivalProcess::Poisson,
+            load::ArrivalProcess::Uniform => ArrivalProcess::Uniform,
+        },
+        rate_per_s: schedule.stages().is_empty().then(|| schedule.rate_max()),
+        stages: schedule
+            .stages()
+            .iter()
+            .map(|stage| StageDescription {
+                duration_ns: stage.duration_ns,
+                from_per_s: stage.from_per_s,
+                to_per_s: stage.to_per_s,
+            })
+            .collect(),
+        queue_max: queue_max.get(),
+    };
+    match model {
+        LoadModel::Closed { connect_per_s } => ModelDescription::Closed {
+            connect_per_s: *connect_per_s,
+        },
+        LoadModel::Open {
+            schedule,
+            connections_max,
+            queue_max,
+        } => ModelDescription::Open {
+            schedule: describe(*queue_max, schedule),
+            connections_max: connections_max.get(),
+        },
+        LoadModel::Sessions {
+            schedule,
+            queue_max,
+        } => ModelDescription::Sessions {
+            schedule: describe(*queue_max, schedule),
+        },
+    }
+}
+
+fn describe_tls(spec: &load::TlsSpec, host: &str) -> TlsDescription {
+    let version = |version| match version {
+        load::TlsVersion::Tls12 => TlsVersion::Tls12,
+        load::TlsVersion::Tls13 => TlsVersion::Tls13,
+    };
+    TlsDescription {
+        server_name: tls_config::server_name(spec, host).to_owned(),
+        insecure: spec.insecure,
+        resumption: spec.resumption,
+        client_certificate: spec.identity.is_some(),
+        version_min: version(spec.version_min),
+        version_max: version(spec.version_max),
+        cipher_suites: spec.cipher_suites.clone(),
+        groups: spec.groups.clone(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// One part in this many of what a service time is above the floor raises it.
 const FLOOR_RISE_PARTS: u64 = 256;
 
-/// The replies under way, by the first instant at which each is to be expected.
+/// The replies in flight, by the first instant at which each is to be expected.
 ///
 /// Most servers need a certain time for any answer. That floor is followed down at once and up
 /// slowly, so a server whose times vary is expected to answer soon, and is polled for.
@@ -38,9 +38,9 @@ impl Expectation {
         });
     }
 
-    /// Until when no reply is to be expected, if `under_way` requests wait for one: `now_ns` when
-    /// one may come any time, `u64::MAX` when nothing is under way.
-    pub(crate) fn quiet_until_ns(&mut self, now_ns: u64, under_way: u64) -> u64 {
+    /// Until when no reply is to be expected, if `in_flight` requests wait for one: `now_ns` when
+    /// one may come any time, `u64::MAX` when nothing is in flight.
+    pub(crate) fn quiet_until_ns(&mut self, now_ns: u64, in_flight: u64) -> u64 {
         while self
             .not_before_ns
             .front()
@@ -48,11 +48,11 @@ impl Expectation {
         {
             self.not_before_ns.pop_front();
         }
-        if under_way > self.not_before_ns.len() as u64 {
+        if in_flight > self.not_before_ns.len() as u64 {
             return now_ns;
         }
         match self.not_before_ns.front() {
-            Some(&not_before_ns) if under_way > 0 => not_before_ns,
+            Some(&not_before_ns) if in_flight > 0 => not_before_ns,
             _ => u64::MAX,
         }
     }

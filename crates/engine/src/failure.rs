@@ -1,11 +1,10 @@
 //! From errno and parser errors to the kinds that are counted.
 
+use brunt_io::backend::HandshakeFailure;
 use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
 use brunt_proto::http2::{MalformedReply, StreamFailure};
-
-use crate::backend::HandshakeFailure;
 
 /// The kind of a failed connection attempt.
 pub(crate) fn of_connect(errno: i32) -> FailureKind {
@@ -32,7 +31,7 @@ pub(crate) fn of_handshake(reason: HandshakeFailure) -> FailureKind {
     }
 }
 
-/// The kind of a failed send or receive while a request was under way.
+/// The kind of a failed send or receive while a request was in flight.
 pub(crate) fn of_socket(errno: i32) -> FailureKind {
     match errno {
         libc::EPROTO => FailureKind::TlsBroken,

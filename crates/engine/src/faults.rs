@@ -1,9 +1,31 @@
-//! Faults put into what a worker hands over, so that the checks of a run can be seen to find them.
+//! Disturbances of brunt itself, so that the checks of a run can be seen to find them.
 
-use brunt_load::Faults;
 use brunt_measure::{Once, Recording, StatusCounts};
 
-use crate::assignment::fault_of;
+/// Disturbances of brunt itself, for tests of its own checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Worker, and how much later than the others it starts, nanoseconds.
+    pub start_delay: Option<(u32, u64)>,
+    /// Worker, and how far its window is moved against the others', nanoseconds.
+    pub window_shift: Option<(u32, u64)>,
+    /// Worker, and the work added to each of its requests, nanoseconds.
+    pub busy: Option<(u32, u64)>,
+    /// Worker, and how much earlier than it did it says that it left the window, nanoseconds.
+    pub window_cut: Option<(u32, u64)>,
+    /// Worker, and how far its clock jumps ahead within the window, nanoseconds: what it notes
+    /// afterwards of its own life is off by as much.
+    pub clock_step: Option<(u32, u64)>,
+    /// Worker, and how many replies of the window are missing from its counters.
+    pub lost_replies: Option<(u32, u64)>,
+}
+
+/// What a fault does to this worker, 0 for nothing.
+pub(crate) fn fault_of(fault: Option<(u32, u64)>, worker: u32) -> u64 {
+    fault
+        .filter(|&(whom, _)| whom == worker)
+        .map_or(0, |(_, ns)| ns)
+}
 
 /// Puts the faults of this worker into its recording.
 pub(crate) fn apply(faults: &Faults, recording: &mut Recording) {
@@ -28,7 +50,9 @@ pub(crate) fn apply(faults: &Faults, recording: &mut Recording) {
 
 /// The edge at another instant, if it was written.
 fn moved(edge: Once, to: impl FnOnce(u64) -> u64) -> Once {
-    edge.get().map_or(edge, |at_ns| Once::at(to(at_ns)))
+    edge.get().map_or(edge, |at_ns| {
+        Once::at(to(at_ns.cast_unsigned()).cast_signed())
+    })
 }
 
 /// The counts with the first `lost` replies left out.

@@ -1,58 +1,68 @@
-//! Threads and the kernel: the worker loop, its backends, limits and the course of a run.
+//! Rounds of load: workers over a backend, the course of a round, and what all of it counted as one
+//! run.
+//!
+//! ```
+//! use brunt_engine::{Phase, Progress, prepare};
+//! use brunt_load::{Plan, RequestSet, RequestSpec, Target};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let address = brunt_server::ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+//! # let server = brunt_server::start(&brunt_server::Options::new(address))?;
+//! # let url = format!("http://{}/", server.address());
+//! # /*
+//! let url = "http://127.0.0.1:8080/";
+//! # */
+//! let target = Target::parse(&url, None)?;
+//! let requests = RequestSet::one(RequestSpec::get(&target.path));
+//! let mut plan = Plan::new(target, requests);
+//! plan.warmup_ns = 20_000_000;
+//! plan.stop.duration_ns = Some(100_000_000);
+//!
+//! let prepared = prepare(plan)?;
+//! let control = prepared.control();
+//! let observer = &mut |_: Phase, progress: &Progress| eprintln!("{progress:?}");
+//! let run = prepared.run(&control, false, observer)?;
+//!
+//! let successes = run.summary().window.replies.successes();
+//! println!("{successes} responses, {:?}", run.response_quantile(0.99));
+//! # assert!(successes > 0);
+//! # server.stop()?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod assignment;
-pub mod backend;
 mod backlog;
-mod blocking;
 mod budget;
-pub mod clock;
 mod connection;
 mod control;
 mod describe;
-mod evidence;
+mod error;
 mod expectation;
 mod failure;
 mod faults;
-mod fetch;
-mod fuzz;
-mod gate;
-mod host;
 mod limits;
 mod negotiate;
+mod observer;
 mod prepare;
-mod prometheus;
+mod probes;
 mod protocol;
-mod receive_stamps;
 mod run;
-mod server_count;
+mod session;
 mod simulate;
-pub mod socket;
 mod sources;
-mod spin;
-pub mod tcp_info;
-mod thread_meter;
-pub mod threads;
-pub mod timers;
-mod tls_config;
-#[cfg(test)]
-mod tls_peer;
-mod witness;
 mod worker;
 
-pub use control::{Control, Progress};
-pub use evidence::server::WatchError;
+pub use control::Control;
+pub use error::RunError;
 #[doc(hidden)]
-pub use fuzz::{
-    fuzz_cgroup, fuzz_control_message, fuzz_counter_page, fuzz_page, fuzz_prometheus,
-    fuzz_socket_tables,
-};
-pub use host::{Cpus, available_memory_bytes, usable_cpus};
+pub use faults::Faults;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
-pub use prepare::{PrepareError, Prepared, prepare, uring_refusal};
+pub use observer::{Phase, Progress, RunObserver, Snapshot};
+pub use prepare::{
+    Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_simulated, uring_refusal,
+};
 pub use protocol::EncodeError;
-pub use run::RunError;
-pub use server_count::ServerCountError;
-pub use simulate::simulate;
-pub use spin::Spinner;
-pub use tls_config::TlsConfigError;
+pub use session::{Rounds, Session};
+pub use simulate::{Machine, SimulatedSession};

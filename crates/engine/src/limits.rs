@@ -3,16 +3,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use brunt_io::backend::Peer;
+use brunt_io::uring::Uring;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
 use brunt_measure::{Backend, LimitsChecked, Protocol, STAGES_RECORDED_MAX};
+use brunt_probe::memory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
-use crate::backend::Peer;
-use crate::backend::uring::Uring;
 use crate::backlog::Arrival;
-use crate::host;
-use crate::negotiate::Agreement;
+use crate::negotiate::Negotiated;
 use crate::sources::{Sources, Spread};
 
 /// Descriptors that a run opens beside those of its workers, with room for some more: files that
@@ -35,7 +35,7 @@ const STAGE_BYTES: u64 = 112 << 10;
 const TLS_BYTES: u64 = 8 << 10;
 /// What HTTP/2 adds to a connection: measured 0.3 KB, and room for frames that wait to be sent.
 const HTTP2_BYTES: u64 = 1 << 10;
-/// Memory of a request that is under way: measured about 100 bytes in HTTP/2, and the worker's own
+/// Memory of a request that is in flight: measured about 100 bytes in HTTP/2, and the worker's own
 /// notes.
 const REQUEST_BYTES: u64 = 256;
 /// Frames of bodies that one connection holds until they are sent, at most.
@@ -162,13 +162,13 @@ fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
         Backend::Epoll => workers + connections,
         Backend::Sim => 0,
     };
-    host::open_descriptors() + DESCRIPTORS_BESIDE + workers * DESCRIPTORS_PER_WORKER + of_backends
+    memory::open_descriptors() + DESCRIPTORS_BESIDE + workers * DESCRIPTORS_PER_WORKER + of_backends
 }
 
 /// Looks at descriptors, ports and memory.
 pub(crate) fn check(
     plan: &Plan,
-    agreement: &Agreement,
+    negotiated: &Negotiated,
     backend: Backend,
     peer: &Peer,
     sources: &Sources,
@@ -227,12 +227,12 @@ pub(crate) fn check(
         }
     };
     let connection_bytes =
-        CONNECTION_BYTES + served_bytes(peer) + dialogue_bytes(agreement, payload_bytes);
+        CONNECTION_BYTES + served_bytes(peer) + protocol_state_bytes(negotiated, payload_bytes);
     let memory_needed_bytes = workers * (WORKER_BYTES + stage_bytes(&plan.model))
         + payload_bytes
         + connections * connection_bytes
         + queue_bytes;
-    let memory_available_bytes = host::available_memory_bytes();
+    let memory_available_bytes = memory::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
     {
@@ -274,18 +274,18 @@ fn stage_bytes(model: &LoadModel) -> u64 {
 /// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share
 /// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2
 /// it copies the frames.
-fn dialogue_bytes(agreement: &Agreement, payload_bytes: u64) -> u64 {
-    let depth = u64::from(agreement.depth);
-    let (protocol, copied) = match agreement.protocol {
+fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
+    let depth = u64::from(negotiated.depth);
+    let (protocol, copied) = match negotiated.protocol {
         Protocol::Http1 => (0, payload_bytes),
         Protocol::Http2 => (HTTP2_BYTES, (payload_bytes * depth).min(BODIES_BYTES)),
     };
-    let copies = match (agreement.protocol, &agreement.tls) {
+    let copies = match (negotiated.protocol, &negotiated.tls) {
         (Protocol::Http1, None) => 0,
         (Protocol::Http1, Some(_)) | (Protocol::Http2, None) => 1,
         (Protocol::Http2, Some(_)) => 2,
     };
-    let tls = agreement.tls.as_ref().map_or(0, |_| TLS_BYTES);
+    let tls = negotiated.tls.as_ref().map_or(0, |_| TLS_BYTES);
     tls + protocol + depth * REQUEST_BYTES + copies * copied
 }
 

@@ -1,22 +1,22 @@
-//! What all connections of a run speak, found out on one connection before it: TLS, the protocol
-//! above it, and how many requests may be under way. Nothing here sends a request.
+//! What all connections of a run speak, negotiated on one connection before it: TLS, the protocol
+//! above it, and how many requests may be in flight. Nothing here sends a request.
 
 mod error;
 #[cfg(test)]
 mod tests;
 
 use brunt_load::{HttpChoice, Plan, Scheme};
-use brunt_measure::{Protocol, TlsDescription};
+use brunt_measure::{NegotiatedTls as DescribedTls, Protocol};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
-use brunt_proto::tls::{ClientSide, Negotiated, TlsError, Version};
+use brunt_proto::tls::{self, ALPN_HTTP1, ALPN_HTTP2, ClientSide, TlsError, Version};
 
 pub use self::error::{Instead, NegotiateError, Step};
-use crate::backend::tls::Tls;
-use crate::backend::{Backend, sim};
-use crate::blocking::{Deadline, Link, LinkError, closed};
-use crate::clock;
-use crate::tls_config::{self, ALPN_HTTP1, ALPN_HTTP2};
+use brunt_io::backend::ClientBackend;
+use brunt_io::blocking::{Deadline, Link, LinkError, closed};
+use brunt_io::clock;
+use brunt_io::tls::Tls;
+use brunt_io::virtual_machine::VirtualMachine;
 
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
@@ -26,28 +26,28 @@ const ANSWER_BYTES_MAX: usize = 16;
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[21, 3];
 
-/// What a run and its server have agreed on.
+/// What a run and its server have negotiated.
 #[derive(Clone, Debug)]
-pub(crate) struct Agreement {
+pub(crate) struct Negotiated {
     /// What all connections speak.
     pub(crate) protocol: Protocol,
     /// Why it is not what was preferred, or what the server restricts it by.
     pub(crate) note: Option<String>,
     /// Absent in clear text.
-    pub(crate) tls: Option<AgreedTls>,
-    /// Requests under way per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    pub(crate) tls: Option<NegotiatedTls>,
+    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
     pub(crate) depth: u32,
 }
 
-/// TLS as agreed on.
+/// TLS as negotiated.
 #[derive(Clone, Debug)]
-pub(crate) struct AgreedTls {
+pub(crate) struct NegotiatedTls {
     /// What all sessions share.
     side: ClientSide,
     /// The protocol that the server chose (ALPN), or HTTP/1.1 where it chose none.
     alpn: &'static [u8],
     /// For the report.
-    pub(crate) description: TlsDescription,
+    pub(crate) description: DescribedTls,
 }
 
 /// Puts TLS over the backends of workers.
@@ -59,12 +59,12 @@ pub(crate) struct TlsClient {
 
 impl TlsClient {
     /// A worker's backend, over TLS.
-    pub(crate) fn over<B: Backend>(&self, inner: B) -> Tls<B> {
+    pub(crate) fn over<B: ClientBackend>(&self, inner: B) -> Tls<B> {
         Tls::client(inner, self.side.clone(), Some(self.alpn))
     }
 }
 
-impl Agreement {
+impl Negotiated {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
     pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = match (plan.http, plan.target.scheme) {
@@ -86,25 +86,30 @@ impl Agreement {
         })
     }
 
-    /// As [`Agreement::simulated`], over TLS as far as `side` goes (absent: in clear text).
-    pub(crate) fn simulated_over(
+    /// With the servers of `machine`, over TLS with `side` where that is given.
+    pub(crate) fn simulated_in(
         plan: &Plan,
         side: Option<ClientSide>,
+        machine: &mut impl VirtualMachine,
     ) -> Result<Self, NegotiateError> {
-        let mut agreement = Self::simulated(plan)?;
-        let protocol = agreement.protocol;
-        if let Some(side) = side {
-            let negotiated = sim::tls::agree(&side, protocol).map_err(|reason| {
-                let server = plan.target.authority.clone();
-                NegotiateError::Handshake { server, reason }
-            })?;
-            agreement.tls = Some(AgreedTls {
-                side,
-                alpn: tls_config::alpn_of(protocol),
-                description: describe(plan, &negotiated),
-            });
+        let mut negotiated = Self::simulated(plan)?;
+        if let (Protocol::Http2, Some(most)) = (negotiated.protocol, machine.streams_max()) {
+            negotiated.depth = negotiated.depth.min(most.max(1));
         }
-        Ok(agreement)
+        let alpn = match negotiated.protocol {
+            Protocol::Http1 => ALPN_HTTP1,
+            Protocol::Http2 => ALPN_HTTP2,
+        };
+        let session = machine.negotiate(alpn, side.as_ref()).map_err(|reason| {
+            let server = plan.target.authority.clone();
+            NegotiateError::Handshake { server, reason }
+        })?;
+        negotiated.tls = side.zip(session).map(|(side, session)| NegotiatedTls {
+            side,
+            alpn,
+            description: describe(&session),
+        });
+        Ok(negotiated)
     }
 
     /// Absent in clear text.
@@ -116,7 +121,7 @@ impl Agreement {
     }
 }
 
-/// Agrees on TLS and a protocol over a connection that is just open, and gives it up.
+/// Negotiates TLS and a protocol over a connection that is just open, and closes it.
 ///
 /// # Errors
 ///
@@ -126,32 +131,32 @@ pub(crate) fn negotiate(
     side: Option<ClientSide>,
     link: Link,
     deadline: Deadline,
-) -> Result<Agreement, NegotiateError> {
-    let conversation = Conversation {
+) -> Result<Negotiated, NegotiateError> {
+    let negotiation = Negotiation {
         plan,
         link,
         deadline,
         refusal_ns: REFUSAL_NS,
     };
-    conversation.hold(side)
+    negotiation.run(side)
 }
 
-/// A conversation with the server.
-struct Conversation<'a> {
+/// A negotiation with the server, on one connection.
+struct Negotiation<'a> {
     plan: &'a Plan,
     link: Link,
     deadline: Deadline,
     refusal_ns: u64,
 }
 
-impl Conversation<'_> {
-    fn hold(mut self, side: Option<ClientSide>) -> Result<Agreement, NegotiateError> {
-        let agreement = self.agree(side)?;
+impl Negotiation<'_> {
+    fn run(mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
+        let negotiated = self.negotiate(side)?;
         self.link.close(self.deadline);
-        Ok(agreement)
+        Ok(negotiated)
     }
 
-    fn agree(&mut self, side: Option<ClientSide>) -> Result<Agreement, NegotiateError> {
+    fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
         let tls = side.map(|side| self.secure(side)).transpose()?;
         let is_http2 = match &tls {
@@ -168,7 +173,7 @@ impl Conversation<'_> {
                 });
             }
             let is_capped = depth < plan.streams.get();
-            return Ok(Agreement {
+            return Ok(Negotiated {
                 protocol: Protocol::Http2,
                 note: is_capped
                     .then(|| format!("the server allows {depth} streams per connection")),
@@ -194,7 +199,7 @@ impl Conversation<'_> {
             }
             _ => "the server's ALPN offers no h2".to_owned(),
         });
-        Ok(Agreement {
+        Ok(Negotiated {
             protocol: Protocol::Http1,
             note,
             tls,
@@ -202,20 +207,20 @@ impl Conversation<'_> {
         })
     }
 
-    fn secure(&mut self, side: ClientSide) -> Result<AgreedTls, NegotiateError> {
-        let negotiated = self
+    fn secure(&mut self, side: ClientSide) -> Result<NegotiatedTls, NegotiateError> {
+        let session = self
             .link
             .secure(&side, self.deadline)
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
-        let alpn = match negotiated.alpn.as_deref() {
+        let alpn = match session.alpn.as_deref() {
             Some(ALPN_HTTP2) => ALPN_HTTP2,
             _ => ALPN_HTTP1,
         };
-        Ok(AgreedTls {
+        Ok(NegotiatedTls {
             side,
             alpn,
-            description: describe(self.plan, &negotiated),
+            description: describe(&session),
         })
     }
 
@@ -231,7 +236,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Says the first words of HTTP/2 and waits for the server's: its limit of streams.
+    /// Sends the client's first frames of HTTP/2 and waits for the server's: its limit of streams.
     fn exchange_settings(&mut self, is_tls: bool) -> Result<Option<u32>, NegotiateError> {
         let target = &self.plan.target;
         // The client reads replies by what was asked. Nothing is.
@@ -378,15 +383,10 @@ pub(crate) fn refuse_pipeline(plan: &Plan) -> Result<(), NegotiateError> {
     }
 }
 
-fn describe(plan: &Plan, negotiated: &Negotiated) -> TlsDescription {
-    let spec = &plan.tls;
-    TlsDescription {
-        version: negotiated.version.as_str().to_owned(),
-        cipher_suite: negotiated.cipher_suite.to_owned(),
-        group: negotiated.group.map(str::to_owned),
-        server_name: tls_config::server_name(spec, &plan.target.host).to_owned(),
-        insecure: spec.insecure,
-        resumption: spec.resumption,
-        client_certificate: spec.identity.is_some(),
+fn describe(session: &tls::Negotiated) -> DescribedTls {
+    DescribedTls {
+        version: session.version.as_str().to_owned(),
+        cipher_suite: session.cipher_suite.to_owned(),
+        group: session.group.map(str::to_owned),
     }
 }

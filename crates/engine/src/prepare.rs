@@ -1,24 +1,27 @@
-//! From a plan to a run that can start: the name resolved, the target reachable and agreed with on
-//! a protocol, the backend chosen, the limits checked. Nothing here sends a request.
+//! From a plan to a run that can start: the name resolved, the target reachable, the protocol
+//! negotiated, the backend chosen, the limits checked. Nothing here sends a request.
 
 use std::io;
 use std::net::ToSocketAddrs;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_load::{BackendChoice, HttpChoice, Plan, Schedule};
+use brunt_io::backend::Peer;
+use brunt_io::blocking::{Deadline, Link};
+use brunt_io::cpu::usable_cpus;
+use brunt_io::tls_config::{self, TlsConfigError};
+use brunt_io::uring::Uring;
+use brunt_io::virtual_machine::VirtualMachine;
+use brunt_load::{BackendChoice, HttpChoice, Plan, Round, Schedule};
 use brunt_measure::{Backend, LimitsChecked};
 use thiserror::Error;
 
-use crate::backend::Peer;
-use crate::backend::uring::Uring;
-use crate::blocking::{Deadline, Link};
-use crate::host;
+use crate::faults::Faults;
 use crate::limits::{self, LimitError};
-use crate::negotiate::{self, Agreement, NegotiateError};
+use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
-use crate::tls_config::{self, TlsConfigError};
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
@@ -39,6 +42,9 @@ pub enum PrepareError {
         /// The resolver's reason.
         reason: io::Error,
     },
+    /// The plan is for a simulation.
+    #[error("a simulation needs a machine to run in: prepare it with `prepare_simulated`")]
+    Simulation,
     /// Nobody answers at the target.
     #[error("cannot connect to {address}: {reason}; is the server running and the port right?")]
     Unreachable {
@@ -96,7 +102,7 @@ pub enum PrepareError {
     },
     /// Pipelined requests are too large in all.
     #[error(
-        "{pipeline} requests of {bytes} bytes are over the limit of 1 GiB under way per \
+        "{pipeline} requests of {bytes} bytes are over the limit of 1 GiB in flight per \
          connection; use a smaller --pipeline or body"
     )]
     PayloadTooLarge {
@@ -126,27 +132,120 @@ pub enum PrepareError {
     },
 }
 
+/// Where a prepared run takes place.
+pub trait Carrier: Copy {
+    /// The backend that its workers have.
+    fn backend(self) -> Backend;
+}
+
+/// On this machine, over one of the kernel's interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+/// In a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simulated;
+
+impl Carrier for Kernel {
+    fn backend(self) -> Backend {
+        match self {
+            Self::Uring => Backend::Uring,
+            Self::Epoll => Backend::Epoll,
+        }
+    }
+}
+
+impl Carrier for Simulated {
+    fn backend(self) -> Backend {
+        Backend::Sim
+    }
+}
+
 /// A run that can start.
-#[derive(Debug)]
-pub struct Prepared {
+#[derive(Clone, Debug)]
+pub struct Prepared<C = Kernel> {
     pub(crate) plan: Plan,
+    pub(crate) faults: Faults,
     pub(crate) peer: Peer,
     pub(crate) sources: Sources,
-    pub(crate) backend: Backend,
+    pub(crate) carrier: C,
     pub(crate) backend_note: Option<String>,
-    pub(crate) agreement: Agreement,
+    pub(crate) negotiated: Negotiated,
     pub(crate) requests: EncodedRequests,
     pub(crate) name_of: Arc<[u32]>,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
+    /// The numbers of the plan's workers that run in this process: all of them, as a rule.
+    pub(crate) workers: Range<u32>,
 }
 
-/// Prepares a run.
+impl<C> Prepared<C> {
+    /// Runs only these of the plan's workers, by their numbers: the others are those of other
+    /// agents, which have the same plan. Each does what it would do among all of them, so that the
+    /// merged runs of the agents are a run of the plan. Absent where the plan has no such workers.
+    pub fn only_workers(mut self, workers: Range<u32>) -> Option<Self> {
+        let is_part = !workers.is_empty() && workers.end <= self.plan.workers.get();
+        self.workers = workers;
+        is_part.then_some(self)
+    }
+}
+
+impl<C: Carrier> Prepared<C> {
+    /// The same run, disturbed: for tests of brunt's own checks.
+    #[doc(hidden)]
+    pub fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// The same for one round.
+    pub(crate) fn of_round(&self, round: &Round) -> Self {
+        Self {
+            plan: round.plan(&self.plan),
+            ..self.clone()
+        }
+    }
+}
+
+/// Prepares a run on this machine.
 ///
 /// # Errors
 ///
 /// The plan does not fit this machine, or nobody answers at the target.
 pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
+    check_workers(&plan)?;
+    let workers = plan.workers.get();
+    let cpus = usable_cpus();
+    if workers > cpus && !plan.oversubscribe {
+        return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
+    }
+    let (carrier, backend_note) = choose_backend(plan.backend)?;
+    let (peer, negotiated) = negotiate_with_target(&plan)?;
+    prepared(plan, carrier, backend_note, peer, negotiated)
+}
+
+/// Prepares a run in `machine`, with whose servers it negotiates.
+///
+/// # Errors
+///
+/// The plan does not fit this machine, or cannot be simulated.
+pub fn prepare_simulated(
+    plan: Plan,
+    machine: &mut impl VirtualMachine,
+) -> Result<Prepared<Simulated>, PrepareError> {
+    check_workers(&plan)?;
+    let peer = Peer::Unix("simulated".into());
+    let side = tls_config::for_simulation(&plan)?;
+    let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
+    prepared(plan, Simulated, None, peer, negotiated)
+}
+
+/// Whether the workers can share what they are to do.
+fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
     let (workers, connections) = (plan.workers.get(), plan.connections.get());
     if workers > connections {
         return Err(PrepareError::MoreWorkersThanConnections {
@@ -154,36 +253,30 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
             connections,
         });
     }
-    let usable_cpus = host::usable_cpus();
-    if workers > usable_cpus && !plan.oversubscribe && plan.backend != BackendChoice::Sim {
-        return Err(PrepareError::MoreWorkersThanCpus {
-            workers,
-            cpus: usable_cpus,
-        });
-    }
     let most_per_s = ARRIVALS_PER_WORKER_MAX * f64::from(workers);
-    if let Some(rate_per_s) = plan.model.schedule().map(Schedule::rate_max)
-        && rate_per_s > most_per_s
-    {
-        return Err(PrepareError::RateTooHigh {
+    match plan.model.schedule().map(Schedule::rate_max) {
+        Some(rate_per_s) if rate_per_s > most_per_s => Err(PrepareError::RateTooHigh {
             rate_per_s,
             workers,
             most_per_s,
-        });
+        }),
+        _ => Ok(()),
     }
-    let (backend, backend_note) = choose_backend(plan.backend);
-    let (peer, agreement) = if backend == Backend::Sim {
-        let peer = Peer::Unix("simulated".into());
-        let side = tls_config::for_simulation(&plan)?;
-        (peer, Agreement::simulated_over(&plan, side)?)
-    } else {
-        agree(&plan)?
-    };
-    let requests = EncodedRequests::new(&plan, agreement.protocol, agreement.depth)?;
+}
+
+/// Encodes the requests and checks the limits.
+fn prepared<C: Carrier>(
+    plan: Plan,
+    carrier: C,
+    backend_note: Option<String>,
+    peer: Peer,
+    negotiated: Negotiated,
+) -> Result<Prepared<C>, PrepareError> {
+    let requests = EncodedRequests::new(&plan, negotiated.protocol, negotiated.depth)?;
     let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
-            pipeline: agreement.depth,
+            pipeline: negotiated.depth,
             bytes: requests.bytes(false),
         });
     }
@@ -206,35 +299,38 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     let sources = limits::sources(&plan, &peer);
     let limits = limits::check(
         &plan,
-        &agreement,
-        backend,
+        &negotiated,
+        carrier.backend(),
         &peer,
         &sources,
         payload_bytes as u64,
     )?;
     let name_of = plan.requests.name_of().into();
+    let workers = plan.workers.get();
     Ok(Prepared {
+        faults: Faults::default(),
         plan,
         peer,
         sources,
-        backend,
+        carrier,
         backend_note,
-        agreement,
+        negotiated,
         requests,
         name_of,
         limits,
-        usable_cpus,
+        usable_cpus: usable_cpus(),
+        workers: 0..workers,
     })
 }
 
 /// The backend to use, and why it is not the one asked for.
-fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
+fn choose_backend(choice: BackendChoice) -> Result<(Kernel, Option<String>), PrepareError> {
     match choice {
-        BackendChoice::Epoll => (Backend::Epoll, None),
-        BackendChoice::Sim => (Backend::Sim, None),
+        BackendChoice::Epoll => Ok((Kernel::Epoll, None)),
+        BackendChoice::Sim => Err(PrepareError::Simulation),
         BackendChoice::Auto | BackendChoice::Uring => match uring_refusal() {
-            None => (Backend::Uring, None),
-            refusal => (Backend::Epoll, refusal),
+            None => Ok((Kernel::Uring, None)),
+            refusal => Ok((Kernel::Epoll, refusal)),
         },
     }
 }
@@ -257,15 +353,15 @@ fn refusal(error: &io::Error) -> String {
     format!("io_uring is not available ({error}; {cause})")
 }
 
-/// Connects to the target and agrees with it on what is spoken. Files are read before that.
-fn agree(plan: &Plan) -> Result<(Peer, Agreement), PrepareError> {
+/// Connects to the target and negotiates what is spoken. Files are read before that.
+fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
     if plan.http == HttpChoice::Http2 {
         negotiate::refuse_pipeline(plan)?;
     }
     let side = tls_config::for_target(plan)?;
     let (peer, link, deadline) = reach(plan)?;
-    let agreement = negotiate::negotiate(plan, side, link, deadline)?;
-    Ok((peer, agreement))
+    let negotiated = negotiate::negotiate(plan, side, link, deadline)?;
+    Ok((peer, negotiated))
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the

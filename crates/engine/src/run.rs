@@ -1,102 +1,29 @@
-//! The course of a run: workers started, the common window published, results merged.
+//! What all workers of a round counted, put together as one run.
 
-use std::io;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
+use brunt_io::clock;
+use brunt_io::cpu::CpuUse;
 use brunt_load::Plan;
 use brunt_measure::{
-    Backend as BackendName, Evidence, FailureKind, HostUse, Latencies, NameRecord, Once, Run,
-    RunEdges, SetUp, Wall, Window,
+    AgentClock, AgentRecord, Evidence, HostUse, Latencies, NameRecord, Once, Run, RunEdges, SetUp,
+    Window, WorkerRecord,
 };
-use thiserror::Error;
+use brunt_probe::memory;
 
-use crate::assignment::fault_of;
-use crate::backend::Backend;
-use crate::backend::epoll::Epoll;
-use crate::backend::uring::Uring;
-use crate::budget::Budget;
-use crate::clock;
-use crate::control::{Control, Progress};
-use crate::evidence::server::WatchError;
+use crate::control::Control;
+use crate::error::RunError;
 use crate::faults;
-use crate::gate::{Gate, Start};
-use crate::host::{self, CpuUse, Cpus};
-use crate::prepare::Prepared;
-use crate::protocol::{ClientProtocol, ForProtocol};
-use crate::server_count::ServerCountError;
-use crate::simulate;
-use crate::spin::Spinner;
-use crate::thread_meter::ThreadMeter;
-use crate::threads;
-use crate::witness::Witnesses;
-use crate::worker::{Finished, Task, Worker};
+use crate::prepare::{Carrier, Prepared};
+use crate::worker::Finished;
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
-/// How often the watching thread looks around.
-pub(crate) const WATCH_NS: u64 = 10_000_000;
-/// The same while the next edge is known.
-const WATCH_SELDOM_NS: u64 = 50_000_000;
 
-/// Why there is no run.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// A signal came before anything was measured, or before a simulation was complete.
-    #[error("interrupted before there was a measurement: there is nothing to report")]
-    Interrupted,
-    /// Set-up ended without a connection.
-    #[error(
-        "none of the {connections} connections could be opened in set-up: {}; {}",
-        what_failed(set_up, *limit_ns),
-        remedy(set_up)
-    )]
-    NoConnection {
-        /// Asked for.
-        connections: u32,
-        /// What failed.
-        set_up: Box<SetUp>,
-        /// How long set-up lasted at most, nanoseconds.
-        limit_ns: u64,
-    },
-    /// A worker could not be started.
-    #[error("cannot start worker {worker}: {reason}")]
-    Start {
-        /// Its number.
-        worker: u32,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// The server cannot be watched as asked.
-    #[error(transparent)]
-    Watch(#[from] WatchError),
-    /// The server's own count cannot be read.
-    #[error(transparent)]
-    ServerCount(#[from] ServerCountError),
-    /// The thread that reads the evidence could not be started.
-    #[error("cannot start the thread that watches machine and server: {0}")]
-    Observer(io::Error),
-    /// A worker's backend failed.
-    #[error("worker {worker} failed: {reason}")]
-    Worker {
-        /// Its number.
-        worker: u32,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// A worker panicked: a bug.
-    #[error("worker {worker} panicked; this is a bug in brunt")]
-    Panic {
-        /// Its number.
-        worker: u32,
-    },
-}
-
-/// One worker's end, with the CPU that its thread used.
+/// One worker's end, with the CPU that its thread used for the round.
+#[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) finished: Finished,
     pub(crate) cpu: CpuUse,
@@ -109,139 +36,10 @@ pub(crate) struct Watched {
     cpu_interval_ns: u64,
 }
 
-impl Prepared {
+impl<C: Carrier> Prepared<C> {
     /// The handle to interrupt and watch this run by.
     pub fn control(&self) -> Arc<Control> {
-        Arc::new(Control::new(self.plan.workers.get()))
-    }
-
-    /// Runs. `own_server` says that the target lives in this process; `show` is called now and
-    /// then with the phase and how far the run has come.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was measured: interrupted too early, or the kernel failed brunt.
-    pub fn run(
-        self,
-        control: &Arc<Control>,
-        own_server: bool,
-        show: &mut dyn FnMut(&str, Progress),
-    ) -> Result<Run, RunError> {
-        match self.backend {
-            BackendName::Uring => {
-                let body = self.worker_body(Uring::new);
-                self.run_threads(control, own_server, show, &body)
-            }
-            BackendName::Epoll => {
-                let body = self.worker_body(|_| Epoll::new());
-                self.run_threads(control, own_server, show, &body)
-            }
-            BackendName::Sim => simulate::simulate_and_show(self, control, show),
-        }
-    }
-
-    /// What a worker does over this backend, or over TLS over this backend, in the protocol that
-    /// was negotiated.
-    fn worker_body<B: Backend + 'static>(&self, make: fn(u32) -> io::Result<B>) -> Arc<WorkerBody> {
-        match self.agreement.tls_client() {
-            None => self.requests.run(OverBackend { make }),
-            Some(tls) => self.requests.run(OverBackend {
-                make: move |slots| Ok(tls.over(make(slots)?)),
-            }),
-        }
-    }
-
-    fn run_threads(
-        self,
-        control: &Arc<Control>,
-        own_server: bool,
-        show: &mut dyn FnMut(&str, Progress),
-        body: &Arc<WorkerBody>,
-    ) -> Result<Run, RunError> {
-        let wall_start = (clock::unix_ms(), clock::now_ns());
-        let mut edges = RunEdges::default();
-        edges.setup_start.set(clock::now_ns());
-        let workers = self.plan.workers.get();
-        let witnesses = Witnesses::call(&self, own_server, control, show)?;
-        let budget = self.budget();
-        let gate = Arc::new(Gate::default());
-        let finished = Arc::new(AtomicU32::new(0));
-        let mut crew = Vec::new();
-        let cpus = Cpus::of_process();
-        // A server in this process needs as many CPUs again.
-        let threads_that_poll = if own_server { 2 * workers } else { workers };
-        for worker in 0..workers {
-            let task = self.task(worker, budget.clone(), control);
-            let spinner = Spinner::new(task.spin, threads_that_poll, cpus);
-            let start_delay_ns = fault_of(self.plan.faults.start_delay, worker);
-            let window_shift_ns = fault_of(self.plan.faults.window_shift, worker);
-            let is_observed = self.plan.observe;
-            let (own_gate, own_finished) = (Arc::clone(&gate), Arc::clone(&finished));
-            let body = Arc::clone(body);
-            let body = move || {
-                let _leaving = Leaving {
-                    gate: &own_gate,
-                    finished: &own_finished,
-                };
-                threads::sleep(start_delay_ns);
-                body(WorkerStart {
-                    task,
-                    spinner,
-                    gate: &own_gate,
-                    window_shift_ns,
-                    is_observed,
-                })
-            };
-            match threads::spawn(&format!("brunt-load-{worker}"), body) {
-                Ok(thread) => crew.push(thread),
-                Err(reason) => {
-                    control.abort();
-                    gate.open(None);
-                    return Err(RunError::Start { worker, reason });
-                }
-            }
-        }
-        while !gate.all_ready(workers, Duration::from_nanos(WATCH_NS)) {
-            show("set-up", control.progress());
-            if control.is_interrupted() {
-                control.abort();
-                gate.open(None);
-            }
-        }
-        // After an interrupt it says nothing that no connection is open.
-        let unopened = (!control.is_aborted())
-            .then(|| unopened(&gate.set_up(), &self.plan))
-            .flatten();
-        if unopened.is_some() {
-            control.abort();
-        }
-        let load_ns = clock::now_ns() + START_MARGIN_NS;
-        let window = self.window_from(load_ns);
-        edges.warmup_start.set(load_ns);
-        witnesses.begin(load_ns, window);
-        gate.open((!control.is_aborted()).then_some(Start { load_ns, window }));
-        let watched = watch(
-            control,
-            window,
-            &|| finished.load(Ordering::Acquire) == workers,
-            show,
-        );
-        let ended = join(crew)?;
-        if control.is_aborted() {
-            return Err(unopened.unwrap_or(RunError::Interrupted));
-        }
-        let unsent = budget.map_or(0, |budget| budget.left());
-        Ok(self.conclude(Conclusion {
-            control,
-            own_server,
-            wall_start: Some(wall_start),
-            edges,
-            window,
-            ended,
-            unsent,
-            watched,
-            evidence: witnesses.testify(control, show),
-        }))
+        Arc::default()
     }
 
     /// The window of a run whose load begins at `load_ns`; without a duration it has no end yet.
@@ -254,15 +52,7 @@ impl Prepared {
         }
     }
 
-    fn budget(&self) -> Option<Arc<Budget>> {
-        let workers = self.plan.workers.get();
-        self.plan
-            .stop
-            .requests
-            .map(|requests| Arc::new(Budget::new(requests, workers)))
-    }
-
-    pub(crate) fn conclude(self, conclusion: Conclusion<'_>) -> Run {
+    pub(crate) fn conclude(&self, conclusion: Conclusion<'_>) -> Run {
         let Conclusion {
             control,
             mut edges,
@@ -279,7 +69,8 @@ impl Prepared {
         if let Some(end_ns) = early_end_ns {
             window.end_ns = end_ns.max(window.start_ns);
         }
-        let load_ns = edges.warmup_start.get().unwrap_or(window.start_ns);
+        let load_ns = edges.warmup_start.get();
+        let load_ns = load_ns.map_or(window.start_ns, i64::cast_unsigned);
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if self.plan.stop.duration_ns.is_some()
@@ -308,15 +99,19 @@ impl Prepared {
                 recording.record.unsent += conclusion.unsent;
             }
             let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
+            let end_ns = window.end_ns.cast_signed();
             let lived = &mut recording.record.edges.window_end;
             if early_end_ns.is_some()
-                || counts_requests && lived.get().is_some_and(|end_ns| end_ns < window.end_ns)
+                || counts_requests && lived.get().is_some_and(|left_ns| left_ns < end_ns)
             {
                 // It left because nothing was left to do: it would have idled until the end.
-                *lived = Once::at(window.end_ns.max(lived_from_ns));
+                *lived = Once::at(end_ns.max(lived_from_ns));
             }
-            faults::apply(&self.plan.faults, &mut recording);
-            drain_end_ns = drain_end_ns.max(recording.record.edges.drained.get().unwrap_or(0));
+            faults::apply(&self.faults, &mut recording);
+            let drained_ns = recording.record.edges.drained.get();
+            let drained_ns = drained_ns.map_or(0, i64::cast_unsigned);
+            drain_end_ns = drain_end_ns.max(drained_ns);
+            recording.record.count_from(window.start_ns);
             latencies.merge(&recording.latencies);
             brunt_measure::merge_names(&mut names, recording.names);
             workers.push(recording.record);
@@ -326,25 +121,41 @@ impl Prepared {
             record.name.clone_from(name);
         }
         edges.drain_end.set(drain_end_ns);
-        let wall = match conclusion.wall_start {
-            Some(start) => wall_since(start),
-            None => Wall {
+        let mut clock = match conclusion.wall_start {
+            Some(start) => clock_since(start, window.start_ns),
+            None => AgentClock {
                 process_ns: drain_end_ns,
-                ..Wall::default()
+                ..AgentClock::default()
             },
         };
-        edges.finished.set(wall.process_ns);
+        clock.process_start_ns = -window.start_ns.cast_signed();
+        edges.finished.set(clock.process_ns);
+        clock.edges = edges.since(window.start_ns);
         let peak_resident_bytes = conclusion
             .wall_start
-            .and_then(|_| host::peak_resident_bytes());
-        let mut run = Run {
-            format: Run::FORMAT,
-            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-            load: self.describe(conclusion.own_server, load_ns, window, sources_used),
+            .and_then(|_| memory::peak_resident_bytes());
+        let plan = self.describe_plan();
+        let agent = AgentRecord {
+            id: match conclusion.wall_start {
+                Some(_) => agent_id(None),
+                None => agent_id(Some((clock.process_start_ns, &workers))),
+            },
+            share: plan.amounts(),
+            seeds: self.seeds(),
+            negotiated: self.describe_negotiated(),
+            backend: self.carrier.backend(),
+            backend_note: self.backend_note.clone(),
+            source_addresses: self
+                .sources
+                .used(sources_used)
+                .iter()
+                .map(|source| source.ip().to_string())
+                .collect(),
+            source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
+            own_server: conclusion.own_server,
+            expected_arrivals: self.expected_arrivals(load_ns, window),
             interrupted: control.is_interrupted(),
-            window,
-            edges,
-            wall,
+            clock,
             host: HostUse {
                 usable_cpus: self.usable_cpus,
                 cpu_user_ns: conclusion.watched.cpu.user_ns,
@@ -352,70 +163,50 @@ impl Prepared {
                 cpu_interval_ns: conclusion.watched.cpu_interval_ns,
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
             },
-            limits: self.limits,
-            latencies,
-            workers,
-            names,
-            evidence: conclusion.evidence,
-            diagnosis: None,
+            limits: self.limits.clone(),
             calibration: None,
-            findings: Vec::new(),
+            evidence: conclusion.evidence,
+            workers,
         };
-        run.findings = brunt_measure::check(&run);
-        run
+        Run {
+            format: Run::FORMAT,
+            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            plan,
+            window_ns: window.length_ns(),
+            agents: vec![agent],
+            latencies,
+            names,
+            diagnosis: None,
+        }
     }
+
+    /// Requests of a run by count that the workers of this process have among them.
+    pub(crate) fn requests_of_part(&self) -> Option<u64> {
+        self.requests_of(self.workers.clone())
+    }
+}
+
+/// What tells an agent from all others: drawn at random or, in simulation, from what it recorded,
+/// which follows from its plan alone.
+fn agent_id(recorded: Option<(i64, &[WorkerRecord])>) -> String {
+    let half = |number: u64| match recorded {
+        None => RandomState::new().hash_one(number),
+        Some(recorded) => {
+            let mut hasher = DefaultHasher::new();
+            (number, format!("{recorded:?}")).hash(&mut hasher);
+            hasher.finish()
+        }
+    };
+    format!("{:016x}{:016x}", half(0), half(1))
 }
 
 /// The error of a set-up that opened no connection of those that were to be held.
 pub(crate) fn unopened(set_up: &SetUp, plan: &Plan) -> Option<RunError> {
-    (set_up.asked > 0 && set_up.opened == 0).then(|| RunError::NoConnection {
+    (set_up.asked > 0 && set_up.opened == 0 && set_up.open == 0).then(|| RunError::NoConnection {
         connections: set_up.asked,
         set_up: Box::new(set_up.clone()),
         limit_ns: plan.setup_limit_ns(),
     })
-}
-
-fn what_failed(set_up: &SetUp, limit_ns: u64) -> String {
-    let attempts: u64 = set_up.failures.iter().map(|(_, count)| count).sum();
-    match set_up.main_failure() {
-        None => format!(
-            "no attempt was answered within {} s (--setup-timeout)",
-            limit_ns as f64 / 1e9
-        ),
-        Some((kind, count)) if count == attempts => {
-            format!("{attempts} attempts failed, all with `{}`", kind.label())
-        }
-        Some((kind, count)) => format!(
-            "{attempts} attempts failed, {count} of them with `{}`",
-            kind.label()
-        ),
-    }
-}
-
-/// What to do about it.
-fn remedy(set_up: &SetUp) -> &'static str {
-    match set_up.main_failure().map(|(kind, _)| kind) {
-        Some(FailureKind::ConnectRefused | FailureKind::ConnectUnreachable) => {
-            "is the server still running, and its port open to this machine?"
-        }
-        Some(FailureKind::ConnectTimedOut) | None => {
-            "the server does not take connections as fast as they come, or at all: use fewer (-c), \
-             open them more slowly (--connection-rate), or wait longer (--connect-timeout, \
-             --setup-timeout)"
-        }
-        Some(FailureKind::HandshakeTimedOut) => {
-            "the server takes connections and does not complete handshakes: use fewer (-c), open \
-             them more slowly (--connection-rate), or wait longer (--connect-timeout, \
-             --setup-timeout)"
-        }
-        Some(FailureKind::ConnectNoPort) => {
-            "use fewer connections (-c), or offer more local addresses (--source-address)"
-        }
-        Some(FailureKind::ConnectNoDescriptor) => {
-            "use fewer connections (-c), or raise the limit of open files (ulimit -n)"
-        }
-        Some(_) => "see the server's log for why it ends connections before they are of use",
-    }
 }
 
 /// Everything that is known when the last worker has left.
@@ -440,7 +231,7 @@ fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window: Window) -> Opt
     let (mut left_ns, mut done_ns, mut unsent) = (0, 0, unsent_by_none);
     for Ended { finished, .. } in ended {
         let record = finished.recorder.record();
-        left_ns = left_ns.max(record.edges.window_end.get()?);
+        left_ns = left_ns.max(record.edges.window_end.get()?.cast_unsigned());
         done_ns = done_ns.max(finished.last_done_ns);
         unsent = unsent.saturating_add(record.unsent);
         unsent = unsent.saturating_add(record.arrivals.unsent);
@@ -457,14 +248,15 @@ fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window: Window) -> Opt
     })
 }
 
-/// The labels, and the process's length as of now.
-fn wall_since((unix_ms, start_ns): (u64, u64)) -> Wall {
+/// The labels of a run whose window began at `window_start_ns`, and the process's length as of now.
+fn clock_since((unix_ms, start_ns): (u64, u64), window_start_ns: u64) -> AgentClock {
     let now_ns = clock::now_ns();
     let wall_ms = clock::unix_ms() as i64 - unix_ms as i64;
-    Wall {
-        started_unix_ms: unix_ms.saturating_sub(start_ns / 1_000_000),
+    AgentClock {
+        window_start_unix_ms: unix_ms + window_start_ns.saturating_sub(start_ns) / 1_000_000,
         stepped_ns: wall_ms * 1_000_000 - (now_ns - start_ns) as i64,
         process_ns: now_ns,
+        ..AgentClock::default()
     }
 }
 
@@ -476,153 +268,14 @@ pub(crate) fn shifted(window: Window, shift_ns: u64) -> Window {
     }
 }
 
-/// Reports the end of a worker thread, however it comes: a panic must not leave others waiting.
-struct Leaving<'a> {
-    gate: &'a Gate,
-    finished: &'a AtomicU32,
-}
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.gate.excuse();
-        }
-        self.finished.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// What a worker thread is given.
-struct WorkerStart<'a> {
-    task: Task,
-    spinner: Spinner,
-    gate: &'a Gate,
-    window_shift_ns: u64,
-    is_observed: bool,
-}
-
-/// The body of a worker thread.
-type WorkerBody = dyn Fn(WorkerStart<'_>) -> io::Result<Option<Ended>> + Send + Sync;
-
-/// Makes the body of worker threads over the backends that `make` makes.
-struct OverBackend<M> {
-    make: M,
-}
-
-impl<B, M> ForProtocol for OverBackend<M>
-where
-    B: Backend + 'static,
-    M: Fn(u32) -> io::Result<B> + Send + Sync + 'static,
-{
-    type Outcome = Arc<WorkerBody>;
-
-    fn run<P: ClientProtocol>(self, protocol: P) -> Arc<WorkerBody> {
-        Arc::new(move |start| {
-            let backend = (self.make)(start.task.connections);
-            work(start, backend, protocol.clone())
+impl Watched {
+    /// The process's CPU since the start of the window, where that was read.
+    pub(crate) fn since(before: Option<(u64, CpuUse)>) -> Option<Self> {
+        let (since_ns, cpu_before) = before?;
+        let cpu = CpuUse::of_process().ok()?.since(cpu_before);
+        Some(Self {
+            cpu,
+            cpu_interval_ns: clock::now_ns() - since_ns,
         })
     }
-}
-
-fn work<B: Backend, P: ClientProtocol>(
-    start: WorkerStart<'_>,
-    backend: io::Result<B>,
-    protocol: P,
-) -> io::Result<Option<Ended>> {
-    let WorkerStart {
-        task,
-        spinner,
-        gate,
-        window_shift_ns,
-        is_observed,
-    } = start;
-    threads::precise_timers();
-    let mut worker = backend.map(|backend| Worker::new(backend, protocol, task, spinner));
-    let outcome = match &mut worker {
-        Ok(worker) => worker.set_up(),
-        Err(_) => Ok(SetUp::default()),
-    };
-    // Whatever happened, the others must not wait for this one.
-    let start = gate.ready_and_wait(outcome.as_ref().unwrap_or(&SetUp::default()));
-    outcome?;
-    let mut worker = worker?;
-    let Some(mut start) = start else {
-        return Ok(None);
-    };
-    if is_observed {
-        worker.meter(ThreadMeter::of_thread());
-    }
-    start.window = shifted(start.window, window_shift_ns);
-    let finished = worker.run(start)?;
-    Ok(Some(Ended {
-        finished,
-        cpu: CpuUse::of_thread().unwrap_or_default(),
-    }))
-}
-
-/// Watches the run from the start of load until all workers are done: reads the process's CPU at
-/// the window's edges, shows progress, passes on an interrupt.
-fn watch(
-    control: &Control,
-    window: Window,
-    all_finished: &dyn Fn() -> bool,
-    show: &mut dyn FnMut(&str, Progress),
-) -> Watched {
-    let mut before: Option<(u64, CpuUse)> = None;
-    let mut watched = None;
-    while !all_finished() {
-        let now_ns = clock::now_ns();
-        let end_ns = window.end_ns.min(control.end_ns());
-        if control.is_interrupted() && !control.is_interrupted_by(now_ns) {
-            if now_ns < window.start_ns {
-                control.abort();
-            }
-            control.interrupted_at(now_ns);
-        }
-        if before.is_none() && now_ns >= window.start_ns {
-            before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
-        }
-        if watched.is_none() && now_ns >= end_ns {
-            watched = cpu_since(before);
-        }
-        let (phase, next_edge_ns) = if now_ns < window.start_ns {
-            ("warm-up", window.start_ns)
-        } else if now_ns < end_ns {
-            ("measure", end_ns)
-        } else {
-            ("drain", u64::MAX)
-        };
-        show(phase, control.progress());
-        // A worker that polls on the same CPU is not to be disturbed more often than needed; but
-        // an end that is not known must not be waited for in vain.
-        let pause_ns = if next_edge_ns == u64::MAX {
-            WATCH_NS
-        } else {
-            WATCH_SELDOM_NS
-        };
-        threads::sleep(pause_ns.min(next_edge_ns.saturating_sub(now_ns)));
-    }
-    watched.or_else(|| cpu_since(before)).unwrap_or_default()
-}
-
-fn cpu_since(before: Option<(u64, CpuUse)>) -> Option<Watched> {
-    let (since_ns, cpu_before) = before?;
-    let cpu = CpuUse::of_process().ok()?.since(cpu_before);
-    Some(Watched {
-        cpu,
-        cpu_interval_ns: clock::now_ns() - since_ns,
-    })
-}
-
-fn join(crew: Vec<JoinHandle<io::Result<Option<Ended>>>>) -> Result<Vec<Ended>, RunError> {
-    let mut ended = Vec::new();
-    let mut failure = None;
-    for (worker, thread) in (0..).zip(crew) {
-        match thread.join() {
-            Ok(Ok(Some(end))) => ended.push(end),
-            Ok(Ok(None)) => {}
-            Ok(Err(reason)) => failure = failure.or(Some(RunError::Worker { worker, reason })),
-            Err(_) => failure = failure.or(Some(RunError::Panic { worker })),
-        }
-    }
-    failure.map_or(Ok(ended), Err)
 }

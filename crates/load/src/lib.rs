@@ -1,11 +1,11 @@
 //! What to send and when: the plan of a run, its target, the arrival processes, and how the load is
-//! shared out over workers. Pure: no clock, no socket, no thread.
+//! split over workers. Pure: no clock, no socket, no thread.
 
 mod arrivals;
-mod experiment;
 mod plan;
 pub mod request_list;
 mod request_set;
+mod round;
 mod share;
 mod target;
 mod think_time;
@@ -13,11 +13,9 @@ mod tls;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
-pub use experiment::{Experiment, Level};
-pub use plan::{
-    BackendChoice, Faults, LoadModel, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
-};
+pub use plan::{BackendChoice, LoadModel, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch};
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
+pub use round::Round;
 pub use share::share;
 pub use target::{Scheme, Target, TargetError, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{Experiment, HttpChoice, RequestSet, Schedule, Target, ThinkSpread, TlsSpec};
+use crate::{HttpChoice, RequestSet, Schedule, Target, ThinkSpread, TlsSpec};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub enum Reuse {
     Requests(NonZeroU64),
 }
 
-/// What makes a request due. A connection is free while fewer requests are under way on it than
+/// What makes a request due. A connection is free while fewer requests are in flight on it than
 /// `Plan::pipeline` or, in HTTP/2, `Plan::streams` and the server allow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadModel {
-    /// A reply: each connection begins with as many requests as it may have under way, and sends
+    /// A reply: each connection begins with as many requests as it may have in flight, and sends
     /// its next one when a reply is in.
     Closed {
         /// Connections that set-up opens per second, all workers together; absent: no limit.
@@ -115,24 +115,6 @@ pub enum Spin {
     Off,
 }
 
-/// Disturbances of brunt itself, for tests of its own checks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Worker, and how much later than the others it starts, nanoseconds.
-    pub start_delay: Option<(u32, u64)>,
-    /// Worker, and how far its window is moved against the others', nanoseconds.
-    pub window_shift: Option<(u32, u64)>,
-    /// Worker, and the work added to each of its requests, nanoseconds.
-    pub busy: Option<(u32, u64)>,
-    /// Worker, and how much earlier than it did it says that it left the window, nanoseconds.
-    pub window_cut: Option<(u32, u64)>,
-    /// Worker, and how far its clock jumps ahead within the window, nanoseconds: what it notes
-    /// afterwards of its own life is off by as much.
-    pub clock_step: Option<(u32, u64)>,
-    /// Worker, and how many replies of the window are missing from its counters.
-    pub lost_replies: Option<(u32, u64)>,
-}
-
 /// What of the server is watched during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
@@ -176,9 +158,9 @@ pub struct Plan {
     pub http: HttpChoice,
     /// How TLS is spoken, where the target's scheme is https.
     pub tls: TlsSpec,
-    /// Requests under way per connection in HTTP/1.1 (pipelining).
+    /// Requests in flight per connection in HTTP/1.1 (pipelining).
     pub pipeline: NonZeroU32,
-    /// Requests under way per connection in HTTP/2; the server may allow fewer.
+    /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: NonZeroU32,
     /// When connections are replaced.
     pub reuse: Reuse,
@@ -222,13 +204,57 @@ pub struct Plan {
     pub server_counter: Option<ServerCounter>,
     /// Speed of the link to the server, bits per second; absent: what the driver says.
     pub link_bits_per_s: Option<u64>,
-    /// Settings that change over the window.
-    pub experiment: Option<Experiment>,
-    /// Disturbances of brunt itself.
-    pub faults: Faults,
 }
 
 impl Plan {
+    /// A closed loop of 64 connections by one worker, for 10 s after a warm-up of 1 s: what the
+    /// program does without options, on one CPU.
+    pub fn new(target: Target, requests: RequestSet) -> Self {
+        const SECOND_NS: u64 = 1_000_000_000;
+        Self {
+            target,
+            requests,
+            model: LoadModel::Closed {
+                connect_per_s: None,
+            },
+            connections: Self::CONNECTIONS_DEFAULT,
+            workers: NonZeroU32::MIN,
+            http: HttpChoice::Auto,
+            tls: TlsSpec::default(),
+            pipeline: NonZeroU32::MIN,
+            streams: NonZeroU32::MIN,
+            reuse: Reuse::Unlimited,
+            think_time_ns: 0,
+            think_spread: ThinkSpread::Fixed,
+            think_seed: 0,
+            stop: Stop {
+                duration_ns: Some(Self::DURATION_NS_DEFAULT),
+                requests: None,
+            },
+            warmup_ns: Self::WARMUP_NS_DEFAULT,
+            timeout_ns: 10 * SECOND_NS,
+            setup_timeout_ns: 30 * SECOND_NS,
+            connect_timeout_ns: 5 * SECOND_NS,
+            drain_limit_ns: 10 * SECOND_NS,
+            backend: BackendChoice::Auto,
+            source_addresses: Vec::new(),
+            stamps: Stamps::Sampled,
+            spin: Spin::Auto,
+            oversubscribe: false,
+            observe: true,
+            watch: Watch::Auto,
+            server_counter: None,
+            link_bits_per_s: None,
+        }
+    }
+
+    /// Connections of a closed loop, unless something else is asked for.
+    pub const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
+    /// Length of the measure phase, unless something else is asked for, nanoseconds.
+    pub const DURATION_NS_DEFAULT: u64 = 10_000_000_000;
+    /// Length of the warm-up, unless something else is asked for, nanoseconds.
+    pub const WARMUP_NS_DEFAULT: u64 = 1_000_000_000;
+
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
     /// first attempts is due.
     pub fn setup_limit_ns(&self) -> u64 {

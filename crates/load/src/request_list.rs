@@ -1,5 +1,5 @@
-//! Lists of requests as people have them: a URL a line, or the targets of vegeta, as its HTTP-like
-//! text or as JSON lines.
+//! Parsing lists of requests: a URL a line, or the targets of vegeta, as its HTTP-like text or as
+//! JSON lines.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -247,7 +247,7 @@ impl Builder {
         }
     }
 
-    /// Adds a request, whose URL stands in `line`.
+    /// Adds a request, whose URL is in `line`.
     fn add(
         &mut self,
         line: usize,

@@ -48,7 +48,7 @@ pub enum RequestOrder {
     /// One after the other, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
-    /// Each time any of them, all alike.
+    /// Each time a random one, all equally likely.
     Random {
         /// Seed of the random numbers.
         seed: u64,

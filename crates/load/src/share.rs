@@ -1,6 +1,6 @@
-//! How a total is dealt out over workers.
+//! How a total is split over workers.
 
-/// The share of part `index` (from 0) when `total` is dealt out over `parts`: shares add up to the
+/// The share of part `index` (from 0) when `total` is split over `parts`: shares add up to the
 /// total and differ by one at most.
 pub fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts + u32::from(index < total % parts)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use url::Url;
 
-/// What stands in place of a query that is not to be shown.
+/// What is shown in place of a query that is redacted.
 const REDACTED: &str = "redacted";
 
 /// Why a URL is no target. What is typed may hold secrets: URLs are named without user name,

@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+/// Most workers of an agent.
+pub const WORKERS_MAX: u32 = 4_096;
 /// Most CPUs of one machine: Linux knows no more.
 pub(crate) const CPUS_MAX: usize = 8_192;
 /// Most findings, notes, and fields that could not be read: far more than there are.
@@ -23,6 +25,25 @@ where
     T: Deserialize<'de>,
 {
     deserializer.deserialize_seq(List::<T, MOST>(PhantomData))
+}
+
+/// The same of a list that is never empty.
+///
+/// # Errors
+///
+/// As [`list`], and no element.
+pub(crate) fn some<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let list = list::<D, T, MOST>(deserializer)?;
+    if list.is_empty() {
+        return Err(D::Error::custom(
+            "an empty list, where one element is needed",
+        ));
+    }
+    Ok(list)
 }
 
 /// The same of a list that may be absent: of a field with a default.

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::quantile::quantile_of;
-use crate::recorder::{Answer, Issue};
-use crate::status::is_success;
+use crate::recorder::{Answer, RequestTiming};
 use crate::{FailureKind, Population, Quantile, SparseHistogram, Window, bounded};
 
 /// Most names of a run: as many as a list may have requests.
@@ -127,54 +126,62 @@ impl NameRecorder {
     }
 
     #[inline]
-    fn of(&mut self, issue: Issue) -> Option<&mut NameRecord> {
+    fn of(&mut self, timing: RequestTiming) -> Option<&mut NameRecord> {
         if self.records.is_empty() {
             return None;
         }
-        let name = *self.name_of.get(issue.request as usize)?;
+        let name = *self.name_of.get(timing.request as usize)?;
         self.records.get_mut(name as usize)
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, issue: Issue, window: Window) {
-        if let Some(record) = self.of(issue) {
+    pub(crate) fn sent(&mut self, timing: RequestTiming, window: Window) {
+        if let Some(record) = self.of(timing) {
             record.requests_sent += 1;
-            record.population.issued += u64::from(window.contains(issue.due_ns));
+            record.population.issued += u64::from(window.contains(timing.due_ns));
         }
     }
 
     /// The request was due in the window.
     #[inline]
-    pub(crate) fn reply(&mut self, issue: Issue, done_ns: u64, answer: &Answer) {
-        if let Some(record) = self.of(issue) {
+    pub(crate) fn reply(&mut self, timing: RequestTiming, done_ns: u64, answer: &Answer) {
+        if let Some(record) = self.of(timing) {
             record.population.recorded += 1;
-            add_status(&mut record.statuses, answer.status, 1);
-            if is_success(answer.status) {
-                let response_ns = done_ns.saturating_sub(issue.due_ns);
+            if let Some(status) = answer.outcome.status() {
+                add_status(&mut record.statuses, status, 1);
+            }
+            if answer.outcome.is_success() {
+                let response_ns = done_ns.saturating_sub(timing.due_ns);
                 record.response.record(response_ns);
             }
         }
     }
 
-    pub(crate) fn failed(&mut self, issue: Issue, at_ns: u64, kind: FailureKind, window: Window) {
-        if window.contains(issue.due_ns)
-            && let Some(record) = self.of(issue)
+    pub(crate) fn failed(
+        &mut self,
+        timing: RequestTiming,
+        at_ns: u64,
+        kind: FailureKind,
+        window: Window,
+    ) {
+        if window.contains(timing.due_ns)
+            && let Some(record) = self.of(timing)
         {
             record.population.failed += 1;
             add_failure(&mut record.failures, kind, 1);
             if kind == FailureKind::TimedOut {
-                let bound_ns = at_ns.saturating_sub(issue.due_ns);
+                let bound_ns = at_ns.saturating_sub(timing.due_ns);
                 record.unfinished.record(bound_ns);
             }
         }
     }
 
-    pub(crate) fn censored(&mut self, issue: Issue, at_ns: u64, window: Window) {
-        if window.contains(issue.due_ns)
-            && let Some(record) = self.of(issue)
+    pub(crate) fn censored(&mut self, timing: RequestTiming, at_ns: u64, window: Window) {
+        if window.contains(timing.due_ns)
+            && let Some(record) = self.of(timing)
         {
             record.population.censored += 1;
-            let bound_ns = at_ns.saturating_sub(issue.due_ns);
+            let bound_ns = at_ns.saturating_sub(timing.due_ns);
             record.unfinished.record(bound_ns);
         }
     }

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded::{self, REMARKS_MAX};
-use crate::{Backend, WORKERS_MAX};
+use crate::Backend;
+use crate::bounded::{self, REMARKS_MAX, WORKERS_MAX};
 
 /// Most ceilings of a machine: one per backend and number of workers.
 const CEILINGS_MAX: usize = 2 * WORKERS_MAX as usize;

@@ -74,7 +74,7 @@ pub enum HdrV2Error {
 }
 
 /// The resolution of a histogram over the common range.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Significant digits, in HdrHistogram's words.
     digits: u8,
@@ -91,8 +91,14 @@ impl Layout {
         bits: 10,
     };
 
+    /// There are `2^bits` buckets per doubling.
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        self.bits
+    }
+
     /// How many buckets there can be.
-    fn buckets(self) -> usize {
+    pub(crate) fn buckets(self) -> usize {
         loglinear::count(HIGHEST_NS, self.bits)
     }
 

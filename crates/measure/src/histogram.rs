@@ -1,9 +1,10 @@
-//! A latency histogram: HdrHistogram with exact extremes and an exact sum.
+//! A latency histogram: the buckets of HdrHistogram, with exact extremes and an exact sum.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::hdr_v2::{self, HIGHEST_NS, HdrV2Error, Layout};
+use crate::loglinear;
 
 /// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
 /// bucket, with their exact maximum kept.
@@ -38,7 +39,10 @@ pub enum HistogramError {
 /// histograms; minimum, maximum and sum are exact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u64>,
+    layout: Layout,
+    /// By the number of the bucket.
+    counts: Box<[u64]>,
+    count: u64,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
@@ -46,50 +50,117 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self::with_buckets(LAYOUT.empty())
+        Self::of(LAYOUT)
     }
 }
 
 impl Histogram {
     /// An empty one of two significant digits: an eighth of the memory.
     pub(crate) fn of_two_digits() -> Self {
-        Self::with_buckets(Layout::TWO_DIGITS.empty())
+        Self::of(Layout::TWO_DIGITS)
     }
 
-    /// These buckets, without extremes.
-    fn with_buckets(buckets: hdrhistogram::Histogram<u64>) -> Self {
+    /// An empty one of this resolution.
+    fn of(layout: Layout) -> Self {
         Self {
-            buckets,
+            layout,
+            counts: vec![0; layout.buckets()].into(),
+            count: 0,
             min_ns: u64::MAX,
             max_ns: 0,
             sum_ns: 0,
         }
     }
 
-    /// One with these buckets and exact extremes, which is not empty.
-    pub(crate) fn from_parts(
-        buckets: hdrhistogram::Histogram<u64>,
+    /// One of two significant digits with these buckets, number and count, and exact extremes.
+    pub(crate) fn of_filled(
+        filled: impl Iterator<Item = (usize, u64)>,
         min_ns: u64,
         max_ns: u64,
         sum_ns: u64,
     ) -> Self {
+        let mut histogram = Self::of_two_digits();
+        histogram.fill(filled);
         Self {
-            buckets,
             min_ns,
             max_ns,
             sum_ns,
+            ..histogram
         }
     }
 
-    /// An empty one of the same resolution.
-    fn emptied(&self) -> Self {
-        Self::with_buckets(hdrhistogram::Histogram::new_from(&self.buckets))
+    fn fill(&mut self, filled: impl Iterator<Item = (usize, u64)>) {
+        for (index, count) in filled {
+            self.counts[index] = self.counts[index].saturating_add(count);
+            self.count = self.count.saturating_add(count);
+        }
+    }
+
+    /// The buckets that hold something, number and count, in order.
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = self.counts.iter().copied().enumerate();
+        counts.filter(|&(_, count)| count > 0)
+    }
+
+    /// What was recorded since the histogram was as `earlier`: per bucket its shortest duration and
+    /// a count, in order.
+    pub(crate) fn added_since<'a>(
+        &'a self,
+        earlier: &'a Self,
+    ) -> impl Iterator<Item = (u64, u64)> + 'a {
+        // What was recorded lies between the extremes, which are often near each other.
+        let first = self.bucket_of(self.min_ns);
+        let last = self.bucket_of(self.max_ns).max(first);
+        let counts = self.counts[first..=last]
+            .iter()
+            .zip(&earlier.counts[first..=last]);
+        counts
+            .enumerate()
+            .filter(|(_, (now, before))| now > before)
+            .map(move |(place, (now, before))| (self.edges(first + place).0, now - before))
+    }
+
+    /// The bucket of a duration. What lies beyond the hour is in the last one.
+    #[inline]
+    fn bucket_of(&self, ns: u64) -> usize {
+        loglinear::index(ns.min(HIGHEST_NS), self.layout.bits())
+    }
+
+    /// The shortest and the longest duration of a bucket.
+    fn edges(&self, index: usize) -> (u64, u64) {
+        let bits = self.layout.bits();
+        let above = loglinear::lowest(index + 1, bits);
+        (loglinear::lowest(index, bits), above - 1)
+    }
+
+    /// The bucket of the `rank`-th smallest (from 1), of which there is one.
+    fn at_rank(&self, rank: u64) -> usize {
+        // In steps, whose sums are quickly found.
+        const STEP: usize = 8;
+        let sum = |counts: &[u64]| counts.iter().copied().fold(0, u64::saturating_add);
+        let mut below = 0_u64;
+        for (step, counts) in self.counts.chunks(STEP).enumerate() {
+            let with_step = below.saturating_add(sum(counts));
+            if with_step < rank {
+                below = with_step;
+                continue;
+            }
+            for (place, count) in counts.iter().enumerate() {
+                below = below.saturating_add(*count);
+                if below >= rank {
+                    return step * STEP + place;
+                }
+            }
+        }
+        self.counts.len() - 1
     }
 
     /// Records one duration.
+    #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The buckets reach somewhat beyond the hour; what lies beyond must not be counted below.
-        self.buckets.saturating_record(ns.min(HIGHEST_NS));
+        let bucket = self.bucket_of(ns);
+        self.counts[bucket] += 1;
+        self.count += 1;
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -101,7 +172,8 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        self.buckets.saturating_record_n(ns.min(HIGHEST_NS), count);
+        let bucket = self.bucket_of(ns);
+        self.fill([(bucket, count)].into_iter());
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
         self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(count));
@@ -109,12 +181,12 @@ impl Histogram {
 
     /// The shortest duration that is counted in the same bucket as `ns`.
     pub(crate) fn least_alike_ns(&self, ns: u64) -> u64 {
-        self.buckets.lowest_equivalent(ns.min(HIGHEST_NS))
+        self.edges(self.bucket_of(ns)).0
     }
 
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
-        self.buckets.len()
+        self.count
     }
 
     /// The smallest, exact. Absent when nothing was recorded.
@@ -141,27 +213,21 @@ impl Histogram {
     /// nothing was recorded. Whether there are samples enough to print it is `Quantile`'s question.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
-            self.buckets
-                .value_at_quantile(q)
-                .clamp(self.min_ns, self.max_ns)
+            let rank = (q.min(1.0) * self.count as f64).ceil() as u64;
+            let (low_ns, high_ns) = self.edges(self.at_rank(rank.max(1)));
+            let ns = if q == 0.0 { low_ns } else { high_ns };
+            ns.clamp(self.min_ns, self.max_ns)
         })
     }
 
     /// The edges of the bucket that holds the `rank`-th smallest (from 1), never outside the exact
     /// extremes. Absent when there are fewer.
     pub(crate) fn bucket_at_rank(&self, rank: u64) -> Option<(u64, u64)> {
-        let count = self.count();
-        if rank == 0 || rank > count {
+        if rank == 0 || rank > self.count {
             return None;
         }
-        // Half a rank below, so that rounding cannot reach the next one.
-        let q = (rank as f64 - 0.5) / count as f64;
-        let value = self.buckets.value_at_quantile(q);
-        let edges = [
-            self.buckets.lowest_equivalent(value),
-            self.buckets.highest_equivalent(value),
-        ];
-        let [low_ns, high_ns] = edges.map(|ns| ns.clamp(self.min_ns, self.max_ns));
+        let (low_ns, high_ns) = self.edges(self.at_rank(rank));
+        let [low_ns, high_ns] = [low_ns, high_ns].map(|ns| ns.clamp(self.min_ns, self.max_ns));
         // What lies beyond the hour shares the last bucket.
         let high_ns = if low_ns >= HIGHEST_NS {
             self.max_ns
@@ -174,23 +240,17 @@ impl Histogram {
     /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
     /// bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
-        let mut lowered = self.emptied();
-        for bucket in self.buckets.iter_recorded() {
-            let least = self.buckets.lowest_equivalent(bucket.value_iterated_to());
-            let lowered_ns = least.max(self.min_ns).saturating_sub(ns);
-            let count = bucket.count_at_value();
-            lowered.buckets.saturating_record_n(lowered_ns, count);
-            lowered.min_ns = lowered.min_ns.min(lowered_ns);
-            lowered.max_ns = lowered.max_ns.max(lowered_ns);
-            let sum_ns = lowered_ns.saturating_mul(count);
-            lowered.sum_ns = lowered.sum_ns.saturating_add(sum_ns);
+        let mut lowered = Self::of(self.layout);
+        for (index, count) in self.filled() {
+            let least_ns = self.edges(index).0.max(self.min_ns);
+            lowered.record_many(least_ns.saturating_sub(ns), count);
         }
         lowered
     }
 
-    /// Adds the durations of `other`.
+    /// Adds the durations of `other`, which has the same resolution.
     pub fn merge(&mut self, other: &Self) {
-        self.buckets += &other.buckets;
+        self.fill(other.filled());
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
@@ -202,20 +262,22 @@ impl Histogram {
         if self.count() == 0 {
             return self.sum_ns == 0;
         }
-        let mut extremes = self.emptied();
-        extremes.record(self.min_ns);
-        extremes.record(self.max_ns);
+        let filled = |&count: &u64| count > 0;
+        let (first, last) = (
+            self.counts.iter().position(filled),
+            self.counts.iter().rposition(filled),
+        );
         let count = u128::from(self.count());
         let sum_least = (count * u128::from(self.min_ns)).min(u128::from(u64::MAX));
         let sum_most = count * u128::from(self.max_ns);
-        extremes.buckets.min() == self.buckets.min()
-            && extremes.buckets.max() == self.buckets.max()
+        first == Some(self.bucket_of(self.min_ns))
+            && last == Some(self.bucket_of(self.max_ns))
             && (sum_least..=sum_most).contains(&u128::from(self.sum_ns))
     }
 
-    /// The buckets, for export in the HdrHistogram formats.
-    pub fn buckets(&self) -> &hdrhistogram::Histogram<u64> {
-        &self.buckets
+    /// The buckets as a histogram of the library, for export in its formats.
+    pub fn buckets(&self) -> hdrhistogram::Histogram<u64> {
+        self.layout.expand(self.filled())
     }
 }
 
@@ -241,7 +303,7 @@ struct Stored {
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let hdr_v2 = hdr_v2::write(&self.buckets).map_err(serde::ser::Error::custom)?;
+        let hdr_v2 = hdr_v2::write(&self.buckets()).map_err(serde::ser::Error::custom)?;
         Stored {
             count: self.count(),
             min_ns: self.min_ns(),
@@ -258,7 +320,8 @@ impl Stored {
     fn histogram(self, layout: Layout) -> Result<Histogram, HistogramError> {
         let stored = self;
         let filled = layout.read(&stored.hdr_v2, COUNT_MAX)?;
-        let mut histogram = Histogram::with_buckets(layout.expand(filled.into_iter()));
+        let mut histogram = Histogram::of(layout);
+        histogram.fill(filled.into_iter());
         if histogram.count() != stored.count {
             return Err(HistogramError::Count {
                 stated: stored.count,

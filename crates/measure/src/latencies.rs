@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stages::{self, STAGES_RECORDED_MAX};
+use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{Histogram, Intervals, Split, StageRecord, bounded};
 
 /// Durations of one worker, or of all together.
@@ -102,23 +103,6 @@ impl Latencies {
         self.intervals.merge(&other.intervals);
         stages::merge(&mut self.stages, &other.stages);
     }
-}
-
-/// The least that the mean of all can be, with the `unfinished` at their bounds; absent without
-/// any.
-pub(crate) fn mean_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
-    if unfinished.count() == 0 {
-        return None;
-    }
-    let sum_ns = finished.sum_ns() as f64 + unfinished.sum_ns() as f64;
-    let count = finished.count() as f64 + unfinished.count() as f64;
-    Some((sum_ns / count) as u64)
-}
-
-/// The same of the longest.
-pub(crate) fn max_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
-    let bound_ns = unfinished.max_ns()?;
-    Some(finished.max_ns().map_or(bound_ns, |ns| ns.max(bound_ns)))
 }
 
 #[cfg(test)]

@@ -2,13 +2,16 @@
 //! invariants that decide whether its figures may be printed.
 //!
 //! Pure: no clock, no socket, no thread. Times are `u64` nanoseconds on the one monotonic clock of
-//! the run (its origin is the start of the process), so a field such as `start_ns` is an instant
-//! and `duration_ns` a length.
+//! the run while it is recorded (its origin is the start of the process), so a field such as
+//! `start_ns` is an instant and `duration_ns` a length. In a [`Run`] instants are `i64` nanoseconds
+//! from the start of the window.
 
+mod backend;
 mod bounded;
 mod by_name;
 mod calibration;
 mod carried_in;
+mod confidence;
 mod diagnosis;
 mod evidence;
 mod failure;
@@ -17,11 +20,13 @@ mod hdr_v2;
 mod histogram;
 mod intervals;
 mod invariants;
+mod judged;
 mod latencies;
 mod loglinear;
 #[cfg(test)]
 mod noise;
 mod once;
+mod opening;
 mod outage;
 mod overlap;
 mod overload;
@@ -41,13 +46,18 @@ mod success;
 mod summary;
 mod tally;
 mod trend;
+mod unfinished;
 mod variation;
 mod verdict;
+mod window;
 mod with_connect;
 
+pub use backend::Backend;
+pub use bounded::WORKERS_MAX;
 pub use by_name::{FailureCount, NAMES_MAX, NameRecord, StatusCount, merge_names};
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
+pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
@@ -57,33 +67,38 @@ pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};
-pub use invariants::{Finding, INVARIANTS, Invariant, Standing, check, is_valid};
+pub use invariants::{Finding, INVARIANTS, Invariant, Scope, Standing, check, is_valid};
+pub use judged::Judged;
 pub use latencies::Latencies;
 pub use once::Once;
+pub use opening::Opening;
 pub use outage::{Outage, ServerFailure, Stretch};
 pub use overload::Overload;
-pub use precision::{Interval, NoInterval, RateInterval};
-pub use quantile::{Quantile, samples_needed};
+pub use quantile::Quantile;
 pub use record::{
     ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
     SetUp, ThreadUse, WorkerEdges, WorkerRecord,
 };
-pub use recorder::{Answer, Issue, Recorder, Recording, Skip};
+pub use recorder::{Answer, Recorder, Recording, RequestTiming, Skip};
 pub use run::{
-    Backend, HostUse, LimitsChecked, ListDescription, ListOrder, LoadDescription, ModelDescription,
-    Protocol, Run, RunEdges, ScheduleDescription, StageDescription, TlsDescription, WORKERS_MAX,
-    Wall, Window,
+    AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
+    HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, ModelDescription,
+    Negotiated, NegotiatedTls, PlanDescription, Protocol, RequestDescription, RequestsDescription,
+    Run, RunEdges, ScheduleDescription, Seeds, Spin, StageDescription, StageRates, Stamps,
+    StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, UnsoundRun,
+    WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;
 pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
-pub use status::StatusCounts;
+pub use status::{ReplyOutcome, StatusCounts};
 pub use steadiness::Steadiness;
 pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
 pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{
-    Grade, Judgement, SIGNALS, Side, Signal, SignalRule, VERDICT_RULES, Verdict, VerdictRule,
+    Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
+    VerdictRule,
 };
-pub use with_connect::Opening;
+pub use window::Window;

@@ -1,6 +1,7 @@
 //! Buckets of equal relative width: `2^bits` per doubling, as HdrHistogram has them.
 
 /// The bucket that holds `value`. Values below `2^(bits + 1)` have one each.
+#[inline]
 pub(crate) fn index(value: u64, bits: u32) -> usize {
     let octave = value.checked_ilog2().unwrap_or(0);
     match octave.checked_sub(bits) {

@@ -3,7 +3,7 @@
 
 use crate::overlap::common;
 use crate::steadiness::whole_points;
-use crate::{FailureCounts, FailureKind, FailureScope, Run, Summary, Window, samples_needed};
+use crate::{FailureCounts, FailureKind, FailureScope, Run, Summary, after_ns, samples_needed};
 
 /// A shorter outage says nothing about a server: a queue may have been full for a moment.
 const OUTAGE_LEAST_NS: u64 = 50_000_000;
@@ -66,10 +66,9 @@ pub struct ServerFailure {
 
 impl ServerFailure {
     /// Length of all outages, nanoseconds.
-    pub fn down_ns(&self, window: Window) -> u64 {
-        let length_ns = window.length_ns();
+    pub fn down_ns(&self, window_ns: u64) -> u64 {
         self.outages.iter().fold(0, |sum, outage| {
-            let until_ns = outage.until_ns.unwrap_or(length_ns);
+            let until_ns = outage.until_ns.unwrap_or(window_ns);
             sum.saturating_add(until_ns.saturating_sub(outage.from_ns))
         })
     }
@@ -90,7 +89,7 @@ impl Run {
 
 /// [`Run::server_failure`], of a run whose summary is at hand.
 pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFailure> {
-    let length_ns = run.window.length_ns();
+    let length_ns = run.window_ns;
     let outages = outages(run);
     let retrying_ns = summary
         .live
@@ -144,22 +143,22 @@ fn refusals(failures: &FailureCounts) -> (u64, Option<FailureKind>) {
 
 /// When no worker had a connection, within the window.
 fn outages(run: &Run) -> Vec<Outage> {
-    let Window { start_ns, end_ns } = run.window;
+    let end_ns = i64::try_from(run.window_ns).unwrap_or(i64::MAX);
     // A worker that may open none waits for none.
-    let workers = run.workers.iter().filter(|worker| worker.live.most > 0);
+    let workers = run.workers().filter(|worker| worker.live.most > 0);
     common(workers.map(|worker| {
         let downtimes = worker.downtimes.iter();
-        downtimes.map(|it| (it.from_ns, it.until_ns.unwrap_or(u64::MAX)))
+        downtimes.map(|it| (it.from_ns, it.until_ns.unwrap_or(i64::MAX)))
     }))
     .into_iter()
-    .map(|(from_ns, until_ns)| (from_ns.max(start_ns), until_ns))
+    .map(|(from_ns, until_ns)| (from_ns.max(0), until_ns))
     .filter(|&(from_ns, until_ns)| {
         let until_ns = until_ns.min(end_ns);
-        until_ns.saturating_sub(from_ns) >= OUTAGE_LEAST_NS
+        after_ns(from_ns, until_ns) >= OUTAGE_LEAST_NS
     })
     .map(|(from_ns, until_ns)| Outage {
-        from_ns: from_ns - start_ns,
-        until_ns: (until_ns < end_ns).then(|| until_ns - start_ns),
+        from_ns: after_ns(0, from_ns),
+        until_ns: (until_ns < end_ns).then(|| after_ns(0, until_ns)),
     })
     .collect()
 }

@@ -1,7 +1,7 @@
 //! Times in which the same is true of all workers.
 
 /// First instants, and first instants after them.
-type Interval = (u64, u64);
+type Interval = (i64, i64);
 
 /// What lies in an interval of each of these, in order; nothing where there are none.
 pub(crate) fn common<I>(all: impl Iterator<Item = I>) -> Vec<Interval>
@@ -51,7 +51,7 @@ mod tests {
             (&[&[(1, 3)], &[(3, 9)]], &[]),
             (&[&[(1, 9)], &[(2, 3), (5, 6)]], &[(2, 3), (5, 6)]),
             (
-                &[&[(1, 4), (6, 9)], &[(3, 7)], &[(0, u64::MAX)]],
+                &[&[(1, 4), (6, 9)], &[(3, 7)], &[(0, i64::MAX)]],
                 &[(3, 4), (6, 7)],
             ),
         ];

@@ -1,7 +1,9 @@
 //! Whether an open loop asked for more than the server could do (invariant L6).
 
 use crate::trend::{mann_kendall_z, theil_sen_slope};
-use crate::{ModelDescription, Run, ScheduleDescription, Series, SeriesPoint, Summary};
+use crate::{
+    ArrivalProcess, ModelDescription, Run, ScheduleDescription, Series, SeriesPoint, Summary,
+};
 
 /// A backlog that grows by this share of the planned rate is more than chance.
 const GROWTH_LEAST: f64 = 0.01;
@@ -40,8 +42,8 @@ impl Run {
 
 /// [`Run::overload`], of a run whose summary is at hand.
 pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
-    let schedule = run.load.model.schedule()?;
-    let window_ns = run.window.length_ns();
+    let schedule = run.plan.model.schedule()?;
+    let window_ns = run.window_ns;
     let arrivals = &summary.arrivals;
     if window_ns == 0 || arrivals.planned == 0 {
         return None;
@@ -88,7 +90,7 @@ impl<'a> Backlog<'a> {
         series: &'a Series,
     ) -> Self {
         let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
-        let window_ns = run.window.length_ns();
+        let window_ns = run.window_ns;
         let whole = summary.arrivals.planned as f64 / window_ns as f64;
         let mut parts = vec![(0, points.len(), whole)];
         // Stages count from the start of the window: warm-up runs at the rate of the first.
@@ -106,7 +108,7 @@ impl<'a> Backlog<'a> {
         Self {
             points,
             point_ns,
-            is_poisson: schedule.process == "poisson",
+            is_poisson: schedule.process == ArrivalProcess::Poisson,
             parts,
         }
     }
@@ -147,7 +149,7 @@ impl<'a> Backlog<'a> {
 /// Arrivals completed per second over the intervals in which something waited; over the window
 /// when nothing did in any.
 fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
-    let window_ns = run.window.length_ns();
+    let window_ns = run.window_ns;
     let point_ns = series.interval_ns;
     let (mut replies, mut over_ns) = (0.0, 0.0);
     for (index, point) in series.points.iter().enumerate() {
@@ -161,8 +163,8 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
         replies = summary.window.replies.total() as f64;
         over_ns = window_ns as f64;
     }
-    let per_arrival = match run.load.model {
-        ModelDescription::Sessions { .. } => run.load.requests_per_connection.unwrap_or(1).max(1),
+    let per_arrival = match run.plan.model {
+        ModelDescription::Sessions { .. } => run.plan.requests_per_connection.unwrap_or(1).max(1),
         _ => 1,
     };
     replies * 1e9 / over_ns / per_arrival as f64
@@ -179,9 +181,9 @@ mod tests {
     /// An open loop of so many points of 100 ms, with what waits and what is completed in each.
     fn run_of(points: usize, planned_per_s: f64, point: impl Fn(usize) -> (u64, u64)) -> Run {
         let mut run = open_run();
-        run.window.end_ns = run.window.start_ns + points as u64 * POINT_NS;
-        run.workers.truncate(1);
-        let worker = &mut run.workers[0];
+        run.window_ns = points as u64 * POINT_NS;
+        run.agents[0].workers.truncate(1);
+        let worker = &mut run.agents[0].workers[0];
         worker.series = Series::default();
         worker.series.points = (0..points)
             .map(|index| {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     fn staged(mut run: Run, stages: &[(u64, f64, f64)]) -> Run {
-        if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
+        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
             schedule.stages = stages
                 .iter()
                 .map(|&(points, from_per_s, to_per_s)| StageDescription {
@@ -292,8 +294,8 @@ mod tests {
         for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
             let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
             assert!(run.overload().is_some());
-            if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
-                schedule.process = "poisson".to_owned();
+            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
+                schedule.process = ArrivalProcess::Poisson;
             }
             assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
         }
@@ -333,7 +335,7 @@ mod tests {
         ];
         for (words, change, is_overloaded, grows) in cases {
             let mut run = run_of(100, 1_000.0, |index| (scatter(index) + 1, 80));
-            change(&mut run.workers[0].arrivals);
+            change(&mut run.agents[0].workers[0].arrivals);
             let overload = run.overload();
             assert_eq!(overload.is_some(), is_overloaded, "{words}");
             let growth = overload.and_then(|overload| overload.growth_ns_per_s);
@@ -341,8 +343,8 @@ mod tests {
         }
         // A server that never answers.
         let mut run = run_of(100, 1_000.0, |_| (0, 0));
-        run.workers[0].tallies.measure.replies = Default::default();
-        run.workers[0].arrivals.skipped_late = 9_000;
+        run.agents[0].workers[0].tallies.measure.replies = Default::default();
+        run.agents[0].workers[0].arrivals.skipped_late = 9_000;
         let dead = Overload {
             capacity_per_s: 0.0,
             growth_ns_per_s: None,
@@ -399,7 +401,7 @@ mod tests {
     fn a_closed_loop_is_never_overloaded() {
         let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
         assert!(run.overload().is_some());
-        run.load.model = ModelDescription::Closed {
+        run.plan.model = ModelDescription::Closed {
             connect_per_s: None,
         };
         assert_eq!(run.overload(), None);
@@ -408,11 +410,11 @@ mod tests {
     #[test]
     fn the_capacity_for_connections_counts_connections() {
         let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
-        let ModelDescription::Open { schedule, .. } = run.load.model.clone() else {
+        let ModelDescription::Open { schedule, .. } = run.plan.model.clone() else {
             panic!("an open loop");
         };
-        run.load.model = ModelDescription::Sessions { schedule };
-        run.load.requests_per_connection = Some(4);
+        run.plan.model = ModelDescription::Sessions { schedule };
+        run.plan.requests_per_connection = Some(4);
         let overload = run.overload().expect("a backlog that grows");
         assert!(
             (overload.capacity_per_s - 200.0).abs() < 1.0,

@@ -1,7 +1,8 @@
 //! Quantiles that say when they are not known (invariants A2 and L5).
 
-use crate::precision::{Ranks, response_interval, with_bounds};
-use crate::{Histogram, Interval, NoInterval, Run};
+use crate::confidence::{Ranks, samples_needed};
+use crate::unfinished::with_bounds;
+use crate::{Histogram, Interval, NoInterval};
 
 /// How far the estimates with unfinished requests at their bounds and at infinity may differ for
 /// the quantile to be known.
@@ -31,36 +32,11 @@ pub enum Quantile {
     },
 }
 
-/// The fewest samples with which a two-sided 95 % interval of the `q`-quantile (0 < q < 1) lies
-/// within the samples on both sides: `max(q, 1-q)^n <= 0.025`, so 368 for p99 and 3,688 for p99.9.
-/// For any other `q` no number suffices (`u64::MAX`).
-pub fn samples_needed(q: f64) -> u64 {
-    if !(q > 0.0 && q < 1.0) {
-        return u64::MAX;
-    }
-    (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil() as u64
-}
-
 impl Histogram {
     /// The `q`-quantile, when there are samples enough. It has no interval: that needs to know how
     /// the durations varied over the window.
     pub fn quantile(&self, q: f64) -> Quantile {
         quantile_of(self, &Self::default(), q)
-    }
-}
-
-impl Run {
-    /// The `q`-quantile of the response time of successful replies, with what is known of those
-    /// that never came, and with its interval.
-    pub fn response_quantile(&self, q: f64) -> Quantile {
-        let latencies = &self.latencies;
-        match quantile_of(&latencies.response, &latencies.unfinished, q) {
-            Quantile::Known { ns, .. } => Quantile::Known {
-                ns,
-                interval: response_interval(self, q, ns),
-            },
-            unknown => unknown,
-        }
     }
 }
 

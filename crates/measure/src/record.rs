@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
+use crate::once::since_ns;
 use crate::{CarriedIn, FailureCounts, FailureKind, Once, PhaseTallies, Series};
 
-/// The instants of one worker, each written once.
+/// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerEdges {
@@ -135,15 +136,15 @@ impl MissingConnections {
 }
 
 /// A time in which a worker had no open connection, and attempts to open one failed on the
-/// server's side.
+/// server's side. Nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downtime {
     /// When the last connection was lost; with a schedule of connections, when the first attempt
     /// failed.
-    pub from_ns: u64,
+    pub from_ns: i64,
     /// When a connection was open again; null when none was, to the end of the run.
-    pub until_ns: Option<u64>,
+    pub until_ns: Option<i64>,
 }
 
 impl Downtime {
@@ -281,9 +282,9 @@ impl KernelSample {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pause {
     /// When it ran last, or was to run next.
-    pub from_ns: u64,
+    pub from_ns: i64,
     /// When it ran again.
-    pub until_ns: u64,
+    pub until_ns: i64,
 }
 
 impl Pause {
@@ -313,12 +314,15 @@ pub struct WorkerRecord {
     pub arrivals: ArrivalCounts,
     /// The same, of all phases.
     pub arrivals_all: ArrivalCounts,
+    /// Connections that an earlier round of the session had opened, and that this one went on with.
+    #[serde(default)]
+    pub connections_kept: u64,
     /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set.
     pub stamps_clamped: u64,
     /// Time spent polling without result, whole life, nanoseconds.
     pub spun_ns: u64,
     /// Requests of any phase still in flight when drain ended.
-    pub under_way_at_end: u64,
+    pub in_flight_at_end: u64,
     /// Requests of `--requests` that were never sent, because no connection could be had.
     pub unsent: u64,
     /// What its set-up came to; absent in runs of versions that did not say.
@@ -342,7 +346,7 @@ pub struct WorkerRecord {
     pub pauses: Vec<Pause>,
     /// Requests in flight times nanoseconds, over the window: divided by the window's length it
     /// is the mean number of requests in flight.
-    pub under_way_ns: u64,
+    pub in_flight_ns: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,
     /// Smallest service time of the first reply on any connection, all phases, nanoseconds: the
@@ -359,4 +363,30 @@ pub struct WorkerRecord {
     pub cpu_system_ns: u64,
     /// Figures over time.
     pub series: Series,
+}
+
+impl WorkerRecord {
+    /// Counts its instants, which are those of the clock of the process, from `origin_ns`: the
+    /// start of the window.
+    pub fn count_from(&mut self, origin_ns: u64) {
+        let edges = &mut self.edges;
+        for edge in [
+            &mut edges.started,
+            &mut edges.ready,
+            &mut edges.window_start,
+            &mut edges.window_end,
+            &mut edges.drained,
+            &mut self.first_send,
+        ] {
+            *edge = edge.since(origin_ns);
+        }
+        for downtime in &mut self.downtimes {
+            downtime.from_ns = since_ns(downtime.from_ns, origin_ns);
+            downtime.until_ns = downtime.until_ns.map(|ns| since_ns(ns, origin_ns));
+        }
+        for pause in &mut self.pauses {
+            pause.from_ns = since_ns(pause.from_ns, origin_ns);
+            pause.until_ns = since_ns(pause.until_ns, origin_ns);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::bounded;
-use crate::hdr_v2::{HIGHEST_NS, Layout};
+use crate::hdr_v2::HIGHEST_NS;
 use crate::histogram::Histogram;
 use crate::loglinear;
 
@@ -113,6 +113,32 @@ impl SparseHistogram {
         self.add(bucket, 1);
     }
 
+    /// What was recorded in a histogram since it was as `earlier`. Counts and sum are exact,
+    /// smallest and largest as exact as its buckets.
+    pub fn between(earlier: &Histogram, later: &Histogram) -> Self {
+        let (Some(min_ns), Some(max_ns)) = (later.min_ns(), later.max_ns()) else {
+            return Self::default();
+        };
+        let mut added = Self::default();
+        for (least_ns, count) in later.added_since(earlier) {
+            let ns = least_ns.clamp(min_ns, max_ns);
+            if added.buckets.is_empty() {
+                added.min_ns = ns;
+            }
+            // They come in order.
+            let bucket = loglinear::index(ns.min(HIGHEST_NS), BITS) as u32;
+            match added.buckets.last_mut() {
+                Some((number, held)) if *number == bucket => *held = held.saturating_add(count),
+                _ => added.buckets.push((bucket, count)),
+            }
+            added.max_ns = ns;
+        }
+        if !added.buckets.is_empty() {
+            added.sum_ns = later.sum_ns().saturating_sub(earlier.sum_ns());
+        }
+        added
+    }
+
     fn add(&mut self, bucket: u32, count: u64) {
         match self
             .buckets
@@ -160,11 +186,10 @@ impl SparseHistogram {
             .buckets
             .iter()
             .map(|&(bucket, count)| (bucket as usize, count));
-        let buckets = Layout::TWO_DIGITS.expand(filled);
         if self.buckets.is_empty() {
             return Histogram::of_two_digits();
         }
-        Histogram::from_parts(buckets, self.min_ns, self.max_ns, self.sum_ns)
+        Histogram::of_filled(filled, self.min_ns, self.max_ns, self.sum_ns)
     }
 }
 
@@ -195,6 +220,31 @@ mod tests {
         ] {
             assert!(!read(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_was_recorded_between_adds_up_to_the_whole() {
+        let mut histogram = Histogram::default();
+        let mut earlier = histogram.clone();
+        let mut sum = SparseHistogram::default();
+        assert_eq!(SparseHistogram::between(&earlier, &histogram), sum);
+        for values in [&[700, 5, 70_000][..], &[], &[5, 5, 1 << 50], &[900_000]] {
+            values.iter().for_each(|&ns| histogram.record(ns));
+            let added = SparseHistogram::between(&earlier, &histogram);
+            assert_eq!(added.count(), values.len() as u64);
+            assert_eq!(added.sum_ns, values.iter().sum::<u64>());
+            let stored = serde_json::to_string(&added).expect("it can be stored");
+            assert_eq!(
+                serde_json::from_str::<SparseHistogram>(&stored).ok(),
+                Some(added.clone())
+            );
+            sum.merge(&added);
+            earlier.clone_from(&histogram);
+        }
+        assert_eq!(
+            sum,
+            SparseHistogram::between(&Histogram::default(), &histogram)
+        );
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::latencies::{max_at_least_ns, mean_at_least_ns};
 use crate::quantile::quantile_of;
+use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{ArrivalCounts, Histogram, Population, Quantile, histogram};
 
 /// Most stages whose requests are recorded apart: each takes memory in every worker.

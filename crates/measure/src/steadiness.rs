@@ -49,7 +49,7 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
         trend: None,
         drifts: false,
     };
-    let schedule = run.load.model.schedule();
+    let schedule = run.plan.model.schedule();
     if schedule.is_some_and(ScheduleDescription::varies) {
         return unknown;
     }
@@ -75,7 +75,7 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
 /// Whether what was planned was also completed, so that the rate is no finding.
 fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
-    match run.load.model {
+    match run.plan.model {
         ModelDescription::Closed { .. } => false,
         ModelDescription::Open { .. } => summary.answered_of_plan() as f64 >= planned,
         ModelDescription::Sessions { .. } => summary.arrivals.sent as f64 >= planned,
@@ -85,7 +85,7 @@ fn follows_plan(run: &Run, summary: &Summary) -> bool {
 /// Successful replies in each point of the series that lies wholly inside the window. Where
 /// nothing came to the end, there are no points: those are 0.
 pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
-    let whole = run.window.length_ns() / series.interval_ns.max(1);
+    let whole = run.window_ns / series.interval_ns.max(1);
     let points = series.points.iter().map(|point| point.successes as f64);
     points
         .chain(std::iter::repeat(0.0))
@@ -214,7 +214,7 @@ mod tests {
         assert!((fall.halves_differ.expect("two halves") + 0.105).abs() < 0.01);
         // The server stopped answering: the series ends, the window does not.
         let mut stopped = closed(&[1_000; 100]);
-        stopped.workers[0].series.points.truncate(40);
+        stopped.agents[0].workers[0].series.points.truncate(40);
         let stopped = stopped.steadiness();
         assert!(stopped.drifts);
         assert!((stopped.halves_differ.expect("two halves") + 1.0).abs() < 0.3);
@@ -224,12 +224,12 @@ mod tests {
     fn a_planned_rate_is_no_drift() {
         let falling = counts(100, |i| 1_000 - 2 * i);
         let mut open = with_counts(open_run(), &falling);
-        open.workers[0].population.recorded = open.workers[0].arrivals.planned;
+        open.agents[0].workers[0].population.recorded = open.agents[0].workers[0].arrivals.planned;
         assert!(!open.steadiness().drifts);
         assert!(open.steadiness().trend.is_some());
-        open.workers[0].population.recorded /= 2;
+        open.agents[0].workers[0].population.recorded /= 2;
         assert!(open.steadiness().drifts);
-        if let ModelDescription::Open { schedule, .. } = &mut open.load.model {
+        if let ModelDescription::Open { schedule, .. } = &mut open.plan.model {
             schedule.stages = vec![StageDescription {
                 duration_ns: 1,
                 from_per_s: 1.0,

@@ -1,6 +1,6 @@
 //! Whether any request of a run succeeded, and if none did, what they ended in instead.
 
-use crate::{FailureKind, FailureScope, Run, Summary, Tally};
+use crate::{FailureKind, FailureScope, ReplyOutcome, Run, Summary, Tally};
 
 /// Why no request of a run succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct NoSuccess {
 pub enum NoSuccessCause {
     /// Replies with this status.
     Status(u16),
+    /// Replies that report an error in a protocol without statuses.
+    Error,
     /// Failures of this kind: of requests or, where none could be sent, of attempts to connect.
     Failure(FailureKind),
     /// Neither a reply nor a failure came: the requests were still in flight at the end.
@@ -37,11 +39,11 @@ impl Run {
 /// [`Run::no_success`], of a run whose summary is at hand.
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let has_success = summary.window.replies.successes() > 0 || run.latencies.response.count() > 0;
-    if has_success || run.window.length_ns() == 0 || run.workers.is_empty() {
+    if has_success || run.window_ns == 0 || run.workers().next().is_none() {
         return None;
     }
     let mut ended = Tally::default();
-    for worker in &run.workers {
+    for worker in run.workers() {
         ended.merge(&worker.tallies.measure);
         ended.merge(&worker.tallies.after);
     }
@@ -53,8 +55,12 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let by_kind = |(kind, count)| (NoSuccessCause::Failure(kind), count);
     let of_requests = statuses
         .map(|(status, count)| (NoSuccessCause::Status(status), count))
+        .chain([(
+            NoSuccessCause::Error,
+            ended.replies.count(ReplyOutcome::ERROR),
+        )])
         .chain(failures(FailureScope::Request).map(by_kind))
-        .chain([(NoSuccessCause::Unanswered, summary.under_way_at_end)]);
+        .chain([(NoSuccessCause::Unanswered, summary.in_flight_at_end)]);
     let of_attempts = failures(FailureScope::Connect).map(by_kind);
     let nothing = NoSuccess {
         cause: NoSuccessCause::NothingSent,
@@ -89,8 +95,8 @@ fn most_of(causes: impl Iterator<Item = (NoSuccessCause, u64)>) -> Option<NoSucc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StatusCounts;
     use crate::invariants::sample::{emptied, open_run, run};
-    use crate::{StatusCounts, Window};
 
     #[test]
     fn the_most_frequent_cause_is_told() {
@@ -132,8 +138,8 @@ mod tests {
         ];
         for &(statuses, failures, in_flight, (cause, count, total)) in cases {
             let mut run = emptied(run());
-            let worker = &mut run.workers[1];
-            worker.under_way_at_end = in_flight;
+            let worker = &mut run.agents[0].workers[1];
+            worker.in_flight_at_end = in_flight;
             for &(status, count) in statuses {
                 (0..count).for_each(|_| worker.tallies.after.replies.add(status));
             }
@@ -154,6 +160,20 @@ mod tests {
     }
 
     #[test]
+    fn errors_without_a_status_are_a_cause() {
+        let mut run = emptied(run());
+        let replies = &mut run.agents[0].workers[0].tallies.after.replies;
+        (0..3).for_each(|_| replies.add(ReplyOutcome::ERROR));
+        replies.add(500);
+        let expected = NoSuccess {
+            cause: NoSuccessCause::Error,
+            count: 3,
+            total: 4,
+        };
+        assert_eq!(run.no_success(), Some(expected));
+    }
+
+    #[test]
     fn one_success_is_enough() {
         assert_eq!(run().no_success(), None);
         assert_eq!(open_run().no_success(), None);
@@ -161,7 +181,7 @@ mod tests {
         let mut carried = emptied(run());
         let mut replies = StatusCounts::default();
         replies.add(302);
-        carried.workers[0].tallies.measure.replies = replies;
+        carried.agents[0].workers[0].tallies.measure.replies = replies;
         assert_eq!(carried.no_success(), None);
         // In drain, of a request of the window.
         let mut late = emptied(run());
@@ -172,10 +192,7 @@ mod tests {
     #[test]
     fn without_a_window_nothing_is_said() {
         let mut run = emptied(run());
-        run.window = Window {
-            start_ns: 5,
-            end_ns: 5,
-        };
+        run.window_ns = 0;
         assert_eq!(run.no_success(), None);
     }
 }

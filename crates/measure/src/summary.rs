@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::{ArrivalCounts, Backend, CarriedIn, LiveConnections, Population, Run, Series, Tally};
+use crate::{
+    AgentRecord, ArrivalCounts, Backend, CarriedIn, HostUse, LiveConnections, Population, Run,
+    Series, Tally,
+};
 
 /// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,7 +57,9 @@ pub struct Summary {
     /// Mean of the open connections.
     pub live_mean: Figure,
     /// Mean of the requests in flight.
-    pub under_way_mean: Figure,
+    pub in_flight_mean: Figure,
+    /// Requests in flight times nanoseconds over the window, all workers.
+    pub in_flight_ns: u64,
     /// CPU of the process (user and system) per complete reply, nanoseconds. Absent when the
     /// process also held the server, in simulation, and when no CPU time was read.
     pub cpu_ns_per_reply: Figure,
@@ -72,7 +77,7 @@ pub struct Summary {
     /// The same, of all phases.
     pub arrivals_all: ArrivalCounts,
     /// Requests of any phase still in flight at the end of drain, all workers.
-    pub under_way_at_end: u64,
+    pub in_flight_at_end: u64,
     /// Requests of `--requests` that were never sent.
     pub unsent: u64,
     /// Time that all workers spent polling without result, whole life, nanoseconds.
@@ -90,17 +95,41 @@ impl Summary {
     /// than were answered within the window and are in flight at any instant, for what is answered
     /// in drain was not kept up with.
     pub(crate) fn answered_of_plan(&self) -> u64 {
-        let under_way = self.under_way_mean.known().unwrap_or(0.0).ceil() as u64;
-        let in_window = self.window.replies.total().saturating_add(under_way);
+        let in_flight = self.in_flight_mean.known().unwrap_or(0.0).ceil() as u64;
+        let in_window = self.window.replies.total().saturating_add(in_flight);
         self.population.recorded.min(in_window)
     }
 }
 
 impl Run {
-    /// Adds up the workers and derives the figures.
+    /// Adds up the workers of all agents and derives the figures.
     pub fn summary(&self) -> Summary {
+        Summary::of(self, &self.agents)
+    }
+}
+
+impl Summary {
+    /// Adds up the workers of `agents`, which are some of `run`, and derives the figures.
+    pub fn of(run: &Run, agents: &[AgentRecord]) -> Self {
         const NO_WINDOW: &str = "the measure phase has no length";
-        let window_s = self.window.length_ns() as f64 / 1e9;
+        let window_s = run.window_ns as f64 / 1e9;
+        let not_one_load = match agents.len() {
+            1 => None,
+            _ => run.not_one_load(),
+        };
+        // What is per second, or at once, is so of one load only.
+        let of_load = |figure: Figure| match &not_one_load {
+            Some(reason) => Figure::Absent(reason.clone()),
+            None => figure,
+        };
+        let per_s = |count: u64| of_load(Figure::ratio(count as f64, window_s, NO_WINDOW));
+        let mean = |sum_ns: u64| {
+            of_load(Figure::ratio(
+                sum_ns as f64,
+                run.window_ns as f64,
+                NO_WINDOW,
+            ))
+        };
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
         let mut carried_in = Some(CarriedIn::default());
@@ -108,8 +137,8 @@ impl Run {
         let mut live = LiveConnections::default();
         let mut series = Series::default();
         let (mut spun_ns, mut stamps_clamped) = (0_u64, 0_u64);
-        let (mut under_way_at_end, mut unsent, mut under_way_ns) = (0_u64, 0_u64, 0_u64);
-        for worker in &self.workers {
+        let (mut in_flight_at_end, mut unsent, mut in_flight_ns) = (0_u64, 0_u64, 0_u64);
+        for worker in agents.iter().flat_map(|agent| &agent.workers) {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
@@ -133,16 +162,27 @@ impl Run {
                 live.missing.get_or_insert_default().merge(missing);
             }
             series.merge(&worker.series);
-            under_way_ns = under_way_ns.saturating_add(worker.under_way_ns);
-            under_way_at_end = under_way_at_end.saturating_add(worker.under_way_at_end);
+            in_flight_ns = in_flight_ns.saturating_add(worker.in_flight_ns);
+            in_flight_at_end = in_flight_at_end.saturating_add(worker.in_flight_at_end);
             unsent = unsent.saturating_add(worker.unsent);
         }
-        let cpu_ns = self.host.cpu_user_ns as f64 + self.host.cpu_system_ns as f64;
-        let cpu_ns_per_reply = if self.load.own_server {
+        let (mut cpu_ns, mut is_read) = (0.0, true);
+        for HostUse {
+            cpu_user_ns,
+            cpu_system_ns,
+            cpu_interval_ns,
+            ..
+        } in agents.iter().map(|agent| agent.host)
+        {
+            let of_agent_ns = cpu_user_ns as f64 + cpu_system_ns as f64;
+            is_read &= of_agent_ns > 0.0 && cpu_interval_ns > 0;
+            cpu_ns += of_agent_ns;
+        }
+        let cpu_ns_per_reply = if agents.iter().any(|agent| agent.own_server) {
             Figure::Absent("the process also held the reference server".to_owned())
-        } else if self.load.backend == Backend::Sim {
+        } else if agents.iter().any(|agent| agent.backend == Backend::Sim) {
             Figure::Absent("the network was simulated".to_owned())
-        } else if cpu_ns == 0.0 || self.host.cpu_interval_ns == 0 {
+        } else if !is_read {
             Figure::Absent("no CPU time was read".to_owned())
         } else {
             Figure::ratio(
@@ -152,12 +192,12 @@ impl Run {
             )
         };
         let planned_per = |denominator: f64, numerator: u64, reason| {
-            if self.load.model.schedule().is_none() {
+            if run.plan.model.schedule().is_none() {
                 return Figure::Absent("a closed loop plans no arrivals".to_owned());
             }
             Figure::ratio(numerator as f64, denominator, reason)
         };
-        let planned_per_s = planned_per(window_s, arrivals.planned, NO_WINDOW);
+        let planned_per_s = of_load(planned_per(window_s, arrivals.planned, NO_WINDOW));
         let found_none_free = arrivals
             .planned
             .saturating_sub(arrivals.sent.saturating_sub(arrivals.waited));
@@ -166,33 +206,26 @@ impl Run {
             found_none_free,
             "no arrival was planned in the window",
         );
-        Summary {
+        Self {
             planned_per_s,
             waited_share,
             arrivals,
             arrivals_all,
             spun_ns,
             stamps_clamped,
-            successes_per_s: Figure::ratio(window.replies.successes() as f64, window_s, NO_WINDOW),
-            attempts_per_s: Figure::ratio(window.requests_sent as f64, window_s, NO_WINDOW),
-            bytes_received_per_s: Figure::ratio(window.bytes_received as f64, window_s, NO_WINDOW),
-            bytes_sent_per_s: Figure::ratio(window.bytes_sent as f64, window_s, NO_WINDOW),
-            live_mean: Figure::ratio(
-                live.connection_ns as f64,
-                self.window.length_ns() as f64,
-                NO_WINDOW,
-            ),
-            under_way_mean: Figure::ratio(
-                under_way_ns as f64,
-                self.window.length_ns() as f64,
-                NO_WINDOW,
-            ),
+            successes_per_s: per_s(window.replies.successes()),
+            attempts_per_s: per_s(window.requests_sent),
+            bytes_received_per_s: per_s(window.bytes_received),
+            bytes_sent_per_s: per_s(window.bytes_sent),
+            live_mean: mean(live.connection_ns),
+            in_flight_mean: mean(in_flight_ns),
+            in_flight_ns,
             cpu_ns_per_reply,
             window,
             lifetime,
             population,
             carried_in,
-            under_way_at_end,
+            in_flight_at_end,
             unsent,
             live,
             series,
@@ -208,12 +241,12 @@ mod tests {
     #[test]
     fn a_plan_has_its_figures() {
         let mut run = open_run();
-        run.workers[1].spun_ns = 7;
-        run.workers[1].stamps_clamped = 3;
-        run.workers[0].arrivals.sent -= 15;
-        run.workers[0].arrivals.skipped_full += 5;
-        run.workers[0].arrivals.skipped_late += 4;
-        run.workers[0].arrivals.unsent += 6;
+        run.agents[0].workers[1].spun_ns = 7;
+        run.agents[0].workers[1].stamps_clamped = 3;
+        run.agents[0].workers[0].arrivals.sent -= 15;
+        run.agents[0].workers[0].arrivals.skipped_full += 5;
+        run.agents[0].workers[0].arrivals.skipped_late += 4;
+        run.agents[0].workers[0].arrivals.unsent += 6;
         let summary = run.summary();
         assert_eq!(summary.planned_per_s, Figure::Known(2_000.0));
         // Two waited and were sent, 15 never were; of 4,000.
@@ -235,7 +268,7 @@ mod tests {
             assert!(matches!(figure, Figure::Absent(reason) if reason.contains("closed loop")));
         }
         let mut nothing = open_run();
-        nothing.workers.clear();
+        nothing.agents[0].workers.clear();
         let nothing = nothing.summary();
         assert_eq!(nothing.planned_per_s, Figure::Known(0.0));
         assert_eq!(nothing.waited_share.known(), None);

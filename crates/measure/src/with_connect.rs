@@ -1,25 +1,8 @@
 //! Response times together with opening the connection, where each request had one of its own.
 
-use crate::latencies::{max_at_least_ns, mean_at_least_ns};
 use crate::quantile::quantile_of;
+use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{Quantile, Run};
-
-/// When a connection was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opening {
-    /// The attempt began.
-    pub from_ns: u64,
-    /// It could carry requests: TCP, TLS and HTTP/2 settings were through.
-    pub to_ns: u64,
-}
-
-impl Opening {
-    /// How much of it a response time that counts from `due_ns` does not hold, nanoseconds. A
-    /// request that was due while its connection was being opened has waited for the rest.
-    pub(crate) fn before_ns(&self, due_ns: u64) -> u64 {
-        self.to_ns.min(due_ns).saturating_sub(self.from_ns)
-    }
-}
 
 impl Run {
     /// Whether every successful response was the first one of its connection, and connections were
@@ -31,13 +14,12 @@ impl Run {
             let opened =
                 |worker: &crate::WorkerRecord| worker.tallies.lifetime().connections_opened;
             let places = |worker: &crate::WorkerRecord| worker.live.asked.max(worker.live.most);
-            self.workers
-                .iter()
+            self.workers()
                 .any(|worker| opened(worker) > places(worker).into())
         };
         count > 0
             && count == self.latencies.response.count()
-            && (self.load.requests_per_connection == Some(1) || replaces())
+            && (self.plan.requests_per_connection == Some(1) || replaces())
     }
 
     /// As [`Run::response_quantile`], together with opening the connection. It has no interval.
@@ -61,7 +43,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::invariants::sample::{answer, run};
-    use crate::{Histogram, Issue, Recorder, Window};
+    use crate::{Histogram, Opening, Recorder, RequestTiming, Window};
 
     #[test]
     fn opening_is_added_as_far_as_the_response_time_does_not_hold_it() {
@@ -82,13 +64,13 @@ mod tests {
                 start_ns: 40,
                 end_ns: 1_000,
             });
-            let issue = Issue {
+            let timing = RequestTiming {
                 due_ns,
                 sent_ns,
                 request: 0,
             };
-            recorder.reply(issue, 950, &answer(200));
-            recorder.reply_on_new_connection(issue, 950, 200, opening);
+            recorder.reply(timing, 950, &answer(200));
+            recorder.reply_on_new_connection(timing, 950, 200.into(), opening);
             let recording = recorder.finish(1_000);
             let latencies = &recording.latencies;
             let response_ns = latencies.response.max_ns().expect("a response");
@@ -117,7 +99,7 @@ mod tests {
                 start_ns: 40,
                 end_ns: 100,
             });
-            let issue = Issue {
+            let timing = RequestTiming {
                 due_ns,
                 sent_ns: due_ns,
                 request: 0,
@@ -126,7 +108,7 @@ mod tests {
                 from_ns: 10,
                 to_ns: 20,
             };
-            recorder.reply_on_new_connection(issue, 150, status, opening);
+            recorder.reply_on_new_connection(timing, 150, status.into(), opening);
             let latencies = recorder.finish(100).latencies;
             assert_eq!(latencies.with_connect.count(), counts, "{due_ns} {status}");
         }
@@ -138,25 +120,25 @@ mod tests {
         type Edit = fn(&mut Run);
         let cases: [(&str, bool, Edit); 5] = [
             ("a connection per request", true, |run| {
-                run.load.requests_per_connection = Some(1);
+                run.plan.requests_per_connection = Some(1);
             }),
             ("a server that closes", true, |run| {
-                run.workers[0].tallies.measure.connections_opened += 100;
+                run.agents[0].workers[0].tallies.measure.connections_opened += 100;
             }),
             ("as many requests as connections", false, |_| ()),
             ("one response that was not", false, |run| {
-                run.load.requests_per_connection = Some(1);
+                run.plan.requests_per_connection = Some(1);
                 run.latencies.response.record(1_000);
             }),
             ("no response", false, |run| {
-                run.load.requests_per_connection = Some(1);
+                run.plan.requests_per_connection = Some(1);
                 run.latencies.response = Histogram::default();
                 run.latencies.with_connect = Histogram::default();
             }),
         ];
         for (what, expected, edit) in cases {
             let mut run = run();
-            for worker in &mut run.workers {
+            for worker in &mut run.agents[0].workers {
                 worker.tallies.measure.connections_opened = 0;
             }
             run.latencies.with_connect = run.latencies.response.clone();

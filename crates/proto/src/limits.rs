@@ -1,6 +1,6 @@
 //! Limits on what a reply may hold, whatever the protocol.
 
-/// How much of a reply is put up with; one value per run.
+/// How large a reply may be; one value per run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one head, and likewise of the trailers of one body. In HTTP/1.1, the last empty

@@ -26,10 +26,8 @@ const MS: f64 = 1e6;
 pub fn write_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
     let mut buffered = BufWriter::new(out);
     let mut serializer = V2DeflateSerializer::new();
-    let length_ns = run.window.length_ns();
-    let start = UNIX_EPOCH
-        + Duration::from_millis(run.wall.started_unix_ms)
-        + Duration::from_nanos(run.window.start_ns);
+    let length_ns = run.window_ns;
+    let start = UNIX_EPOCH + Duration::from_millis(run.first().clock.window_start_unix_ms);
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
         .add_comment(&format!(
@@ -51,9 +49,9 @@ pub fn write_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
         )
         .map_err(refused)?;
     }
-    if matches!(run.load.model, ModelDescription::Open { .. }) {
+    if matches!(run.plan.model, ModelDescription::Open { .. }) {
         log.write_histogram(
-            run.latencies.service.buckets(),
+            &run.latencies.service.buckets(),
             Duration::ZERO,
             Duration::from_nanos(length_ns),
             Tag::new("service"),

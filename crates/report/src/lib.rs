@@ -23,6 +23,8 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
+use brunt_measure::Judged;
+#[cfg(doc)]
 use brunt_measure::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
@@ -31,7 +33,7 @@ pub use certificate::{
     CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
 };
 pub use figures::{
-    AllPhases, ClientFigures, Latency, LiveRange, OverloadFigures, QuantileInterval,
+    AgentFigures, AllPhases, ClientFigures, Latency, LiveRange, OverloadFigures, QuantileInterval,
     RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, StageFigures,
     SteadinessFigures, StoredSummary, VerdictFigures,
 };
@@ -137,21 +139,21 @@ pub enum ReportError {
     Histogram(V2DeflateSerializeError),
 }
 
-/// Prints `run` to `out` and flushes it. `style` matters to the text form only.
+/// Prints a run to `out` and flushes it. `style` matters to the text form only.
 ///
 /// # Errors
 ///
 /// When `out` refuses the bytes, or when a histogram cannot be encoded.
 pub fn write(
-    run: &Run,
+    judged: &Judged<'_>,
     format: Format,
     style: &Style,
     out: &mut dyn io::Write,
 ) -> Result<(), ReportError> {
     match format {
-        Format::Text => out.write_all(text::page(run, style).as_bytes())?,
-        Format::Json => stored::write(run, out)?,
-        Format::Csv => table::write(run, out)?,
+        Format::Text => out.write_all(text::page(judged, style).as_bytes())?,
+        Format::Json => stored::write(judged, out)?,
+        Format::Csv => table::write(judged, out)?,
     }
     Ok(out.flush()?)
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use brunt_measure::Run;
+use brunt_measure::{Run, UnsoundRun};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
@@ -40,7 +40,7 @@ pub enum ReadError {
         limit_bytes: usize,
     },
     /// The input ends inside the JSON.
-    #[error("cut short ({0}); copy the file again, or repeat the run")]
+    #[error("truncated ({0}); copy the file again, or repeat the run")]
     Truncated(serde_json::Error),
     /// The input is not JSON.
     #[error("not JSON ({0}); give a file that was written with `--format json`")]
@@ -52,16 +52,16 @@ pub enum ReadError {
     )]
     NotARun,
     /// The run is stored in the layout of another version.
-    #[error(
-        "stored in format {found}, and this version reads format {known}; \
-         use the version of brunt that wrote the file"
-    )]
+    #[error("stored in format {found} {}", other_format(*.found, *.known))]
     OtherFormat {
         /// The format number of the input.
         found: u64,
         /// The format number that is read.
         known: u32,
     },
+    /// The parts of the run do not belong together.
+    #[error("not a sound run ({0}); the file was changed after it was written: repeat the run")]
+    Unsound(UnsoundRun),
     /// A field is missing, or holds what no run can have put there.
     #[error(
         "not a complete run ({}); the file was changed after it was written: repeat the run",
@@ -116,7 +116,18 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
         }
         Some(_) => {}
     }
-    serde_json::from_slice(&bytes).map_err(ReadError::Field)
+    let run: Run = serde_json::from_slice(&bytes).map_err(ReadError::Field)?;
+    run.check_sound().map_err(ReadError::Unsound)?;
+    Ok(run)
+}
+
+/// Whose format it is, and what to do about that.
+fn other_format(found: u64, known: u32) -> String {
+    let (whose, remedy) = match found < u64::from(known) {
+        true => ("an older", "run it again"),
+        false => ("a newer", "use the version of brunt that wrote the file"),
+    };
+    format!("of {whose} version, which this version does not read; {remedy}")
 }
 
 /// Where a text over the limit begins, in JSON.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brunt_measure::Run;
+use brunt_measure::{Judged, Run};
 use serde::Serialize;
 
 use crate::{ReportError, StoredSummary, foreign};
@@ -22,12 +22,12 @@ pub struct StoredRun<'a> {
     pub summary: StoredSummary,
 }
 
-/// Writes `run` as indented JSON with a newline at the end.
-pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportError> {
+/// Writes the run as indented JSON with a newline at the end.
+pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
     let mut buffered = io::BufWriter::new(out);
     let stored = StoredRun {
-        run,
-        summary: StoredSummary::new(run),
+        run: judged.run,
+        summary: StoredSummary::new(judged),
     };
     foreign::write_json(&mut buffered, &stored).map_err(|error| {
         if error.is_io() {

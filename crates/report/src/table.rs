@@ -3,7 +3,7 @@
 
 use std::io;
 
-use brunt_measure::{ArrivalCounts, CarriedIn, Run, ScheduleDescription, TlsDescription};
+use brunt_measure::{ArrivalCounts, CarriedIn, Judged, NegotiatedTls, Run, ScheduleDescription};
 
 use crate::figures::data_name;
 use crate::foreign;
@@ -15,18 +15,18 @@ type Cell = fn(&Run, &StoredSummary) -> String;
 const COLUMNS: &[(&str, Cell)] = &[
     ("brunt_version", |run, _| run.brunt_version.clone()),
     ("started_unix_ms", |run, _| {
-        run.wall.started_unix_ms.to_string()
+        run.first().clock.started_unix_ms().to_string()
     }),
-    ("target", |run, _| run.load.target.clone()),
-    ("address", |run, _| run.load.address.clone()),
-    ("protocol", |run, _| run.load.protocol.name().to_owned()),
-    ("method", |run, _| run.load.method.clone()),
-    ("backend", |run, _| run.load.backend.name().to_owned()),
-    ("connections", |run, _| run.load.connections.to_string()),
-    ("workers", |run, _| run.load.workers.to_string()),
-    ("depth", |run, _| run.load.depth.to_string()),
-    ("keepalive", |run, _| run.load.keepalive.to_string()),
-    ("interrupted", |run, _| run.interrupted.to_string()),
+    ("target", |run, _| run.plan.url.clone()),
+    ("address", |run, _| run.first().negotiated.address.clone()),
+    ("protocol", |run, _| run.protocol().name().to_owned()),
+    ("method", |run, _| run.plan.requests.first.method.clone()),
+    ("backend", |run, _| run.first().backend.name().to_owned()),
+    ("connections", |run, _| run.plan.connections.to_string()),
+    ("workers", |run, _| run.plan.workers.to_string()),
+    ("depth", |run, _| run.depth().to_string()),
+    ("keepalive", |run, _| run.plan.keepalive().to_string()),
+    ("interrupted", |run, _| run.interrupted().to_string()),
     ("valid", |_, figures| figures.valid.to_string()),
     ("broken", |_, figures| figures.broken.join(" ")),
     ("flagged", |_, figures| figures.flagged.join(" ")),
@@ -107,7 +107,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("live_min", |_, figures| figures.live.min.to_string()),
     ("live_mean", |_, figures| cell(figures.live.mean)),
     ("live_max", |_, figures| figures.live.max.to_string()),
-    ("under_way_mean", |_, figures| cell(figures.under_way_mean)),
+    ("in_flight_mean", |_, figures| cell(figures.in_flight_mean)),
     ("requests_sent", |_, figures| {
         figures.all_phases.sent.to_string()
     }),
@@ -117,8 +117,8 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("requests_failed", |_, figures| {
         figures.all_phases.failed.to_string()
     }),
-    ("requests_under_way", |_, figures| {
-        figures.all_phases.under_way.to_string()
+    ("requests_in_flight", |_, figures| {
+        figures.all_phases.in_flight.to_string()
     }),
     ("connect_failures", |_, figures| {
         figures.all_phases.connect_failures.to_string()
@@ -140,11 +140,9 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("model", |_, figures| figures.model.to_owned()),
     ("arrival_process", |run, _| {
-        schedule(run, |schedule| schedule.process.clone())
+        schedule(run, |schedule| schedule.process.name().to_owned())
     }),
-    ("seed", |run, _| {
-        schedule(run, |schedule| schedule.seed.to_string())
-    }),
+    ("seed", |run, _| cell(run.seed(|seeds| seeds.arrivals))),
     ("stages", |run, _| {
         schedule(run, |schedule| schedule.stages.len().to_string())
     }),
@@ -152,10 +150,12 @@ const COLUMNS: &[(&str, Cell)] = &[
         figures.live.most.to_string()
     }),
     ("requests_per_connection", |run, _| {
-        cell(run.load.requests_per_connection)
+        cell(run.plan.requests_per_connection)
     }),
-    ("think_time_ns", |run, _| run.load.think_time_ns.to_string()),
-    ("stamps_every", |run, _| cell(run.load.stamps_every)),
+    ("think_time_ns", |run, _| {
+        run.plan.think_time_ns().to_string()
+    }),
+    ("stamps_every", |run, _| cell(run.plan.stamps_every())),
     ("planned_per_s", |_, figures| cell(figures.planned_per_s)),
     ("arrivals_sent_per_s", |_, figures| {
         cell(figures.arrivals_sent_per_s)
@@ -367,9 +367,11 @@ const COLUMNS: &[(&str, Cell)] = &[
         tls(run, |it| Some(&it.cipher_suite))
     }),
     ("tls_group", |run, _| tls(run, |it| it.group.as_ref())),
-    ("tls_insecure", |run, _| tls(run, |it| Some(it.insecure))),
+    ("tls_insecure", |run, _| {
+        cell(run.plan.tls.as_ref().map(|it| it.insecure))
+    }),
     ("tls_resumption", |run, _| {
-        tls(run, |it| Some(it.resumption))
+        cell(run.plan.tls.as_ref().map(|it| it.resumption))
     }),
     ("tls_count", |_, figures| {
         cell(figures.tls.as_ref().map(|it| it.count))
@@ -590,8 +592,9 @@ const COLUMNS: &[(&str, Cell)] = &[
 ];
 
 /// Writes the header and the row of `run`.
-pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let figures = StoredSummary::new(run);
+pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    let run = judged.run;
+    let figures = StoredSummary::new(judged);
     let mut writer = csv::Writer::from_writer(out);
     let row = COLUMNS.iter().map(|(_, content)| content(run, &figures));
     writer
@@ -604,7 +607,7 @@ pub(crate) fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), ReportErro
 
 /// A cell that only a run with a schedule has.
 fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
-    run.load.model.schedule().map_or_else(String::new, content)
+    run.plan.model.schedule().map_or_else(String::new, content)
 }
 
 fn arrivals(figures: &StoredSummary, content: fn(&ArrivalCounts) -> u64) -> String {
@@ -625,8 +628,8 @@ fn server<'a, T: ToString>(
 }
 
 /// A cell that only a run over TLS has.
-fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a TlsDescription) -> Option<T>) -> String {
-    cell(run.load.tls.as_ref().and_then(content))
+fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a NegotiatedTls) -> Option<T>) -> String {
+    cell(run.first().negotiated.tls.as_ref().and_then(content))
 }
 
 /// An end of the interval of a quantile of the response time.

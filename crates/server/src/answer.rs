@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use crate::counters::{Fault, Shared, WorkerCounters};
 use crate::malformed::Kind;
 use crate::pattern;
-use crate::route::{Protocol, ROUTES, Route};
+use crate::protocol::Protocol;
+use crate::route::{ROUTES, Route};
 
 /// What answers may depend on besides the request.
 pub(crate) struct Context<'a> {
@@ -220,7 +221,7 @@ fn refuse(counters: &WorkerCounters) -> Answer {
     )
 }
 
-/// Keeps this thread busy for `ns`, or until the server is told to stop.
+/// Keeps this thread busy for `ns`, or until the server stops.
 fn compute(ns: u64, context: &Context<'_>) {
     let end_ns = (context.now_ns)().saturating_add(ns);
     while (context.now_ns)() < end_ns && !context.shared.stop.load(Ordering::Relaxed) {

@@ -8,21 +8,21 @@ use crate::http1::stream::{After, Stream};
 use crate::http2::Session;
 use crate::room::{Hold, Room};
 
-/// Input that may wait on one connection while a reply is under way.
+/// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
 
 /// One slot's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
-    /// Whether its first bytes have told which protocol it speaks.
+    /// Whether its first bytes have shown which protocol it speaks.
     pub(crate) begun: bool,
     /// Whether there is a connection in the slot.
     pub(crate) open: bool,
-    /// Whether a send is under way.
+    /// Whether a send is in flight.
     pub(crate) sending: bool,
     /// Whether the peer has closed its side.
     pub(crate) ended: bool,
-    /// What to do when nothing is under way; other than `KeepOpen`, no input matters any more.
+    /// What to do when nothing is in flight; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
     /// The turn of the worker's calendar in which the client or an answer to it got on last.
     pub(crate) moved: u16,
@@ -84,7 +84,7 @@ pub(crate) struct Http2 {
     pub(crate) input: Input,
     /// When the latest of it came.
     pub(crate) noticed_ns: u64,
-    /// What came of input while a send was under way.
+    /// Input that came while a send was in flight.
     pub(crate) pending: Batch,
     /// What of the room for output it has: for what is being sent, for `pending`, and for what is
     /// known of its streams.

@@ -18,7 +18,7 @@ const STATUS_MAX: u16 = 999;
 ///
 /// Requests are counted when head and body are completely received, replies when they are handed
 /// to the kernel. Requests to `/counters` and their replies are counted nowhere but in
-/// `counters_requests` (their connections are counted like all others). When nothing is under way,
+/// `counters_requests` (their connections are counted like all others). When nothing is in flight,
 /// `requests + requests_malformed = replies + faults + requests_abandoned`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -46,11 +46,11 @@ pub struct Counters {
     /// Streams of HTTP/2 that clients gave up.
     #[serde(default)]
     pub streams_cancelled: u64,
-    /// Streams of HTTP/2 that were refused, because too many were under way. They are no requests.
+    /// Streams of HTTP/2 that were refused, because too many were in flight. They are no requests.
     #[serde(default)]
     pub streams_refused: u64,
     /// Streams of HTTP/2 that a GOAWAY named as not processed: those that came behind it, and those
-    /// under way above the last one that it took in. They are no requests, unless theirs was
+    /// in flight above the last one that it took in. They are no requests, unless theirs was
     /// complete before the GOAWAY.
     #[serde(default)]
     pub streams_ignored: u64,
@@ -79,11 +79,11 @@ pub struct Counters {
     pub faults_by_kind: BTreeMap<String, u64>,
     /// Bytes read; of TLS the plain text.
     pub bytes_received: u64,
-    /// Bytes handed over for sending; of TLS the plain text.
+    /// Bytes given to the kernel for sending; of TLS the plain text.
     pub bytes_sent: u64,
     /// Replies that had to wait for an instant: those of `/delay`, `/drift` and `/locked`, and
     /// those of `/stall` to requests that came in a silence. How late they were sent follows: from
-    /// the instant at which a reply was due to the clock reading just before it was handed over
+    /// the instant at which a reply was due to the clock reading just before it was sent
     /// for sending.
     pub replies_delayed: u64,
     /// Mean lateness of these replies, nanoseconds, rounded down; absent without any.

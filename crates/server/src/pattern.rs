@@ -1,6 +1,6 @@
 //! The bytes of sized bodies: the letters a to z, over and over.
 
-/// Bytes of a long body that are handed to one send.
+/// Bytes of a long body that go into one send.
 pub(crate) const PIECE_BYTES_MAX: u64 = 256 * 1024;
 /// The period of the pattern.
 const ALPHABET: &[u8; 26] = b"abcdefghijklmnopqrstuvwxyz";

@@ -12,7 +12,7 @@ pub(crate) const INPUT_BUFFERS: usize = 2;
 /// and what is known of its streams.
 pub(crate) const OUTPUT_BUFFERS: usize = 3;
 
-/// Room for buffers of one kind, of one worker. Half of it is dealt out evenly, so that the head of
+/// Room for buffers of one kind, of one worker. Half of it is shared evenly, so that the head of
 /// a request finds room whatever the others do; the other half is for those that have more.
 #[derive(Debug)]
 pub(crate) struct Room {

@@ -4,6 +4,7 @@ use brunt_load::units;
 
 use crate::malformed::Kind;
 use crate::pace::{Drift, Limit};
+use crate::protocol::Protocol;
 
 /// The largest body that a route sends, bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
@@ -151,14 +152,6 @@ impl Method {
     }
 }
 
-/// The protocol of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// HTTP/1.0 and HTTP/1.1.
-    Http1,
-    Http2,
-}
-
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -215,7 +208,7 @@ pub(crate) enum Route {
 pub(crate) struct Refusal {
     /// Requests that are answered.
     pub(crate) after: u64,
-    /// Whether the others are closed on instead of being told 503.
+    /// Whether the connections of the others are closed instead of answering 503.
     pub(crate) close: bool,
 }
 

@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use brunt_engine::backend::Backend;
-use brunt_engine::backend::epoll::Epoll;
-use brunt_engine::backend::tls::Tls;
-use brunt_engine::backend::uring::Uring;
-use brunt_engine::{socket, threads};
+use brunt_io::backend::ServerBackend;
+use brunt_io::epoll::Epoll;
+use brunt_io::tls::Tls;
+use brunt_io::uring::Uring;
+use brunt_io::{socket, threads};
 use rustls::pki_types::CertificateDer;
 
 use crate::counters::{Counters, Shared};
@@ -87,12 +87,12 @@ pub struct Options {
     /// Whether workers poll instead of sleeping while they have connections: replies that wait for
     /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
     pub spin: bool,
-    /// How long a connection may stay on which neither its client nor an answer to it gets on,
+    /// How long a connection may stay open without progress of its client or of an answer,
     /// nanoseconds: idle, with half a head, or with an answer that nobody reads. An answer that is
     /// to come at a later instant does not count as idle. Absent: for good.
     pub idle_timeout_ns: Option<u64>,
     /// Input that may wait in memory, all connections together, bytes: half heads, and what comes
-    /// behind a request that is not answered yet. Half is dealt out evenly; of what is left of the
+    /// behind a request that is not answered yet. Half is shared evenly; of what is left of the
     /// other half a connection that has more may take a 16th, and 1 MiB at most. One that wants
     /// more is closed, and counted.
     pub input_bytes_max: u64,
@@ -329,7 +329,7 @@ struct Place {
 }
 
 impl Place {
-    fn worker<B: Backend>(&self, backend: B) -> io::Result<Worker<'_, B>> {
+    fn worker<B: ServerBackend>(&self, backend: B) -> io::Result<Worker<'_, B>> {
         Worker::new(
             backend,
             self.socket.as_fd(),
@@ -344,13 +344,13 @@ type Thread = JoinHandle<io::Result<()>>;
 
 /// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
 fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thread), ServeError> {
-    let (ready, told) = mpsc::channel();
+    let (ready, started) = mpsc::channel();
     let name = format!("serve-{}", place.index);
     let body = move || {
         let outcome = match choice {
             BackendChoice::Epoll => serve_epoll(&place, &ready),
             BackendChoice::Uring => serve_uring(&place, &ready).or_else(|refusal| {
-                // Nobody is told only when `start` has given up.
+                // The receiver is gone only when `start` has given up.
                 let _ = ready.send(Err((BackendKind::Uring, refusal)));
                 Ok(Ok(()))
             }),
@@ -364,7 +364,7 @@ fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thr
         })
     };
     let thread = threads::spawn(&name, body).map_err(ServeError::Thread)?;
-    match told.recv() {
+    match started.recv() {
         Ok(Ok(kind)) => Ok((kind, thread)),
         Ok(Err((backend, source))) => Err(ServeError::Backend { backend, source }),
         Err(_) => Err(ServeError::Panicked),
@@ -387,7 +387,7 @@ fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
 }
 
 /// The same on a backend that is there, with TLS around it where that is asked for.
-fn serve_on<B: Backend>(
+fn serve_on<B: ServerBackend>(
     place: &Place,
     backend: B,
     kind: BackendKind,
@@ -402,7 +402,7 @@ fn serve_on<B: Backend>(
     }
 }
 
-fn serve<B: Backend>(
+fn serve<B: ServerBackend>(
     mut worker: Worker<'_, B>,
     kind: BackendKind,
     ready: &Ready,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use brunt_engine::backend::Slot;
+use brunt_io::backend::Slot;
 
 /// The free slots below a limit.
 #[derive(Debug)]

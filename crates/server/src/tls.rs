@@ -16,7 +16,7 @@ pub struct TlsOptions {
     /// Clients must show a certificate that leads to one of these; absent: none is asked for.
     pub client_roots: Option<Vec<CertificateDer<'static>>>,
     /// Application protocols that it offers, preferred first (RFC 7301). Which of HTTP/1.1 and
-    /// HTTP/2 a connection speaks is told by its first bytes nonetheless.
+    /// HTTP/2 a connection speaks is decided by its first bytes nonetheless.
     pub alpn: Vec<String>,
     /// Oldest version spoken.
     pub version_min: Version,

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Slot};
+use brunt_io::backend::{Event, Outgoing, PayloadId, ServerBackend, Slot};
 
 use crate::answer::Context;
 use crate::batch::{self, Batch, Content};
@@ -49,7 +49,7 @@ pub(crate) struct Worker<'a, B> {
     /// Connections on which something waits for an instant. A set, because closed connections leave
     /// it at once: otherwise a client could pile up long delays.
     wakes: BTreeSet<(u64, Slot)>,
-    /// The turn of the calendar by which idle connections are told, and when the next one begins.
+    /// The turn of the calendar by which idle connections are found, and when the next one begins.
     calendar: u16,
     calendar_turns_ns: u64,
     /// Room for input that waits.
@@ -78,7 +78,7 @@ pub(crate) struct Settings {
     pub(crate) spin: bool,
     /// Whether the backend speaks TLS.
     pub(crate) is_tls: bool,
-    /// How long a connection may stay on which neither its client nor an answer to it gets on,
+    /// How long a connection may stay open without progress of its client or of an answer,
     /// nanoseconds; absent: for good.
     pub(crate) idle_timeout_ns: Option<u64>,
     /// Input that may wait, all connections together, bytes.
@@ -88,7 +88,7 @@ pub(crate) struct Settings {
     pub(crate) http2: Http2Options,
 }
 
-impl<'a, B: Backend> Worker<'a, B> {
+impl<'a, B: ServerBackend> Worker<'a, B> {
     /// Worker number `index` of those that `shared` counts, for connections from `listener`.
     pub(crate) fn new(
         mut backend: B,
@@ -133,7 +133,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         })
     }
 
-    /// Serves until it is told to stop.
+    /// Serves until it is stopped.
     ///
     /// # Errors
     ///
@@ -384,7 +384,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// Goes on with whatever is incomplete on a connection, unless a send is under way.
+    /// Goes on with whatever is incomplete on a connection, unless a send is in flight.
     fn drive(&mut self, slot: Slot) {
         if self.connections[slot.0 as usize].http2.is_some() {
             return self.drive_http2(slot);
@@ -540,7 +540,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             work.noticed_ns = now_ns;
         }
         if let Some(http2) = &mut connection.http2 {
-            http2.session.handed_over();
+            http2.session.all_sent();
             if !self.dues.is_empty() {
                 let now_ns = self.backend.now_ns();
                 for due_ns in self.dues.drain(..) {

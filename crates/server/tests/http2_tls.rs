@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use brunt_engine::clock;
+use brunt_io::clock;
 use brunt_server::{
     BackendChoice, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
     TlsVersion, certificates_from_pem, pattern_byte, start,
@@ -155,8 +155,8 @@ fn socket(server: &Running) -> Box<dyn Socket> {
 
 type Sender = SendRequest<&'static [u8]>;
 
-/// Runs a conversation over HTTP/2.
-fn converse<F: Future>(server: &Running, conversation: impl FnOnce(Sender) -> F) -> F::Output {
+/// Runs an exchange over HTTP/2.
+fn converse<F: Future>(server: &Running, exchange: impl FnOnce(Sender) -> F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -168,7 +168,7 @@ fn converse<F: Future>(server: &Running, conversation: impl FnOnce(Sender) -> F)
             .await
             .unwrap();
         tokio::spawn(connection);
-        conversation(sender).await
+        exchange(sender).await
     })
 }
 
@@ -331,16 +331,22 @@ fn uploads_are_skipped_whole_over_http2() {
 #[test]
 fn counters_are_exact_over_http2() {
     each(|server| {
-        let told = converse(server, |sender| async move {
+        let body = converse(server, |sender| async move {
             for path in ["/", "/bytes/7", "/status/404", "/counters"] {
                 get(server, &sender, path).await.unwrap();
             }
             get(server, &sender, "/counters").await.unwrap().1
         });
-        let told: Counters = serde_json::from_slice(&told).unwrap();
-        assert_eq!((told.requests, told.replies, told.faults), (3, 3, 0));
-        assert_eq!(told.replies_by_status[&404], 1);
-        assert_eq!((told.counters_requests, told.connections_http2), (2, 1));
+        let counters: Counters = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (counters.requests, counters.replies, counters.faults),
+            (3, 3, 0)
+        );
+        assert_eq!(counters.replies_by_status[&404], 1);
+        assert_eq!(
+            (counters.counters_requests, counters.connections_http2),
+            (2, 1)
+        );
         let totals = server.counters();
         assert_eq!((totals.requests, totals.counters_requests), (3, 2));
     });
@@ -374,9 +380,9 @@ fn the_client_learns_how_many_streams_it_may_have() {
     let server = serve(|options| {
         options.http2.streams_max = NonZeroU32::new(7).unwrap();
     });
-    let told = &server;
-    converse(told, |sender| async move {
-        assert_eq!(get(told, &sender, "/").await.unwrap().0, 200);
+    let running = &server;
+    converse(running, |sender| async move {
+        assert_eq!(get(running, &sender, "/").await.unwrap().0, 200);
         assert_eq!(sender.current_max_send_streams(), 7);
     });
     assert_eq!(server.stop().unwrap().streams_refused, 0);

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use brunt_engine::clock;
+use brunt_io::clock;
 use brunt_server::{
     BackendChoice, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
 };

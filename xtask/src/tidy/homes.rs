@@ -9,11 +9,11 @@ const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
 
 /// The files that talk to the kernel below the safe libraries. A folder ends in `/`.
 const UNSAFE_HOMES: &[&str] = &[
-    "crates/engine/src/backend/uring/",
-    "crates/engine/src/host.rs",
-    "crates/engine/src/receive_stamps.rs",
-    "crates/engine/src/socket.rs",
-    "crates/engine/src/tcp_info.rs",
+    "crates/io/src/cpu.rs",
+    "crates/io/src/receive_stamps.rs",
+    "crates/io/src/socket.rs",
+    "crates/io/src/tcp_info.rs",
+    "crates/io/src/uring/",
 ];
 
 /// Programs beside the product: neither is part of a run.
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn unsafe_has_its_homes() {
-        assert!(lines("crates/engine/src/backend/uring/ring.rs", UNSAFE).is_empty());
-        for path in ["crates/engine/src/backend/epoll.rs", "xtask/src/main.rs"] {
+        assert!(lines("crates/io/src/uring/ring.rs", UNSAFE).is_empty());
+        for path in ["crates/io/src/epoll.rs", "xtask/src/main.rs"] {
             assert_eq!(lines(path, UNSAFE), [1, 2]);
         }
         let words = "#![deny(unsafe_op_in_unsafe_fn)]\n// unsafe\nconst A: &str = \"unsafe\";\n";

@@ -8,13 +8,31 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-proto", &[]),
     ("brunt-load", &[]),
     ("brunt-measure", &[]),
+    ("brunt-io", &["brunt-proto", "brunt-load"]),
     (
-        "brunt-engine",
-        &["brunt-proto", "brunt-load", "brunt-measure"],
+        // It shows the accounts of its machine as those that are read of a real one.
+        "brunt-sim",
+        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
     ),
     (
-        "brunt-server",
-        &["brunt-proto", "brunt-load", "brunt-engine"],
+        // Pages of exporters and servers are fetched by the protocol that the load speaks.
+        "brunt-probe",
+        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+    ),
+    (
+        "brunt-engine",
+        &[
+            "brunt-io",
+            "brunt-probe",
+            "brunt-proto",
+            "brunt-load",
+            "brunt-measure",
+        ],
+    ),
+    ("brunt-server", &["brunt-io", "brunt-proto", "brunt-load"]),
+    (
+        "brunt-experiment",
+        &["brunt-engine", "brunt-load", "brunt-measure"],
     ),
     ("brunt-report", &["brunt-measure"]),
     (
@@ -23,19 +41,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-proto",
             "brunt-load",
             "brunt-measure",
+            "brunt-io",
+            "brunt-sim",
+            "brunt-probe",
             "brunt-engine",
+            "brunt-experiment",
             "brunt-server",
             "brunt-report",
         ],
     ),
     (
-        // The engine parses pages beside the load, and what the kernel says.
+        // Pages beside the load are parsed, and what the kernel says.
         "brunt-fuzz",
         &[
             "brunt-proto",
             "brunt-load",
             "brunt-measure",
-            "brunt-engine",
+            "brunt-io",
+            "brunt-probe",
             "brunt-server",
             "brunt-report",
         ],
@@ -43,8 +66,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["brunt-report", "brunt-fuzz"]),
 ];
 
-/// Pairs that only tests may make: the engine's own tests load the reference server.
-const ALLOWED_IN_TESTS: &[(&str, &str)] = &[("brunt-engine", "brunt-server")];
+/// Pairs that only tests may make: the engine's own tests load the reference server, and run in
+/// simulation.
+const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
+    ("brunt-engine", "brunt-server"),
+    ("brunt-engine", "brunt-sim"),
+    ("brunt-experiment", "brunt-sim"),
+];
 
 /// Whether `name` may use `used` as a dependency of its tests alone.
 pub(super) fn is_for_tests(name: &str, used: &str) -> bool {

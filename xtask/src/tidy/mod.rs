@@ -1,6 +1,7 @@
 //! The step `tidy`: rules about the sources that the compiler does not know. Each rule is a file
 //! beside this one, with its table (who may use whom, where `unsafe` lives) at the top.
 
+mod circles;
 mod docs;
 mod homes;
 mod imports;
@@ -8,6 +9,7 @@ mod leftovers;
 mod length;
 mod licences;
 mod lines;
+mod paths;
 mod source;
 
 use std::fmt;
@@ -120,20 +122,26 @@ fn manifests(workspace: &Workspace, metadata: &Metadata) -> Result<Vec<imports::
 fn check_files(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut sources = Vec::new();
-    for path in source::files(root)? {
-        let relative = relative(root, &path);
-        let Ok(text) = std::fs::read_to_string(&path) else {
+    let files: Vec<String> = source::files(root)?
+        .iter()
+        .map(|path| relative(root, path))
+        .collect();
+    for relative in &files {
+        let Ok(text) = std::fs::read_to_string(root.join(relative)) else {
             continue; // Not text: a fixture.
         };
-        findings.extend(lines::check(&relative, &text));
+        findings.extend(lines::check(relative, &text));
+        if relative.ends_with(".md") {
+            findings.extend(paths::check(root, relative, &text, &files));
+        }
         if !relative.ends_with(".rs") {
-            findings.extend(leftovers::check_text(&relative, &text));
+            findings.extend(leftovers::check_text(relative, &text));
             continue;
         }
-        match Source::parse(&relative, &text) {
+        match Source::parse(relative, &text) {
             Ok(source) => sources.push(source),
             Err(error) => findings.push(Finding::new(
-                &relative,
+                relative,
                 error.span().start().line,
                 format!("does not parse: {error}"),
             )),
@@ -146,6 +154,7 @@ fn check_files(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(docs::check(source));
         findings.extend(leftovers::check(source));
     }
+    findings.extend(circles::check(&sources));
     Ok(findings)
 }
 

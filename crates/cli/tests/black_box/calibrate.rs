@@ -97,7 +97,7 @@ fn a_stored_certificate_is_in_every_later_run() {
         brunt_with_state(state.path(), words)
     };
     let before = RunReport::of(run());
-    assert!(before.at("/calibration").is_null());
+    assert!(before.at("/agents/0/calibration").is_null());
 
     let outcome = brunt_with_state(state.path(), "calibrate --backend epoll --step 150ms");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -115,9 +115,13 @@ fn a_stored_certificate_is_in_every_later_run() {
     expect_complete(&certificate, &["epoll"]);
 
     let after = RunReport::of(run());
-    assert_eq!(after.at("/calibration"), &certificate);
+    assert_eq!(after.at("/agents/0/calibration"), &certificate);
     let simulated = brunt_with_state(state.path(), "--format json -c 2 -n 20 --backend sim");
-    assert!(RunReport::of(simulated).at("/calibration").is_null());
+    assert!(
+        RunReport::of(simulated)
+            .at("/agents/0/calibration")
+            .is_null()
+    );
 
     std::fs::write(file, "garbage").expect("it is ours");
     let outcome = run();
@@ -127,7 +131,7 @@ fn a_stored_certificate_is_in_every_later_run() {
     }
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     let report: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    assert!(report["calibration"].is_null());
+    assert!(report["agents"][0]["calibration"].is_null());
 }
 
 #[test]

@@ -58,8 +58,8 @@ impl Carrier {
 
     fn checked(self, report: RunReport) -> RunReport {
         let protocol = if self.http2 { "HTTP/2" } else { "HTTP/1.1" };
-        assert_eq!(report.at("/load/protocol"), protocol);
-        assert_eq!(report.at("/load/tls").is_object(), self.tls);
+        assert_eq!(report.at("/agents/0/negotiated/protocol"), protocol);
+        assert_eq!(report.at("/agents/0/negotiated/tls").is_object(), self.tls);
         report
     }
 
@@ -101,7 +101,7 @@ fn agreed(carrier: Carrier, report: &RunReport, server: &Serve) -> Counters {
     });
     // Of those that were being opened when the run ended, the server may have seen any.
     let (accepted, seen) = seen(&counters);
-    let connections = report.number("/load/connections");
+    let connections = report.number("/plan/connections");
     assert!(
         seen <= opened + connections && counters.handshakes_failed <= connections,
         "{carrier:?}: {opened} opened, {counters:?}"
@@ -189,7 +189,7 @@ fn statuses_are_those_that_the_server_sent() {
 }
 
 #[test]
-fn requests_under_way_at_the_end_are_named() {
+fn requests_in_flight_at_the_end_are_named() {
     // What is pipelined behind a request without a reply is not read.
     let depth = |carrier: Carrier| if carrier.http2 { 3 } else { 1 };
     let load = |carrier: Carrier| {
@@ -199,7 +199,7 @@ fn requests_under_way_at_the_end_are_named() {
     compare("/never", load, |report, counters, carrier| {
         let requests = report.requests();
         let places = 8 * u64::from(depth(carrier));
-        assert_eq!((requests.sent, requests.under_way), (places, places));
+        assert_eq!((requests.sent, requests.in_flight), (places, places));
         assert_eq!(report.number("/summary/requests/censored"), places);
         assert_eq!(counters.faults, places);
     });
@@ -245,7 +245,7 @@ fn connections_that_the_server_replaces() {
             let report = carrier.run(machinery, load, "/", &server);
             let counters = server.settled();
             let requests = report.requests();
-            assert_eq!((requests.sent, requests.under_way), (5_000, 0));
+            assert_eq!((requests.sent, requests.in_flight), (5_000, 0));
             assert_eq!(requests.answered, counters.replies);
             assert_eq!(requests.answered, counters.requests);
             let failures = report.failures();

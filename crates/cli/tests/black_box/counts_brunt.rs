@@ -33,7 +33,7 @@ pub(crate) fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -
     // that were being opened when the run ended, the server may have seen any.
     let opened = report.total("connections_opened") + 1;
     let accepted = counters.connections_accepted - counters.counters_requests;
-    let possible = opened..=opened + report.number("/load/connections");
+    let possible = opened..=opened + report.number("/plan/connections");
     assert!(
         possible.contains(&accepted),
         "{machinery:?}: {accepted} connections accepted, {opened} opened"
@@ -99,7 +99,7 @@ fn without_keepalive() {
     );
 }
 
-/// The response times are told together with opening the connection as well.
+/// The report also has response times together with opening the connection.
 fn expect_connecting(report: &RunReport) {
     let figure = |name: &str| report.number(&format!("/summary/{name}"));
     assert_eq!(figure("with_connect/count"), figure("response/count"));
@@ -167,7 +167,7 @@ fn cut_off_by_a_signal() {
 }
 
 #[test]
-fn requests_under_way_at_the_end_are_named() {
+fn requests_in_flight_at_the_end_are_named() {
     compare(
         "/never",
         "-c 8 -d 200ms --warmup 0s -T 10m --drain 0s",
@@ -176,7 +176,7 @@ fn requests_under_way_at_the_end_are_named() {
                 sent: 8,
                 answered: 0,
                 failed: 0,
-                under_way: 8,
+                in_flight: 8,
             };
             assert_eq!(report.requests(), expected);
             assert_eq!(report.number("/summary/requests/censored"), 8);
@@ -231,8 +231,8 @@ fn bytes_sent_per_second_are_those_of_the_window() {
             "-c 2 -t 1 -d 300ms --warmup 100ms -b 0123456789 {options} {}",
             server.url("/")
         ));
-        let sent = report.number("/workers/0/tallies/measure/bytes_sent");
-        let requests = report.number("/workers/0/tallies/measure/requests_sent");
+        let sent = report.number("/agents/0/workers/0/tallies/measure/bytes_sent");
+        let requests = report.number("/agents/0/workers/0/tallies/measure/requests_sent");
         assert!(sent >= 10 * requests && requests > 0, "{options}: {sent}");
         let window_s = report.number("/summary/window_ns") as f64 / 1e9;
         let per_s = report.at("/summary/bytes_sent_per_s").as_f64();

@@ -98,7 +98,7 @@ fn where_the_server_replaces_connections_with_pipelined_requests() {
         let report = machinery.run(load, &nginx.url_replaced());
         let received = nginx.settled() - before;
         let requests = report.requests();
-        assert_eq!(requests.under_way, 0, "{machinery:?}");
+        assert_eq!(requests.in_flight, 0, "{machinery:?}");
         assert!(requests.failed > 0, "{machinery:?}");
         // A reset may overtake replies that nginx had sent.
         assert!(

@@ -26,7 +26,7 @@ fn levels(report: &RunReport) -> Result<BTreeMap<(u64, bool), usize>, String> {
 }
 
 fn missing(report: &RunReport) -> String {
-    let reason = &report.at("/evidence/missing")["diagnosis"];
+    let reason = &report.at("/agents/0/evidence/missing")["diagnosis"];
     let reason = reason.as_str().unwrap_or_else(|| panic!("no reason"));
     reason.to_owned()
 }
@@ -39,8 +39,8 @@ fn every_level_has_its_parts() {
         server.url("/")
     ));
     // The run itself is what it is without an experiment.
-    assert_eq!(report.number("/load/connections"), 4);
-    assert_eq!(report.number("/load/duration_ns"), 300_000_000);
+    assert_eq!(report.number("/plan/connections"), 4);
+    assert_eq!(report.number("/plan/stop/duration_ns"), 300_000_000);
     match levels(&report) {
         Ok(levels) => {
             let expected = [(2, false), (4, false), (4, true), (6, false)];
@@ -108,7 +108,12 @@ fn a_limit_that_is_too_low_for_the_experiment_is_no_failure() {
 fn without_the_option_there_is_no_word_of_it() {
     let report = run("--backend sim -c 4 -n 50");
     assert!(report.at("/diagnosis").is_null());
-    assert!(report.at("/evidence/missing").get("diagnosis").is_none());
+    assert!(
+        report
+            .at("/agents/0/evidence/missing")
+            .get("diagnosis")
+            .is_none()
+    );
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn report(run: &Value, options: &[&str]) -> Outcome {
 #[test]
 fn an_unknown_word_of_a_stored_run_is_named_harmlessly() {
     let mut run = run("-c 2 -n 50").json;
-    run["load"]["backend"] = json!(format!("uring{HOSTILE}"));
+    run["agents"][0]["backend"] = json!(format!("uring{HOSTILE}"));
     let outcome = report(&run, &[]);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert_eq!(outcome.stdout, "");
@@ -54,12 +54,12 @@ fn every_report_of_a_strangers_run_is_harmless() {
     let server = Serve::start();
     let mut run = run(&format!("-c 2 -n 50 {}", server.url("/"))).json;
     for path in [
-        "/load/target",
-        "/load/address",
-        "/load/method",
+        "/plan/url",
+        "/agents/0/negotiated/address",
+        "/plan/requests/first/method",
         "/brunt_version",
-        "/evidence/server/name",
-        "/findings/0/detail",
+        "/agents/0/evidence/server/name",
+        "/agents/0/id",
     ] {
         let text = run.pointer_mut(path).unwrap_or_else(|| panic!("no {path}"));
         *text = json!(format!("=1+1{HOSTILE}"));
@@ -80,7 +80,7 @@ fn every_report_of_a_strangers_run_is_harmless() {
     assert!(csv.contains("'=1+1\\u{1b}"), "{csv}");
     let json = report(&run, &["--format", "json"]).stdout;
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["load"]["target"], run["load"]["target"]);
+    assert_eq!(json["plan"]["url"], run["plan"]["url"]);
 }
 
 #[test]

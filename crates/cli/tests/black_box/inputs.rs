@@ -170,5 +170,5 @@ fn a_stored_run_from_standard_input() {
 fn without_anything_on_standard_input() {
     let outcome = brunt("report -");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("cut short"), "{outcome:?}");
+    assert!(outcome.stderr.contains("truncated"), "{outcome:?}");
 }

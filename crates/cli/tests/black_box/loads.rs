@@ -52,7 +52,7 @@ impl Machinery {
         under_load();
         process.signal(Signal::INT);
         let report = self.checked(RunReport::of(process.wait()));
-        assert!(report.flag("/interrupted"));
+        assert!(report.flag("/agents/0/interrupted"));
         report
     }
 
@@ -65,10 +65,10 @@ impl Machinery {
 
     fn checked(self, report: RunReport) -> RunReport {
         // Where io_uring is refused, epoll stands in for it and the report says so.
-        if report.at("/load/backend_note").is_null() {
-            assert_eq!(report.at("/load/backend"), self.backend);
+        if report.at("/agents/0/backend_note").is_null() {
+            assert_eq!(report.at("/agents/0/backend"), self.backend);
         }
-        assert_eq!(report.number("/load/workers"), u64::from(self.workers));
+        assert_eq!(report.number("/plan/workers"), u64::from(self.workers));
         report
     }
 }

@@ -20,6 +20,7 @@ mod inputs;
 mod latency_files;
 mod lists;
 mod loads;
+mod merge;
 mod open_loop;
 mod options;
 mod outcomes;

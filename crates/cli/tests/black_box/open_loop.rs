@@ -37,7 +37,7 @@ fn assert_kept(report: &RunReport, in_window: u64, in_all: u64) {
 #[test]
 fn a_constant_rate() {
     compare("/", "-r 200 -c 4 -d 500ms --warmup 200ms", |report, _| {
-        assert_eq!(report.at("/load/model/kind"), "open");
+        assert_eq!(report.at("/plan/model/kind"), "open");
         assert_kept(report, 100, 140);
         assert_eq!(report.total("connections_opened"), 4);
     });
@@ -118,7 +118,7 @@ fn stages_end_on_time() {
             assert_eq!(report.number("/summary/window_ns"), 600 * MS);
             let end_ns = report.edge_ns("measure_end");
             assert_eq!(end_ns, report.edge_ns("measure_end_planned"));
-            let stages = report.at("/load/model/schedule/stages").as_array();
+            let stages = report.at("/plan/model/schedule/stages").as_array();
             assert_eq!(stages.map(Vec::len), Some(3));
             let planned = [0, 1, 2].map(|stage| {
                 let of = |field: &str| report.number(&format!("/summary/stages/{stage}/{field}"));
@@ -175,14 +175,14 @@ fn what_finds_no_connection_waits_and_is_named() {
 }
 
 #[test]
-fn a_connection_takes_as_many_as_may_be_under_way() {
+fn a_connection_takes_as_many_as_may_be_in_flight() {
     let server = Serve::start();
     for machinery in MACHINERIES {
         let load = "-c 2 --pipeline 3 -r 40 -d 500ms --warmup 0s --drain 0s -T 10m";
         let report = machinery.run(load, &server.url("/never"));
         let arrivals = report.arrivals();
         assert_eq!((arrivals.sent, arrivals.unsent), (6, 14), "{machinery:?}");
-        assert_eq!(report.requests().under_way, 6, "{machinery:?}");
+        assert_eq!(report.requests().in_flight, 6, "{machinery:?}");
     }
 }
 
@@ -261,9 +261,13 @@ fn a_seed_repeats_the_plan_whatever_the_server_does() {
         let report = run(&format!(
             "-r 300 -c 4 -d 300ms --warmup 50ms --arrivals poisson {options} {url}"
         ));
-        let seed = report.number("/load/model/schedule/seed");
+        let seed = report.number("/agents/0/seeds/arrivals");
         let of_workers = ["/arrivals/planned", "/arrivals_all/planned"].map(|count| {
-            [0, 1].map(|worker| report.at(&format!("/workers/{worker}{count}")).as_u64())
+            [0, 1].map(|worker| {
+                report
+                    .at(&format!("/agents/0/workers/{worker}{count}"))
+                    .as_u64()
+            })
         });
         (seed, of_workers)
     };
@@ -322,7 +326,7 @@ fn polling_can_be_forced_and_forbidden() {
         let spun = |spin: &str| {
             let url = server.url("/");
             let options = format!("--backend {backend} -t 1 -r 20 -d 200ms --warmup 0s");
-            run(&format!("{options} --spin {spin} {url}")).number("/workers/0/spun_ns")
+            run(&format!("{options} --spin {spin} {url}")).number("/agents/0/workers/0/spun_ns")
         };
         assert_eq!(spun("off"), 0, "{backend}");
         assert!(spun("on") > 0, "{backend}");

@@ -83,9 +83,9 @@ fn bodies_arrive_whole() {
     );
     assert_eq!(
         counters.bytes_received,
-        200 * report.number("/load/request_bytes")
+        200 * report.number("/agents/0/negotiated/request_bytes")
     );
-    assert!(report.number("/load/request_bytes") > 20_000);
+    assert!(report.number("/agents/0/negotiated/request_bytes") > 20_000);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn through_a_unix_socket_on_both_sides() {
             "{backend}"
         );
         assert_eq!(server.settled().requests - before, 1_000, "{backend}");
-        assert_eq!(report.at("/load/unix_socket"), path.to_string().as_str());
+        assert_eq!(report.at("/plan/unix_socket"), path.to_string().as_str());
     }
 }
 
@@ -170,7 +170,7 @@ fn a_url_without_a_scheme_is_http() {
     let bare = url.strip_prefix("http://").expect("that is how it begins");
     let report = run(&format!("-c 2 -n 20 {bare}"));
     assert_eq!(report.requests().answered, 20);
-    assert_eq!(report.at("/load/target"), url.as_str());
+    assert_eq!(report.at("/plan/url"), url.as_str());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_name_is_resolved() {
     let url = server.url("/").replace("127.0.0.1", "localhost");
     let report = run(&format!("-c 2 -n 20 {url}"));
     assert_eq!(report.requests().answered, 20);
-    assert_eq!(report.at("/load/target"), url.as_str());
+    assert_eq!(report.at("/plan/url"), url.as_str());
 }
 
 #[test]
@@ -189,7 +189,8 @@ fn connections_are_dealt_out_over_the_workers() {
         "-t 2 --oversubscribe -c 7 -d 200ms --warmup 0s {}",
         server.url("/")
     ));
-    let asked = [0, 1].map(|worker| report.number(&format!("/workers/{worker}/live/asked")));
+    let asked =
+        [0, 1].map(|worker| report.number(&format!("/agents/0/workers/{worker}/live/asked")));
     assert_eq!(asked.iter().sum::<u64>(), 7);
     assert_eq!(report.number("/summary/live/max"), 7);
 }
@@ -248,9 +249,12 @@ fn few_descriptors_are_enough_for_few_connections() {
         let report = RunReport::of(outcome);
         assert!(report.requests().answered > 0, "{options}");
         assert_eq!(report.requests().failed, 0, "{options}");
-        let missing = report.at("/evidence/missing").to_string();
+        let missing = report.at("/agents/0/evidence/missing").to_string();
         assert!(!missing.contains("open files"), "{options}: {missing}");
-        assert!(report.at("/evidence/server").is_object(), "{options}");
+        assert!(
+            report.at("/agents/0/evidence/server").is_object(),
+            "{options}"
+        );
     }
 }
 
@@ -279,7 +283,10 @@ fn new_connections_use_one_address_while_its_ports_last() {
     let recorder = Recorder::start();
     let report = run(&format!("-c 4 -n 200 --no-keepalive {}", recorder.url("/")));
     assert_eq!(report.requests().answered, 200);
-    assert_eq!(report.at("/load/source_addresses"), &serde_json::json!([]));
+    assert_eq!(
+        report.at("/agents/0/source_addresses"),
+        &serde_json::json!([])
+    );
     let peers: BTreeSet<_> = recorder
         .requests()
         .iter()
@@ -291,7 +298,7 @@ fn new_connections_use_one_address_while_its_ports_last() {
 #[test]
 fn without_a_url_it_loads_its_own_server() {
     let report = run("-d 200ms --warmup 50ms -c 4");
-    assert!(report.flag("/load/own_server"));
+    assert!(report.flag("/agents/0/own_server"));
     let requests = report.requests();
     assert!(requests.answered > 0);
     assert_eq!(requests.answered, requests.sent);
@@ -309,9 +316,17 @@ fn its_own_server_speaks_tls_and_http2() {
         ("--http2 --streams 5", "HTTP/2", false),
     ] {
         let report = run(&format!("-d 200ms --warmup 50ms -c 4 {options}"));
-        assert!(report.flag("/load/own_server"), "{options}");
-        assert_eq!(report.at("/load/protocol"), protocol, "{options}");
-        assert_eq!(report.at("/load/tls").is_object(), secure, "{options}");
+        assert!(report.flag("/agents/0/own_server"), "{options}");
+        assert_eq!(
+            report.at("/agents/0/negotiated/protocol"),
+            protocol,
+            "{options}"
+        );
+        assert_eq!(
+            report.at("/agents/0/negotiated/tls").is_object(),
+            secure,
+            "{options}"
+        );
         let requests = report.requests();
         assert!(requests.answered > 0, "{options}");
         assert_eq!(requests.answered, requests.sent, "{options}");
@@ -321,7 +336,7 @@ fn its_own_server_speaks_tls_and_http2() {
 #[test]
 fn the_simulated_network_needs_no_server() {
     let report = run("--backend sim -d 1s --warmup 100ms -c 4");
-    assert_eq!(report.at("/load/backend"), "sim");
+    assert_eq!(report.at("/agents/0/backend"), "sim");
     assert!(report.requests().answered > 0);
 }
 

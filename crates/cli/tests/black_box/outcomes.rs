@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::listener::Port;
 use crate::support::process::{Outcome, brunt, start};
-use crate::support::run::{RunReport, run, start_run, valid};
+use crate::support::run::{RunReport, in_common_window, run, start_run};
 use crate::support::serve::Serve;
 use crate::support::{BACKENDS, at_once};
 
@@ -146,12 +146,12 @@ fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
     assert_eq!(is_told, !came_back, "{words}: {because}");
     assert_ne!(report.finding("L1")["standing"], "broken", "{words}");
     // What the killed process did is known as of its last reading.
-    let server = report.at("/evidence/server");
-    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
-        + report.number("/evidence/server/cpu_system_ns");
+    let server = report.at("/agents/0/evidence/server");
+    let cpu_ns = report.number("/agents/0/evidence/server/cpu_user_ns")
+        + report.number("/agents/0/evidence/server/cpu_system_ns");
     assert!(cpu_ns > 0, "{words}: {server:#}");
     assert!(
-        report.number("/evidence/server/threads/count") >= 1,
+        report.number("/agents/0/evidence/server/threads/count") >= 1,
         "{words}: {server:#}"
     );
     let pids = server["scope"]["pids"].as_array().expect("a list");
@@ -166,7 +166,7 @@ fn killed(backend: &str, options: &str) -> RunReport {
     let server = Serve::start();
     let url = server.url("/");
     let process = start_run(&format!(
-        "--backend {backend} -t 1 -c 4 -d 2s --warmup 0s {options} {url}"
+        "--backend {backend} -t 1 -c 4 -d 4s --warmup 0s {options} {url}"
     ));
     server.wait_for_requests(100);
     sleep(Duration::from_millis(300));
@@ -178,7 +178,7 @@ fn killed(backend: &str, options: &str) -> RunReport {
 fn a_server_that_is_killed_is_a_finding() {
     for backend in BACKENDS {
         at_once(SPOKEN, |options| {
-            let report = valid(|| killed(backend, options));
+            let report = in_common_window(|| killed(backend, options));
             assert_failed(&report, false, &format!("{options} on {backend}"));
         });
     }
@@ -201,7 +201,7 @@ fn a_server_over_tls_that_is_killed_is_a_finding() {
     };
     at_once(BACKENDS, |backend| {
         for protocol in ["--http1", "--http2"] {
-            let report = valid(|| killed(backend, protocol));
+            let report = in_common_window(|| killed(backend, protocol));
             assert_failed(&report, false, &format!("{protocol} over TLS on {backend}"));
         }
     });
@@ -227,7 +227,7 @@ fn restarted(backend: &str, options: &str) -> RunReport {
 fn a_server_that_comes_back_is_found_again() {
     for backend in BACKENDS {
         at_once(SPOKEN, |options| {
-            let report = valid(|| restarted(backend, options));
+            let report = in_common_window(|| restarted(backend, options));
             assert_failed(&report, true, &format!("{options} on {backend}"));
         });
     }
@@ -253,7 +253,7 @@ fn a_run_by_count_says_how_many_were_never_sent() {
 }
 
 /// The rows of the README's table of outcomes: what happened, the verdict, the exit code.
-fn told() -> Vec<[String; 3]> {
+fn documented() -> Vec<[String; 3]> {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
     let (_, table) = readme
@@ -311,7 +311,7 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
         "an option was wrong" => load("--connections none", "/"),
         "an invariant is broken" => {
             let mut stored = run(&format!("-c 2 -d 500ms --warmup 50ms {}", server.url("/"))).json;
-            let recorded = &mut stored["workers"][0]["population"]["recorded"];
+            let recorded = &mut stored["agents"][0]["workers"][0]["population"]["recorded"];
             *recorded = (recorded.as_u64().expect("a count") + 1).into();
             let file = tempfile::NamedTempFile::new().expect("a file");
             std::fs::write(file.path(), stored.to_string()).expect("it is ours");
@@ -340,7 +340,7 @@ const ATTEMPTS: usize = 5;
 
 #[test]
 fn every_row_of_the_readme_holds() {
-    let rows = told();
+    let rows = documented();
     assert!(rows.len() >= 10, "{rows:?}");
     for [what, verdict, code] in rows {
         // A machine that is busy with other things may spoil a run: then another one is made.
@@ -351,7 +351,7 @@ fn every_row_of_the_readme_holds() {
         let name = verdict.to_lowercase().replace('-', "_");
         match verdict.as_str() {
             "no report" => assert_eq!(found, None, "{what}"),
-            // Which one is not told.
+            // The row does not say which one.
             _ if verdict.contains(' ') => assert!(found.is_some(), "{what}"),
             _ => assert_eq!(found, Some(format!("\"{name}\"")), "{what}"),
         }

@@ -309,7 +309,7 @@ fn an_interrupted_run_is_stored_too() {
     assert_eq!(process.wait_interrupted().code, Some(130));
     let printed = brunt(&format!("report --format json {}", path.display()));
     let json: serde_json::Value = serde_json::from_str(&printed.stdout).expect("a whole report");
-    assert_eq!(json["interrupted"], true);
+    assert_eq!(json["agents"][0]["interrupted"], true);
 }
 
 #[test]

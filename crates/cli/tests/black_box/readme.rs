@@ -124,6 +124,15 @@ fn valid_run(directory: &Path, command: &str, servers: &Servers) {
         let mut words = arguments(command);
         let told = match words.first().map(String::as_str) {
             Some("report") => "throughput",
+            Some("merge") => {
+                for file in &words[1..] {
+                    let mut run = arguments("brunt http://host/");
+                    adapt(&mut run, servers, length);
+                    run.extend(["-o", file].map(str::to_owned));
+                    run_in(directory, &run);
+                }
+                "agents "
+            }
             Some("calibrate") => {
                 words.extend(["--no-store", "--step", "150ms"].map(str::to_owned));
                 "calibrated"

@@ -27,7 +27,7 @@ fn compare_site(site: &Site, options: &str, path: &str, check: impl Fn(Requests,
             "{machinery:?}: {requests:?}"
         );
         assert_eq!(nginx.logged("HTTP/2.0") - logged_before, received);
-        assert_eq!(report.at("/load/protocol"), "HTTP/2");
+        assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/2");
         assert!(received > 0);
         check(requests, &report);
     }
@@ -57,7 +57,7 @@ fn closed_loop_by_duration() {
     let options = "-c 8 --streams 10 -d 300ms --warmup 100ms";
     compare("", options, "/100.html", |requests, report| {
         all_answered(requests, report);
-        assert_eq!(report.number("/load/depth"), 10);
+        assert_eq!(report.number("/agents/0/negotiated/depth"), 10);
         assert_eq!(report.total("connections_opened"), 8);
         assert_eq!(report.total("goaways"), 0);
     });
@@ -145,9 +145,9 @@ fn where_the_server_replaces_connections() {
             sent,
             answered,
             failed,
-            under_way,
+            in_flight,
         } = requests;
-        assert_eq!((sent, under_way), (answered + failed, 0));
+        assert_eq!((sent, in_flight), (answered + failed, 0));
         let failures = report.failures();
         let not_processed = failures.get("not_processed").copied().unwrap_or(0);
         assert_eq!(failed, not_processed, "{failures:?}");
@@ -165,7 +165,7 @@ fn where_the_server_replaces_connections_in_a_run_by_number() {
     let lines = format!("keepalive_requests {KEEPALIVE_REQUESTS};");
     let options = "-c 4 --streams 10 -n 5000";
     compare(&lines, options, "/100.html", |requests, report| {
-        assert_eq!((requests.sent, requests.under_way), (5_000, 0));
+        assert_eq!((requests.sent, requests.in_flight), (5_000, 0));
         let failures = report.failures();
         assert!(
             failures.keys().all(|kind| kind == "not_processed"),
@@ -180,8 +180,8 @@ fn the_server_limits_streams() {
     let lines = "http2_max_concurrent_streams 8;";
     compare(lines, options, "/100.html", |requests, report| {
         all_answered(requests, report);
-        assert_eq!(report.number("/load/depth"), 8);
-        let note = report.at("/load/protocol_note").as_str();
+        assert_eq!(report.number("/agents/0/negotiated/depth"), 8);
+        let note = report.at("/agents/0/negotiated/note").as_str();
         let note = note.unwrap_or_else(|| panic!("nothing says that the server limits streams"));
         assert!(note.contains("8 streams"), "{note}");
     });
@@ -248,7 +248,7 @@ fn nghttpd_counts_the_same() {
                 let load = format!("--http2 {trusted} -c 4 --streams 10 -n 400");
                 let report = machinery.run(&load, &url);
                 let frames = server.end();
-                assert_eq!(report.at("/load/protocol"), "HTTP/2");
+                assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/2");
                 all_answered(report.requests(), &report);
                 assert_eq!(frames.requests, 400, "{options:?}");
                 let heads_per_reply = 1 + u64::from(options.contains(&"--trailer"));
@@ -264,7 +264,7 @@ fn nghttpd_limits_streams() {
         let server = Nghttpd::start(&["--max-concurrent-streams=3"]);
         let report = machinery.run("--http2 -c 2 --streams 50 -n 300", &server.url());
         all_answered(report.requests(), &report);
-        assert_eq!(report.number("/load/depth"), 3);
+        assert_eq!(report.number("/agents/0/negotiated/depth"), 3);
         assert_eq!(server.end().requests, 300);
     }
 }
@@ -306,7 +306,11 @@ fn through_nghttpx() {
             } else {
                 "HTTP/2"
             };
-            assert_eq!(report.at("/load/protocol"), expected, "{url}");
+            assert_eq!(
+                report.at("/agents/0/negotiated/protocol"),
+                expected,
+                "{url}"
+            );
             all_answered(report.requests(), &report);
             assert_eq!(nginx.requests() - before, 1_000, "{machinery:?} {url}");
         }
@@ -326,7 +330,7 @@ fn nghttpx_replaces_connections() {
             &proxy.url_clear("/100.html"),
         );
         let requests = report.requests();
-        assert_eq!((requests.sent, requests.under_way), (2_000, 0));
+        assert_eq!((requests.sent, requests.in_flight), (2_000, 0));
         let failures = report.failures();
         assert!(
             failures.keys().all(|kind| kind == "not_processed"),

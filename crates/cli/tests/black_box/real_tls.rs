@@ -39,7 +39,11 @@ fn compare(http2: bool, options: &str, expected: &str, check: impl Fn(&RunReport
         let load = format!("{} {options}", authority.trusted());
         let report = machinery.run(&load, &site.url("/100.html"));
         let received = nginx.settled() - before;
-        assert_eq!(report.at("/load/protocol"), expected, "{machinery:?}");
+        assert_eq!(
+            report.at("/agents/0/negotiated/protocol"),
+            expected,
+            "{machinery:?}"
+        );
         assert_eq!(all_answered(&report), received, "{machinery:?}");
         assert_eq!(
             nginx.logged(version) - logged_before,
@@ -54,8 +58,8 @@ fn compare(http2: bool, options: &str, expected: &str, check: impl Fn(&RunReport
 #[test]
 fn the_server_chooses_http2() {
     compare(true, "-c 8 -d 300ms --warmup 100ms", "HTTP/2", |report| {
-        assert!(report.at("/load/protocol_note").is_null());
-        assert_eq!(report.number("/load/depth"), 1);
+        assert!(report.at("/agents/0/negotiated/note").is_null());
+        assert_eq!(report.number("/agents/0/negotiated/depth"), 1);
         assert_eq!(report.total("connections_opened"), 8);
     });
 }
@@ -64,7 +68,7 @@ fn the_server_chooses_http2() {
 fn http1_is_forced() {
     let options = "--http1 -c 8 -d 300ms --warmup 100ms";
     compare(true, options, "HTTP/1.1", |report| {
-        assert!(report.at("/load/protocol_note").is_null());
+        assert!(report.at("/agents/0/negotiated/note").is_null());
     });
 }
 
@@ -75,7 +79,7 @@ fn a_server_without_http2() {
         "-c 8 -d 300ms --warmup 100ms",
         "HTTP/1.1",
         |report| {
-            let note = report.at("/load/protocol_note").as_str();
+            let note = report.at("/agents/0/negotiated/note").as_str();
             let note = note.unwrap_or_else(|| panic!("nothing says that the server has no HTTP/2"));
             assert!(note.contains("ALPN") && note.contains("h2"), "{note}");
         },
@@ -119,7 +123,7 @@ fn a_handshake_for_each_request() {
             let full = report.total("handshakes_full");
             assert!((200..=204).contains(&full), "{full}");
             assert_eq!(report.total("handshakes_resumed"), 0);
-            assert!(!report.flag("/load/tls/resumption"));
+            assert!(!report.flag("/plan/tls/resumption"));
         },
     );
 }
@@ -131,7 +135,7 @@ fn sessions_are_resumed_where_that_is_asked_for() {
             format!("--http1 --no-keepalive --tls-resume --tls-max {version} -c 4 -n 200");
         compare(false, &options, "HTTP/1.1", |report| {
             assert!(report.total("handshakes_resumed") > 100, "TLS {version}");
-            assert!(report.flag("/load/tls/resumption"));
+            assert!(report.flag("/plan/tls/resumption"));
         });
     }
 }
@@ -158,9 +162,12 @@ fn versions_ciphers_and_groups_are_those_asked_for() {
         };
         let options = format!("{options} {group_options} -c 2 -n 20");
         compare(true, &options, "HTTP/2", |report| {
-            assert_eq!(report.at("/load/tls/version"), version);
-            assert_eq!(report.at("/load/tls/cipher_suite"), cipher_suite);
-            assert_eq!(report.at("/load/tls/group"), group);
+            assert_eq!(report.at("/agents/0/negotiated/tls/version"), version);
+            assert_eq!(
+                report.at("/agents/0/negotiated/tls/cipher_suite"),
+                cipher_suite
+            );
+            assert_eq!(report.at("/agents/0/negotiated/tls/group"), group);
         });
     }
 }
@@ -178,7 +185,7 @@ fn haproxy_speaks_both() {
             let before = haproxy.settled();
             let load = format!("{} -c 4 {options}", authority.trusted());
             let report = machinery.run(&load, &haproxy.url());
-            assert_eq!(report.at("/load/protocol"), expected);
+            assert_eq!(report.at("/agents/0/negotiated/protocol"), expected);
             let received = haproxy.settled() - before;
             assert_eq!(all_answered(&report), received, "{machinery:?} {options}");
         }
@@ -198,7 +205,7 @@ fn caddy_speaks_both() {
             let before = caddy.logged(version);
             let load = format!("{} -c 4 {options}", authority.trusted());
             let report = machinery.run(&load, &caddy.url());
-            assert_eq!(report.at("/load/protocol"), expected);
+            assert_eq!(report.at("/agents/0/negotiated/protocol"), expected);
             let answered = all_answered(&report);
             caddy.wait_until_logged(version, before + answered);
         }
@@ -227,7 +234,7 @@ fn a_client_certificate_is_shown() {
             );
             let report = machinery.run(&load, &url);
             assert_eq!(all_answered(&report), nginx.settled() - before);
-            assert!(report.flag("/load/tls/client_certificate"));
+            assert!(report.flag("/plan/tls/client_certificate"));
         }
     }
     // Both in one file.
@@ -250,7 +257,7 @@ fn the_name_asked_for_is_the_one_verified() {
         authority.trusted()
     ));
     all_answered(&report);
-    assert_eq!(report.at("/load/tls/server_name"), NAME);
+    assert_eq!(report.at("/plan/tls/server_name"), NAME);
     let refused = brunt(&format!(
         "{} --sni other.test -n 1 {url}",
         authority.trusted()
@@ -295,7 +302,7 @@ fn certificates_that_do_not_pass() {
             );
             let report = run(&format!("-k {options} {url}"));
             assert_eq!(all_answered(&report), 10);
-            assert!(report.flag("/load/tls/insecure"));
+            assert!(report.flag("/plan/tls/insecure"));
         }
     }
 }
@@ -362,7 +369,7 @@ fn a_client_certificate_that_is_missing() {
         authority.trusted(),
         site.url("/100.html")
     ));
-    assert!(!report.flag("/load/tls/client_certificate"));
+    assert!(!report.flag("/plan/tls/client_certificate"));
     assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
 }
 

@@ -114,7 +114,7 @@ fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
     ));
     let requests = report.requests();
     assert!(requests.sent > 0, "{path} on {backend}");
-    let resident_bytes = report.number("/host/peak_resident_bytes");
+    let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
     assert!(
         (1..MEMORY_BYTES_MAX).contains(&resident_bytes),
         "{path} on {backend}: {resident_bytes} bytes of memory"
@@ -249,7 +249,7 @@ fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
         let load = "-c 2 -d 100ms --pipeline 4";
         let report = survive(backend, &server, "/malformed/garbage", load);
         let (requests, failures) = (report.requests(), report.failures());
-        assert_eq!((requests.answered, requests.under_way), (0, 0), "{backend}");
+        assert_eq!((requests.answered, requests.in_flight), (0, 0), "{backend}");
         let first = failures["malformed_head"];
         assert_eq!(failures["unanswered"], 3 * first, "{backend}: {failures:?}");
     }
@@ -439,7 +439,7 @@ fn a_server_that_takes_no_more_connections() {
             failures["connect_timed_out"] >= 5,
             "{backend}: {failures:?}"
         );
-        let set_up = report.at("/workers/0/set_up");
+        let set_up = report.at("/agents/0/workers/0/set_up");
         assert_eq!((&set_up["asked"], &set_up["open"]), (&2.into(), &1.into()));
         assert_eq!(report.requests().sent, 1, "{backend}");
         // It is the server that lacks a connection, not brunt.

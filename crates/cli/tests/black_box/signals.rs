@@ -43,7 +43,7 @@ fn assert_reported(outcome: &Outcome, file: &std::path::Path) -> RunReport {
     let text = std::fs::read_to_string(file).expect("a report");
     let report = RunReport::interrupted(&text);
     let requests = report.requests();
-    assert_eq!((requests.sent, requests.under_way), (4, 4), "{requests:?}");
+    assert_eq!((requests.sent, requests.in_flight), (4, 4), "{requests:?}");
     report
 }
 
@@ -77,10 +77,10 @@ fn in_the_measure_phase_it_gives_a_full_report() {
         assert!(outcome.took < AT_ONCE, "{:?}", outcome.took);
         let report = RunReport::of(outcome);
         assert_eq!(report.code, Some(130));
-        assert!(report.flag("/interrupted"));
+        assert!(report.flag("/agents/0/interrupted"));
         assert!(report.number("/latencies/response/count") > 0);
         // There was no planned end to be compared with.
-        let planned = report.at("/edges/measure_end_planned/ns");
+        let planned = report.at("/agents/0/clock/edges/measure_end_planned/ns");
         assert!(planned.is_null(), "{planned}");
     }
 }
@@ -102,7 +102,7 @@ fn a_run_by_number_of_requests_can_be_cut_off() {
     let process = start_run(&format!("-c 4 -n 1000m {}", server.url("/")));
     server.wait_for_requests(100);
     let report = RunReport::of(process.wait_interrupted());
-    assert!(report.flag("/interrupted"));
+    assert!(report.flag("/agents/0/interrupted"));
     let requests = report.requests();
     assert_eq!(requests.sent, requests.answered);
     let unsent = report.number("/summary/requests/unsent");
@@ -177,7 +177,11 @@ fn in_the_window_a_silent_server_holds_up_no_report() {
         let (outcome, took) = end_by(signal, process);
         assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
         let report = assert_reported(&outcome, &file);
-        assert!(report.at("/edges/measure_end_planned/ns").is_null());
+        assert!(
+            report
+                .at("/agents/0/clock/edges/measure_end_planned/ns")
+                .is_null()
+        );
         assert!(
             outcome.stderr.contains("a second signal ends"),
             "{outcome:?}"
@@ -283,8 +287,8 @@ fn an_interrupted_experiment_leaves_the_run() {
     assert!(took < AT_ONCE, "{took:?}");
     let text = std::fs::read_to_string(&file).expect("a report");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(json["interrupted"], false);
-    let missing = &json["evidence"]["missing"]["diagnosis"];
+    assert_eq!(json["agents"][0]["interrupted"], false);
+    let missing = &json["agents"][0]["evidence"]["missing"]["diagnosis"];
     assert_eq!(missing, "the experiment was interrupted");
 }
 

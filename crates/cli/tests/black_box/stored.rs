@@ -51,7 +51,7 @@ fn garbage() {
 
 #[test]
 fn an_empty_file() {
-    refused(b"", &["cut short"]);
+    refused(b"", &["truncated"]);
 }
 
 #[test]
@@ -65,14 +65,22 @@ fn json_of_something_else() {
 fn a_run_of_another_format() {
     let mut run = stored();
     run["format"] = json!(999);
-    refused(run.to_string().as_bytes(), &["999", "version"]);
+    refused(run.to_string().as_bytes(), &["999", "newer version"]);
+    run["format"] = json!(2);
+    refused(
+        run.to_string().as_bytes(),
+        &[
+            "stored in format 2 ",
+            ", which this version does not read; run it again",
+        ],
+    );
 }
 
 #[test]
 fn a_run_that_was_cut_short() {
     let text = stored().to_string();
     for part in [1, 2, 3] {
-        refused(&text.as_bytes()[..text.len() * part / 4], &["cut short"]);
+        refused(&text.as_bytes()[..text.len() * part / 4], &["truncated"]);
     }
 }
 
@@ -86,9 +94,8 @@ fn a_run_without_one_of_its_fields() {
         .cloned()
         .collect();
     for name in names {
-        // The summary is derived; what may be null may be absent too, and reads as null. Runs of
-        // earlier versions have no names of requests.
-        if ["format", "summary", "diagnosis", "calibration", "names"].contains(&name.as_str()) {
+        // The summary is derived; what may be null may be absent too, and reads as null.
+        if ["format", "summary", "diagnosis"].contains(&name.as_str()) {
             continue;
         }
         let mut changed = run.clone();
@@ -103,7 +110,7 @@ fn a_run_without_one_of_its_fields() {
 #[test]
 fn a_run_whose_counts_were_changed_is_invalid() {
     let mut run = stored();
-    run["workers"][0]["tallies"]["measure"]["requests_sent"] = json!(1_000_000);
+    run["agents"][0]["workers"][0]["tallies"]["measure"]["requests_sent"] = json!(1_000_000);
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), run.to_string()).expect("it is ours");
     let name = file.path().to_str().expect("a path in UTF-8");

@@ -15,7 +15,7 @@ const HELD_UP: Duration = Duration::from_secs(50);
 fn a_server_that_never_answers_cannot_hold_up_the_end() {
     let server = Serve::start();
     for backend in BACKENDS {
-        for (load, under_way) in [("-c 4", 4), ("-c 4 --pipeline 8", 32), ("-c 8 -t 2", 8)] {
+        for (load, in_flight) in [("-c 4", 4), ("-c 4 --pipeline 8", 32), ("-c 8 -t 2", 8)] {
             let outcome = brunt(&format!(
                 "--format json --backend {backend} --oversubscribe {load} \
                  -d 300ms --warmup 0s --drain 200ms -T 10m {}",
@@ -28,8 +28,8 @@ fn a_server_that_never_answers_cannot_hold_up_the_end() {
             // To the millisecond where time is simulated: crates/engine/tests/engine/failures.rs.
             assert!(took_ns >= 500 * MS, "{backend}: {took_ns}");
             let requests = report.requests();
-            assert_eq!((requests.sent, requests.under_way), (under_way, under_way));
-            assert_eq!(report.number("/summary/requests/censored"), under_way);
+            assert_eq!((requests.sent, requests.in_flight), (in_flight, in_flight));
+            assert_eq!(report.number("/summary/requests/censored"), in_flight);
         }
     }
 }
@@ -102,8 +102,9 @@ fn a_worker_that_starts_late_changes_no_rate() {
         let warmup_ns = report.edge_ns("measure_start") - report.edge_ns("warmup_start");
         assert_eq!(warmup_ns, 100 * MS, "{backend}");
         assert_eq!(report.number("/summary/window_ns"), 500 * MS, "{backend}");
-        let starts_ns =
-            [0, 1].map(|worker| report.number(&format!("/workers/{worker}/edges/window_start/ns")));
+        let starts_ns = [0, 1].map(|worker| {
+            report.instant(&format!("/agents/0/workers/{worker}/edges/window_start/ns"))
+        });
         // Half of the delay is more than any scheduler holds a thread up for.
         let apart_ns = starts_ns[0].abs_diff(starts_ns[1]);
         assert!(apart_ns < 1_000 * MS, "{backend}: {apart_ns}");
@@ -166,7 +167,7 @@ fn the_phases_add_up_to_the_life_of_the_process() {
     ]
     .map(|name| report.edge_ns(name));
     assert!(edges.is_sorted(), "{edges:?}");
-    let process_ns = report.number("/wall/process_ns");
+    let process_ns = report.number("/agents/0/clock/process_ns");
     assert!(process_ns >= edges[5], "{edges:?}");
     assert!(process_ns <= took_ns, "{process_ns} of {took_ns}");
 }

@@ -36,16 +36,16 @@ fn csv_row(text: &str) -> Vec<(String, String)> {
 
 /// Checks the evidence of a watched server that did all of the work.
 fn watched(report: &RunReport, name: &str, pid: u32) {
-    let server = report.at("/evidence/server");
+    let server = report.at("/agents/0/evidence/server");
     assert_eq!(server["name"], name, "{server}");
     assert_eq!(server["scope"]["kind"], "processes", "{server}");
     assert_eq!(server["scope"]["pids"], json!([pid]), "{server}");
-    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
-        + report.number("/evidence/server/cpu_system_ns");
+    let cpu_ns = report.number("/agents/0/evidence/server/cpu_user_ns")
+        + report.number("/agents/0/evidence/server/cpu_system_ns");
     assert!(cpu_ns > 0, "{server}");
-    assert!(report.number("/evidence/server/interval_ns") > 500_000_000);
-    assert!(report.number("/evidence/server/resident_bytes_max") > 1 << 16);
-    assert!(report.number("/evidence/server/threads/count") >= 1);
+    assert!(report.number("/agents/0/evidence/server/interval_ns") > 500_000_000);
+    assert!(report.number("/agents/0/evidence/server/resident_bytes_max") > 1 << 16);
+    assert!(report.number("/agents/0/evidence/server/threads/count") >= 1);
     let points = server["series"].as_array().expect("a list");
     assert!(points.len() >= 2, "{server}");
 }
@@ -69,7 +69,7 @@ fn a_server_is_watched_by_process_id_and_by_name() {
     watched(&by_id, "nginx", nginx.id());
     // Other tests may have servers of that name.
     let by_name = run(&format!("{LOAD} --watch nginx {url}"));
-    let pids = by_name.at("/evidence/server/scope/pids");
+    let pids = by_name.at("/agents/0/evidence/server/scope/pids");
     let pids = pids.as_array().expect("a list");
     assert!(pids.contains(&nginx.id().into()), "{pids:?}");
 }
@@ -78,7 +78,7 @@ fn a_server_is_watched_by_process_id_and_by_name() {
 fn a_server_that_is_not_to_be_watched_is_not() {
     let server = Serve::start();
     let report = run(&format!("{LOAD} --watch off {}", server.url("/")));
-    assert_eq!(report.at("/evidence/server"), &Value::Null);
+    assert_eq!(report.at("/agents/0/evidence/server"), &Value::Null);
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn an_exporter_is_read() {
         exporter.url("/metrics"),
         server.url("/delay/10ms")
     ));
-    let watched = report.at("/evidence/server");
+    let watched = report.at("/agents/0/evidence/server");
     assert_eq!(watched["scope"]["kind"], "exporter_process", "{watched}");
     assert_eq!(watched["scope"]["url"], exporter.url("/metrics"));
     // Its counter goes on by 250 ms with each reading.
-    let cpu_ns = report.number("/evidence/server/cpu_user_ns")
-        + report.number("/evidence/server/cpu_system_ns");
+    let cpu_ns = report.number("/agents/0/evidence/server/cpu_user_ns")
+        + report.number("/agents/0/evidence/server/cpu_system_ns");
     assert!(cpu_ns >= 250_000_000, "{watched}");
     assert_eq!(cpu_ns % 250_000_000, 0, "{watched}");
-    let resident = report.number("/evidence/server/resident_bytes_max");
+    let resident = report.number("/agents/0/evidence/server/resident_bytes_max");
     assert_eq!(resident, Exporter::RESIDENT_BYTES);
 }
 
@@ -188,12 +188,12 @@ fn the_servers_own_count_agrees() {
             ));
             let finding = report.finding("I8");
             assert_eq!(finding["standing"], "held", "{counter} {load}: {finding}");
-            let count = report.at("/evidence/server_count");
-            let counted = report.number("/evidence/server_count/after")
-                - report.number("/evidence/server_count/before");
+            let count = report.at("/agents/0/evidence/server_count");
+            let counted = report.number("/agents/0/evidence/server_count/after")
+                - report.number("/agents/0/evidence/server_count/before");
             let requests = report.requests();
             assert!(counted >= requests.answered, "{count} {requests:?}");
-            let own_reads = report.number("/evidence/server_count/own_reads");
+            let own_reads = report.number("/agents/0/evidence/server_count/own_reads");
             assert!(counted <= requests.sent + own_reads, "{count} {requests:?}");
         }
     }

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io;
 
+use brunt_io::tls_config::remedy;
 use brunt_proto::http2::{ConnectionError, RequestError};
 use brunt_proto::tls::{CertificateObjection, TlsError};
 use thiserror::Error;
-
-use crate::tls_config::remedy;
 
 /// Why the run and the server cannot come to terms.
 #[derive(Debug, Error)]
@@ -29,7 +28,7 @@ pub enum NegotiateError {
     Handshake {
         /// Host and port.
         server: String,
-        /// An alert, or what cannot be agreed on.
+        /// An alert, or what cannot be negotiated.
         reason: TlsError,
     },
     /// An https URL, and a server that answers in clear text.
@@ -94,8 +93,8 @@ pub enum NegotiateError {
         /// What came.
         instead: Instead,
     },
-    /// HTTP/2 was agreed on, and the server breaks its rules.
-    #[error("{server} agreed to HTTP/2 and sends something else ({reason}); use --http1")]
+    /// HTTP/2 was negotiated, and the server breaks its rules.
+    #[error("{server} chose HTTP/2 and sends something else ({reason}); use --http1")]
     BrokenHttp2 {
         /// Host and port.
         server: String,

@@ -1,19 +1,20 @@
-//! Servers of every kind, and what is agreed on with them.
+//! Servers of every kind, and what is negotiated with them.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brunt_io::backend::Peer;
+use brunt_io::tls_config;
+use brunt_io::tls_peer::{self, Authority, Identity, serve};
 use brunt_load::{
-    BackendChoice, ClientIdentity, Faults, LoadModel, RequestSet, RequestSpec, Reuse, Spin, Stamps,
-    Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
+    BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, Spin, Stamps, Stop,
+    Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::tls::{ServerOptions, ServerSide};
 
 use super::*;
-use crate::backend::Peer;
-use crate::tls_peer::{self, Authority, Identity, serve};
 
 /// Beyond any delay of a busy machine.
 const LONG_NS: u64 = 20_000_000_000;
@@ -62,21 +63,19 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         watch: Watch::Off,
         server_counter: None,
         link_bits_per_s: None,
-        experiment: None,
-        faults: Faults::default(),
     }
 }
 
 /// The plan, carried out at this address.
-fn hold(plan: &Plan, address: SocketAddr) -> Result<Agreement, NegotiateError> {
+fn negotiate_with(plan: &Plan, address: SocketAddr) -> Result<Negotiated, NegotiateError> {
     let patience = Duration::from_nanos(LONG_NS);
-    Conversation {
+    Negotiation {
         plan,
         link: Link::connect(&Peer::Tcp(address), patience).unwrap(),
         deadline: Deadline::after(plan.connect_timeout_ns),
         refusal_ns: LONG_NS,
     }
-    .hold(tls_config::for_target(plan).unwrap())
+    .run(tls_config::for_target(plan).unwrap())
 }
 
 /// An authority that the plans trust, and a server certified by it.
@@ -148,7 +147,7 @@ fn settings(streams_max: Option<u32>) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_agreed_on_over_tls() {
+fn what_is_negotiated_over_tls() {
     use HttpChoice::{Auto, Http1, Http2};
     let none_at_all: &[&[u8]] = &[];
     let world = World::new();
@@ -217,17 +216,17 @@ fn what_is_agreed_on_over_tls() {
             Protocol::Http1 => Vec::new(),
             Protocol::Http2 => settings(streams_max),
         };
-        let agreement = hold(&plan, world.serve(alpn, bytes)).expect(&case);
+        let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);
         assert_eq!(
             (
-                agreement.protocol,
-                agreement.depth,
-                agreement.note.as_deref()
+                negotiated.protocol,
+                negotiated.depth,
+                negotiated.note.as_deref()
             ),
             (protocol, depth, note),
             "{case}"
         );
-        let tls = agreement.tls.expect(&case);
+        let tls = negotiated.tls.expect(&case);
         assert_eq!(
             tls.alpn == ALPN_HTTP2,
             protocol == Protocol::Http2,
@@ -237,13 +236,16 @@ fn what_is_agreed_on_over_tls() {
 }
 
 #[test]
-fn what_is_agreed_on_in_clear_text() {
+fn what_is_negotiated_in_clear_text() {
     let mut plan = plan("http://h/", HttpChoice::Auto);
     plan.pipeline = many(3);
     // A server that says nothing is not waited for.
-    let agreement = hold(&plan, serve_clear(b"")).unwrap();
-    assert_eq!((agreement.protocol, agreement.depth), (Protocol::Http1, 3));
-    assert!(agreement.tls.is_none() && agreement.note.is_none());
+    let negotiated = negotiate_with(&plan, serve_clear(b"")).unwrap();
+    assert_eq!(
+        (negotiated.protocol, negotiated.depth),
+        (Protocol::Http1, 3)
+    );
+    assert!(negotiated.tls.is_none() && negotiated.note.is_none());
 
     let mut plan = self::plan("http://h/", HttpChoice::Http2);
     plan.streams = many(7);
@@ -251,9 +253,12 @@ fn what_is_agreed_on_in_clear_text() {
         peer.give(&settings(Some(5)));
         peer.wait();
     });
-    let agreement = hold(&plan, address).unwrap();
-    assert_eq!((agreement.protocol, agreement.depth), (Protocol::Http2, 5));
-    assert!(agreement.tls.is_none());
+    let negotiated = negotiate_with(&plan, address).unwrap();
+    assert_eq!(
+        (negotiated.protocol, negotiated.depth),
+        (Protocol::Http2, 5)
+    );
+    assert!(negotiated.tls.is_none());
 }
 
 #[test]
@@ -266,17 +271,13 @@ fn tls_is_described() {
     plan.tls.resumption = true;
     plan.tls.insecure = true;
     plan.tls.server_name = Some("other.example".to_owned());
-    let agreement = hold(&plan, world.serve(BOTH, Vec::new())).unwrap();
+    let negotiated = negotiate_with(&plan, world.serve(BOTH, Vec::new())).unwrap();
     assert_eq!(
-        agreement.tls.unwrap().description,
-        TlsDescription {
+        negotiated.tls.unwrap().description,
+        DescribedTls {
             version: "TLS 1.2".to_owned(),
             cipher_suite: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned(),
             group: Some("secp256r1".to_owned()),
-            server_name: "other.example".to_owned(),
-            insecure: true,
-            resumption: true,
-            client_certificate: false,
         }
     );
 }
@@ -296,7 +297,7 @@ fn a_certificate_for_the_server_is_shown() {
             };
             let mut plan = world.plan(http);
             plan.tls.version_max = version;
-            let message = hold(&plan, serve()).unwrap_err().to_string();
+            let message = negotiate_with(&plan, serve()).unwrap_err().to_string();
             assert!(
                 message.contains("alert") && message.contains("--cert"),
                 "{http:?} {version:?}: {message}"
@@ -307,15 +308,15 @@ fn a_certificate_for_the_server_is_shown() {
                 certificate: world.file("own.pem", &own.certificate_pem),
                 key: world.file("own.key", &own.key_pem),
             });
-            let agreement = hold(&plan, serve()).unwrap();
-            assert!(agreement.tls.unwrap().description.client_certificate);
+            let negotiated = negotiate_with(&plan, serve()).unwrap();
+            assert!(negotiated.tls.is_some());
 
             let strange = Authority::new("strange").identity("client.example");
             plan.tls.identity = Some(ClientIdentity {
                 certificate: world.file("own.pem", &strange.certificate_pem),
                 key: world.file("own.key", &strange.key_pem),
             });
-            let message = hold(&plan, serve()).unwrap_err().to_string();
+            let message = negotiate_with(&plan, serve()).unwrap_err().to_string();
             assert!(message.contains("alert"), "{http:?} {version:?}: {message}");
         }
     }
@@ -346,7 +347,7 @@ fn servers_that_are_not_trusted() {
         ),
     ] {
         let address = serve_tls(server.options(BOTH), settings(None));
-        let message = hold(&plan, address).unwrap_err().to_string();
+        let message = negotiate_with(&plan, address).unwrap_err().to_string();
         assert!(
             message.starts_with("127.0.0.1 is not trusted: the certificate")
                 && message.contains(words)
@@ -356,11 +357,11 @@ fn servers_that_are_not_trusted() {
     }
     plan.tls.server_name = Some("example.org".to_owned());
     let address = serve_tls(other_name.options(BOTH), settings(None));
-    assert!(hold(&plan, address).is_ok());
+    assert!(negotiate_with(&plan, address).is_ok());
 }
 
 #[test]
-fn no_agreement_over_tls() {
+fn nothing_is_negotiated_over_tls() {
     use HttpChoice::{Auto, Http1, Http2};
     let world = World::new();
     let none_at_all: &[&[u8]] = &[];
@@ -387,7 +388,7 @@ fn no_agreement_over_tls() {
             BOTH,
             b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             1,
-            "127.0.0.1 agreed to HTTP/2 and sends something else (the server does not speak \
+            "127.0.0.1 chose HTTP/2 and sends something else (the server does not speak \
              HTTP/2); use --http1",
         ),
         (
@@ -408,7 +409,7 @@ fn no_agreement_over_tls() {
     for (http, alpn, bytes, pipeline, words) in cases {
         let mut plan = world.plan(http);
         plan.pipeline = many(pipeline);
-        let message = hold(&plan, world.serve(alpn, bytes))
+        let message = negotiate_with(&plan, world.serve(alpn, bytes))
             .unwrap_err()
             .to_string();
         assert!(message.contains(words), "{http:?} {alpn:?}: {message}");
@@ -422,7 +423,7 @@ fn no_version_in_common() {
     plan.tls.version_min = TlsVersion::Tls13;
     let mut options = world.server.options(BOTH);
     options.version_max = Version::Tls12;
-    let message = hold(&plan, serve_tls(options, Vec::new()))
+    let message = negotiate_with(&plan, serve_tls(options, Vec::new()))
         .unwrap_err()
         .to_string();
     assert!(
@@ -436,7 +437,9 @@ fn servers_that_do_not_speak_tls() {
     let world = World::new();
     let mut plan = world.plan(HttpChoice::Auto);
     let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-    let message = hold(&plan, serve_clear(answer)).unwrap_err().to_string();
+    let message = negotiate_with(&plan, serve_clear(answer))
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         message,
         "127.0.0.1 does not speak TLS; use http:// in place of https://"
@@ -445,14 +448,14 @@ fn servers_that_do_not_speak_tls() {
     let closes = serve(|mut peer| {
         peer.take(&mut Vec::new());
     });
-    let message = hold(&plan, closes).unwrap_err().to_string();
+    let message = negotiate_with(&plan, closes).unwrap_err().to_string();
     assert!(
         message.contains("lost during the TLS handshake") && message.contains("right port?"),
         "{message}"
     );
 
     plan.connect_timeout_ns = SHORT_NS;
-    let message = hold(&plan, serve(tls_peer::Peer::wait))
+    let message = negotiate_with(&plan, serve(tls_peer::Peer::wait))
         .unwrap_err()
         .to_string();
     assert!(
@@ -485,11 +488,13 @@ fn no_http2_in_clear_text() {
             peer.take(&mut Vec::new());
             peer.give(answer);
         });
-        let message = hold(&plan, address).unwrap_err().to_string();
+        let message = negotiate_with(&plan, address).unwrap_err().to_string();
         assert!(message.contains(words), "{words}: {message}");
     }
     plan.connect_timeout_ns = SHORT_NS;
-    let message = hold(&plan, serve_clear(b"")).unwrap_err().to_string();
+    let message = negotiate_with(&plan, serve_clear(b""))
+        .unwrap_err()
+        .to_string();
     assert!(
         message.contains("did not complete the exchange of HTTP/2 settings within 30 ms"),
         "{message}"
@@ -507,14 +512,14 @@ fn simulated_servers_speak_what_is_asked_for() {
     ] {
         let mut plan = plan(url, http);
         plan.streams = many(9);
-        let agreement = Agreement::simulated(&plan).unwrap();
+        let negotiated = Negotiated::simulated(&plan).unwrap();
         assert_eq!(
-            (agreement.protocol, agreement.depth),
+            (negotiated.protocol, negotiated.depth),
             (protocol, depth),
             "{url} {http:?}"
         );
     }
     let mut plan = plan("https://h/", Http2);
     plan.pipeline = many(2);
-    assert!(Agreement::simulated(&plan).is_err());
+    assert!(Negotiated::simulated(&plan).is_err());
 }

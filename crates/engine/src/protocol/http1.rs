@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse};
-use brunt_measure::{Answer, FailureKind, Issue};
+use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::Limits;
-use brunt_proto::http1::{self, Reply, ReplyParser};
+use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser};
 
 use super::error::{EncodeError, number_in_list};
-use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent};
-use crate::backend::PayloadId;
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, TimedOut,
+};
 use crate::failure;
 
 /// Most bytes of all requests of a run: positions have 32 bits.
@@ -151,7 +153,10 @@ impl Http1Requests {
 pub(crate) struct Http1 {
     requests: Arc<Http1Requests>,
     payload: PayloadId,
+    /// The head that came last, since others are often equal to it.
+    known: KnownHead,
     limits: Limits,
+    timeout_ns: u64,
 }
 
 impl Http1 {
@@ -159,7 +164,9 @@ impl Http1 {
         Self {
             requests,
             payload: PayloadId(0),
+            known: KnownHead::default(),
             limits: Limits::default(),
+            timeout_ns: u64::MAX,
         }
     }
 
@@ -202,7 +209,8 @@ impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
 
-    fn start(&mut self, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+    fn start(&mut self, timeout_ns: u64, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = timeout_ns;
         self.payload = add(Arc::clone(self.requests.payload()));
     }
 
@@ -234,13 +242,14 @@ impl ClientProtocol for Http1 {
         place
     }
 
-    #[inline]
+    // Always: what it gives is large, and is then never put together.
+    #[inline(always)]
     fn receive(
         &mut self,
         connection: &mut Http1Connection,
         bytes: &[u8],
         received_ns: u64,
-        places: &[Issue],
+        places: &[RequestTiming],
         _out: &mut Out,
     ) -> Result<Progress, Broken> {
         if bytes.is_empty() {
@@ -263,7 +272,7 @@ impl ClientProtocol for Http1 {
             .is_head(places[connection.oldest as usize].request);
         let progress = connection
             .parser
-            .receive(bytes, &self.limits, is_head)
+            .receive(bytes, &self.limits, is_head, &mut self.known)
             .map_err(|error| Broken {
                 kind: failure::of_reply(error),
                 unexpected_bytes: 0,
@@ -292,8 +301,25 @@ impl ClientProtocol for Http1 {
         }
     }
 
-    fn cancel(&self, _connection: &mut Http1Connection, _place: u32, _out: &mut Out) -> u64 {
-        0
+    #[inline]
+    fn next_timeout_ns(&self, _connection: &Http1Connection) -> u64 {
+        u64::MAX
+    }
+
+    /// What is behind a late response cannot come before it.
+    fn timed_out(
+        &self,
+        _connection: &mut Http1Connection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        _out: &mut Out,
+    ) -> Option<TimedOut> {
+        let is_late =
+            |place: &RequestTiming| place.due_ns.saturating_add(self.timeout_ns) <= now_ns;
+        places
+            .iter()
+            .any(is_late)
+            .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
     fn abandon(&self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
@@ -329,7 +355,7 @@ impl ClientProtocol for Http1 {
 #[inline]
 fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {
     Answer {
-        status: reply.status,
+        outcome: ReplyOutcome::of_status(reply.status),
         retry_after: reply.retry_after,
         interim: reply.interim,
         head_bytes: reply.head_bytes,

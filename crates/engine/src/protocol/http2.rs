@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use brunt_io::backend::PayloadId;
 use brunt_load::Plan;
-use brunt_measure::{Answer, FailureKind, Issue};
+use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, Event, KnownHead, Request, Template};
 
 use super::error::{EncodeError, number_in_list};
-use super::{Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent};
-use crate::backend::PayloadId;
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent, TimedOut,
+};
 use crate::failure;
 
 /// Bytes of frames that may wait behind a send, beside the heads of requests: bodies, of which the
@@ -72,6 +74,33 @@ pub(crate) struct Http2 {
     known: KnownHead,
     limits: Limits,
     waiting_bytes_max: usize,
+    timeout_ns: u64,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Http2Connection {
+    client: Client,
+    /// When bytes came last.
+    heard_ns: u64,
+    /// Since when the server allows no stream; [`u64::MAX`] while it does.
+    shut_since_ns: u64,
+    /// How far [`ClientProtocol::timed_out`] got with the places, and whether nothing was heard
+    /// meanwhile that a late request waited for.
+    places_timed_out: u32,
+    is_dead: bool,
+}
+
+impl Http2Connection {
+    fn new(depth: u32) -> Self {
+        Self {
+            client: Client::new(depth),
+            heard_ns: 0,
+            shut_since_ns: u64::MAX,
+            places_timed_out: 0,
+            is_dead: false,
+        }
+    }
 }
 
 impl Http2 {
@@ -81,50 +110,56 @@ impl Http2 {
             requests,
             known: KnownHead::default(),
             limits: Limits::default(),
+            timeout_ns: u64::MAX,
         }
     }
 }
 
 impl ClientProtocol for Http2 {
-    type Connection = Client;
+    type Connection = Http2Connection;
 
     const IN_ORDER: bool = false;
     const WRITES_AHEAD: bool = true;
 
-    fn start(&mut self, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {}
-
-    fn connection(&self) -> Client {
-        Client::new(self.requests.depth)
+    fn start(&mut self, timeout_ns: u64, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = timeout_ns;
     }
 
-    fn open(&self, connection: &mut Client, out: &mut Out) -> bool {
-        *connection = Client::new(self.requests.depth);
-        connection.open(&mut out.bytes);
+    fn connection(&self) -> Http2Connection {
+        Http2Connection::new(self.requests.depth)
+    }
+
+    fn open(&self, connection: &mut Http2Connection, out: &mut Out) -> bool {
+        *connection = Http2Connection::new(self.requests.depth);
+        connection.client.open(&mut out.bytes);
         false
     }
 
-    fn close(&self, connection: &mut Client) -> u64 {
-        let pending_bytes = connection.pending_bytes();
+    fn close(&self, connection: &mut Http2Connection) -> u64 {
+        let pending_bytes = connection.client.pending_bytes();
         // What it learned of the server takes memory.
-        *connection = Client::new(self.requests.depth);
+        *connection = Http2Connection::new(self.requests.depth);
         pending_bytes
     }
 
     #[inline]
-    fn request(&self, connection: &mut Client, next: Next, out: &mut Out) -> u32 {
-        connection.request(&self.requests.templates, next.request.0, &mut out.bytes)
+    fn request(&self, connection: &mut Http2Connection, next: Next, out: &mut Out) -> u32 {
+        connection
+            .client
+            .request(&self.requests.templates, next.request.0, &mut out.bytes)
     }
 
     #[inline]
     fn receive(
         &mut self,
-        connection: &mut Client,
+        connection: &mut Http2Connection,
         bytes: &[u8],
         received_ns: u64,
-        _places: &[Issue],
+        _places: &[RequestTiming],
         out: &mut Out,
     ) -> Result<Progress, Broken> {
         let progress = connection
+            .client
             .receive(
                 bytes,
                 received_ns,
@@ -140,46 +175,89 @@ impl ClientProtocol for Http2 {
                 },
                 unexpected_bytes: 0,
             })?;
+        if progress.event.is_none() {
+            connection.heard_ns = received_ns;
+            connection.shut_since_ns = match connection.client.depth() {
+                0 => connection.shut_since_ns.min(received_ns),
+                _ => u64::MAX,
+            };
+        }
         Ok(Progress {
             consumed: progress.consumed,
             event: progress.event.map(event_of),
         })
     }
 
-    fn ended(&self, _connection: &mut Client) -> Ending {
+    fn ended(&self, _connection: &mut Http2Connection) -> Ending {
         Ending::Cuts
     }
 
-    fn cancel(&self, connection: &mut Client, place: u32, out: &mut Out) -> u64 {
-        connection.cancel(place, &mut out.bytes)
+    /// A server that allows no request for as long as one may take is tried on another connection.
+    #[inline]
+    fn next_timeout_ns(&self, connection: &Http2Connection) -> u64 {
+        match connection.client.in_flight() {
+            0 => connection.shut_since_ns.saturating_add(self.timeout_ns),
+            _ => u64::MAX,
+        }
     }
 
-    fn abandon(&self, connection: &mut Client) -> Option<(u32, u64)> {
-        connection.abandon()
+    /// Late streams are cancelled. Where nothing was heard for as long, nor since one of them was
+    /// sent, the connection itself is dead, and the others go with it.
+    fn timed_out(
+        &self,
+        connection: &mut Http2Connection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        out: &mut Out,
+    ) -> Option<TimedOut> {
+        let is_long_ago = |at_ns: u64| at_ns.saturating_add(self.timeout_ns) <= now_ns;
+        while let Some(timing) = places.get(connection.places_timed_out as usize) {
+            let place = connection.places_timed_out;
+            connection.places_timed_out += 1;
+            if is_long_ago(timing.due_ns) {
+                let heard_ns = connection.heard_ns;
+                connection.is_dead |= is_long_ago(heard_ns) && heard_ns < timing.sent_ns;
+                let discarded_bytes = connection.client.cancel(place, &mut out.bytes);
+                return Some(TimedOut::Request {
+                    place,
+                    discarded_bytes,
+                });
+            }
+        }
+        connection.places_timed_out = 0;
+        let is_dead = std::mem::take(&mut connection.is_dead);
+        let is_lost = is_dead || self.next_timeout_ns(connection) <= now_ns;
+        is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
+    }
+
+    fn abandon(&self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
+        connection.client.abandon()
     }
 
     #[inline]
-    fn resume(&self, connection: &mut Client, out: &mut Out) {
-        if connection.wants_resume() {
-            connection.resume(&self.requests.templates, &mut out.bytes);
+    fn resume(&self, connection: &mut Http2Connection, out: &mut Out) {
+        if connection.client.wants_resume() {
+            connection
+                .client
+                .resume(&self.requests.templates, &mut out.bytes);
         }
     }
 
     #[inline]
-    fn capacity(&self, connection: &Client) -> Option<Capacity> {
+    fn capacity(&self, connection: &Http2Connection) -> Option<Capacity> {
         Some(Capacity {
-            depth: connection.depth(),
-            is_spent: connection.is_spent(),
+            depth: connection.client.depth(),
+            is_spent: connection.client.is_spent(),
         })
     }
 
     #[inline]
-    fn take_overhead(&self, connection: &mut Client) -> u64 {
-        connection.take_overhead()
+    fn take_overhead(&self, connection: &mut Http2Connection) -> u64 {
+        connection.client.take_overhead()
     }
 
-    fn may_still_hear(&self, connection: &Client) -> bool {
-        connection.has_reset_streams()
+    fn may_still_hear(&self, connection: &Http2Connection) -> bool {
+        connection.client.has_reset_streams()
     }
 
     fn waiting_bytes_max(&self) -> usize {
@@ -194,7 +272,7 @@ fn event_of(event: Event) -> ProtocolEvent {
         Event::Reply { place, reply } => ProtocolEvent::Done {
             place,
             answer: Answer {
-                status: reply.status,
+                outcome: ReplyOutcome::of_status(reply.status),
                 retry_after: reply.retry_after,
                 interim: reply.interim,
                 head_bytes: reply.head_bytes,

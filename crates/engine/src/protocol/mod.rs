@@ -9,16 +9,15 @@ mod http2;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use brunt_io::backend::PayloadId;
 use brunt_load::RequestId;
-use brunt_measure::{Answer, FailureKind, Issue};
-
-use crate::backend::PayloadId;
+use brunt_measure::{Answer, FailureKind, RequestTiming};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::EncodeError;
 
 /// In a place of a connection where no request is in flight.
-pub(crate) const FREE_PLACE: Issue = Issue {
+pub(crate) const FREE_PLACE: RequestTiming = RequestTiming {
     due_ns: u64::MAX,
     sent_ns: u64::MAX,
     request: 0,
@@ -56,6 +55,17 @@ pub(crate) enum ProtocolEvent {
     },
     /// The server takes no further requests on this connection.
     GoAway,
+}
+
+/// What time without a response brought about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimedOut {
+    /// The request in `place` had no response in time and is given up; `discarded_bytes` of its
+    /// response are lost. The connection lives.
+    Request { place: u32, discarded_bytes: u64 },
+    /// The connection is of no further use. What is in flight on it fails with this kind; where
+    /// responses are in order only the oldest, and the others as unanswered.
+    Connection(FailureKind),
 }
 
 /// How far received bytes were taken.
@@ -170,8 +180,9 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// only `request` and `open` write, and not while a send is in flight.
     const WRITES_AHEAD: bool;
 
-    /// Called once by each worker, before all else: `add` hands a payload to its backend.
-    fn start(&mut self, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
+    /// Called once by each worker, before all else: a request has no response in time after
+    /// `timeout_ns`; `add` hands a payload to its backend.
+    fn start(&mut self, timeout_ns: u64, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
 
     /// A connection that is down.
     fn connection(&self) -> Self::Connection;
@@ -188,8 +199,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
 
     /// Takes received bytes up to the next event. `places` are those of the connection. To be
-    /// called until there is no event, with no bytes left too: the last ones may bring about
-    /// several.
+    /// called until there is no event; where responses are not in order with no bytes left too,
+    /// since the last ones may bring about several.
     ///
     /// # Errors
     ///
@@ -199,16 +210,28 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         connection: &mut Self::Connection,
         bytes: &[u8],
         received_ns: u64,
-        places: &[Issue],
+        places: &[RequestTiming],
         out: &mut Out,
     ) -> Result<Progress, Broken>;
 
     /// The server closed its side, with requests in flight.
     fn ended(&self, connection: &mut Self::Connection) -> Ending;
 
-    /// Gives up the request in `place`, where responses are not in order; gives the bytes of its
-    /// incomplete response.
-    fn cancel(&self, connection: &mut Self::Connection, place: u32, out: &mut Out) -> u64;
+    /// When a timer of the protocol itself is due on an open connection, beside those of the
+    /// requests in flight; [`u64::MAX`] for never. It changes with what is received, and when
+    /// requests end.
+    fn next_timeout_ns(&self, connection: &Self::Connection) -> u64;
+
+    /// A timer of the protocol is due, or a request in flight had no response in time. Gives what
+    /// that brings about; to be called until that is nothing. `places` are those of the
+    /// connection.
+    fn timed_out(
+        &self,
+        connection: &mut Self::Connection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        out: &mut Out,
+    ) -> Option<TimedOut>;
 
     /// Takes a request out of a connection that is lost, the oldest where responses are in order;
     /// gives its place and the bytes of its incomplete response.

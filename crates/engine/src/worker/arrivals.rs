@@ -1,9 +1,9 @@
 //! Planned arrivals: taken in when they are due, given to what is free, or kept waiting.
 
-use brunt_measure::{Issue, Skip};
+use brunt_io::backend::{ClientBackend, Slot};
+use brunt_measure::{RequestTiming, Skip};
 
 use super::{Mode, Pacing, Worker};
-use crate::backend::{Backend, Slot};
 use crate::backlog::{Arrival, Backlog};
 use crate::connection::State;
 use crate::protocol::ClientProtocol;
@@ -20,80 +20,65 @@ const DRAWN_PER_RANGE: u64 = 65_536;
 /// time-out: most replies take less.
 const SERVICE_TIMES: u64 = 2;
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// The load begins.
-    pub(super) fn begin(&mut self, load_ns: u64) {
+    pub(super) fn start_load(&mut self, load_ns: u64) {
         if let Some(backlog) = self.backlog() {
             backlog.start(load_ns);
         } else if self.task.think_time.mean_ns > 0 {
             // Users who are there already do not all begin at once.
-            for connection in &mut self.connections {
+            for connection in self.connections.iter_mut() {
                 connection.free_ns = load_ns;
-                connection.think_ns = self.think_times.rest_ns();
+                connection.think_ns = self.supply.think_times.rest_ns();
             }
         }
         self.dial_the_rest(load_ns);
-        self.allow(self.connections.len() as u32);
+        self.free.next_released = 0;
+        self.release();
     }
 
-    /// Lets the first `slots` connections be used, and no others: from this turn on, as many per
-    /// turn as leave it short.
-    pub(super) fn allow(&mut self, slots: u32) {
-        let before = std::mem::replace(&mut self.slots_allowed, slots);
-        // What was allowed and not handed out is as good as new.
-        self.allowed_before = before.min(self.next_allowed);
-        self.next_allowed = 0;
-        self.hand_out();
+    /// Whether connections were not released to the load yet.
+    pub(super) fn is_releasing(&self) -> bool {
+        self.timeline.mode == Mode::Load && self.free.next_released < self.connections.len()
     }
 
-    /// Whether connections that may be used were not looked at yet.
-    pub(super) fn hands_out(&self) -> bool {
-        self.mode == Mode::Load && (self.next_allowed as usize) < self.connections.len()
-    }
-
-    /// Has the next of the connections that may be used send, or take what waits.
-    pub(super) fn hand_out(&mut self) {
-        let all = self.connections.len() as u32;
-        let first = self.next_allowed.min(all);
+    /// Has the next connections send, or take what waits: as many per turn as leave it short.
+    pub(super) fn release(&mut self) {
+        let all = self.connections.len();
+        let first = self.free.next_released.min(all);
         let end = all.min(first.saturating_add(CONNECTIONS_PER_TURN));
-        self.next_allowed = if end == all { u32::MAX } else { end };
+        self.free.next_released = if end == all { u32::MAX } else { end };
         for slot in (first..end).map(Slot) {
             let now_ns = self.backend.now_ns();
             self.runs(now_ns);
-            if slot.0 >= self.allowed_before {
-                // Until now it was not to be used.
-                self.connections[slot.0 as usize].free_ns = now_ns;
-                self.connections[slot.0 as usize].punctual_free_ns = now_ns;
-            }
             match self.pacing {
                 Pacing::Closed => {
-                    self.note_begin(slot, now_ns);
-                    self.feed(slot, now_ns);
+                    self.note_first_request(slot, now_ns);
+                    self.send_next(slot, now_ns);
                 }
-                Pacing::Open(_) | Pacing::Sessions(_) => self.offer(slot),
+                Pacing::Open(_) | Pacing::Sessions(_) => self.mark_free(slot),
             }
         }
         let now_ns = self.backend.now_ns();
-        self.serve(now_ns);
+        self.assign_waiting(now_ns);
     }
 
     /// The connection has its first request now, or the window is over without it.
-    fn note_begin(&mut self, slot: Slot, now_ns: u64) {
-        let connection = &self.connections[slot.0 as usize];
-        let is_new = slot.0 < self.allowed_before && !connection.is_used;
-        if is_new && connection.state == State::Open {
-            self.recorder.begun(now_ns);
+    fn note_first_request(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &self.connections[slot];
+        if !connection.is_used && connection.state == State::Open {
+            self.accounting.recorder.begun(now_ns);
         }
     }
 
     /// Notes the connections that the window had no time for.
-    pub(super) fn end_hand_out(&mut self, now_ns: u64) {
+    pub(super) fn end_release(&mut self, now_ns: u64) {
         if let Pacing::Closed = self.pacing {
-            for slot in (self.next_allowed..self.connections.len() as u32).map(Slot) {
-                self.note_begin(slot, now_ns);
+            for slot in (self.free.next_released..self.connections.len()).map(Slot) {
+                self.note_first_request(slot, now_ns);
             }
         }
-        self.next_allowed = u32::MAX;
+        self.free.next_released = u32::MAX;
     }
 
     pub(super) fn backlog(&mut self) -> Option<&mut Backlog> {
@@ -121,15 +106,15 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
 
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
     /// left to the next one: the worker is behind.
-    pub(super) fn admit(&mut self, now_ns: u64) {
-        let before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
+    pub(super) fn take_arrivals(&mut self, now_ns: u64) {
+        let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns);
         let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
         // If many have come due since brunt last looked, the later ones find nothing free where
         // those before them, sent in time, would have been answered by now.
-        self.would_be_free_ns.clear();
+        self.free.would_be_free_ns.clear();
         while self.next_arrival_ns() < before_ns {
             if arrivals_left == 0 || ranges_left == 0 {
-                self.is_behind = true;
+                self.wake_ups.is_behind = true;
                 return;
             }
             if self.backlog().is_some_and(|backlog| backlog.is_full()) {
@@ -144,37 +129,38 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             else {
                 return;
             };
-            if matches!(self.pacing, Pacing::Open(_)) && self.draw(due_ns, 1) == 0 {
+            if matches!(self.pacing, Pacing::Open(_)) && self.take_quota(due_ns, 1) == 0 {
                 if let Some(backlog) = self.backlog() {
                     backlog.stop();
                 }
                 return;
             }
-            self.spinner.worked(now_ns);
-            self.recorder.arrival_planned(due_ns);
+            self.wake_ups.spinner.worked(now_ns);
+            self.accounting.recorder.arrival_planned(due_ns);
             let free = if self.waiting() == 0 {
-                self.take_free()
+                self.pop_free()
             } else {
                 None
             };
             let free_ns = match free {
-                Some(slot) => Some(self.connections[slot.0 as usize].free_ns),
-                None => self.would_be_free_ns.pop_front(),
+                Some(slot) => Some(self.connections[slot].free_ns),
+                None => self.free.would_be_free_ns.pop_front(),
             };
             let possible_ns = free_ns.map(|free_ns| due_ns.max(free_ns));
             if let Some(possible_ns) = possible_ns
                 && matches!(self.pacing, Pacing::Open(_))
             {
-                self.would_be_free_ns
-                    .push_back(possible_ns + self.answering_ns());
+                self.free
+                    .would_be_free_ns
+                    .push_back(possible_ns + self.accounting.answering_ns());
             }
             let arrival = Arrival {
                 due_ns,
                 possible_ns,
             };
             match free {
-                Some(slot) => self.start(slot, arrival),
-                None => self.keep_waiting(arrival, now_ns),
+                Some(slot) => self.assign(slot, arrival),
+                None => self.enqueue(arrival, now_ns),
             }
         }
     }
@@ -184,12 +170,12 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     fn skip_range(&mut self, before_ns: u64, now_ns: u64) {
         let due_ns = self.next_arrival_ns();
         let at_ns = self.unanswered_until_ns(now_ns);
-        let until_ns = before_ns.min(self.recorder.alike_until_ns(due_ns, at_ns));
+        let until_ns = before_ns.min(self.accounting.recorder.alike_until_ns(due_ns, at_ns));
         let is_counted = matches!(self.pacing, Pacing::Open(_))
             && self.task.budget.is_some()
-            && due_ns >= self.measure_from_ns;
+            && due_ns >= self.timeline.measure_from_ns;
         let most = if is_counted {
-            self.draw(due_ns, DRAWN_PER_RANGE)
+            self.take_quota(due_ns, DRAWN_PER_RANGE)
         } else {
             u64::MAX
         };
@@ -202,57 +188,57 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         }
         let skipped = backlog.skip_before(until_ns, most);
         if is_counted {
-            self.quota += most - skipped;
+            self.supply.quota += most - skipped;
         }
-        self.spinner.worked(now_ns);
-        self.would_be_free_ns.clear();
-        self.progress.failures += skipped;
-        self.recorder
+        self.wake_ups.spinner.worked(now_ns);
+        self.free.would_be_free_ns.clear();
+        self.accounting.progress.failures += skipped;
+        self.accounting
+            .recorder
             .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
     }
 
     /// What is skipped now will have had no reply by the end of the window, where that is known.
     fn unanswered_until_ns(&self, now_ns: u64) -> u64 {
-        if self.window_end_ns == u64::MAX {
+        if self.timeline.window_end_ns == u64::MAX {
             now_ns
         } else {
-            self.window_end_ns
+            self.timeline.window_end_ns
         }
     }
 
     /// Gives the arrivals that wait to what is free.
-    pub(super) fn serve(&mut self, now_ns: u64) {
-        if !self.expire(now_ns) {
+    pub(super) fn assign_waiting(&mut self, now_ns: u64) {
+        if !self.drop_expired(now_ns) {
             return;
         }
         while self.waiting() > 0
-            && let Some(slot) = self.take_free()
+            && let Some(slot) = self.pop_free()
             && let Some(arrival) = self.backlog().and_then(Backlog::pop)
         {
-            self.start(slot, arrival);
+            self.assign(slot, arrival);
         }
     }
 
     /// Drops the arrivals that have waited so long that no reply is to be expected before their
     /// time is up. In a queue longer than the time-out, each request would else be sent just in
     /// time to fail. False: there are more of them than one turn may drop.
-    pub(super) fn expire(&mut self, now_ns: u64) -> bool {
+    pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
         let mut left = ARRIVALS_PER_TURN;
         let timeout_ns = self.task.timeout_ns;
-        let needed_ns = (SERVICE_TIMES * self.service_ns).min(timeout_ns / 2);
+        let needed_ns = (SERVICE_TIMES * self.accounting.service_ns()).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         while let Some(backlog) = self.backlog()
             && let Some(Arrival { due_ns, .. }) = backlog.front()
             && now_ns.saturating_sub(due_ns) >= patience_ns
         {
             if left == 0 {
-                self.is_behind = true;
+                self.wake_ups.is_behind = true;
                 return false;
             }
             left -= 1;
             backlog.pop();
-            self.progress.failures += 1;
-            self.recorder.arrival_skipped(due_ns, now_ns, Skip::Late);
+            self.accounting.arrival_skipped(due_ns, now_ns, Skip::Late);
         }
         true
     }
@@ -260,54 +246,45 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// The arrivals that wait will not be sent.
     pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
         while let Some(arrival) = self.backlog().and_then(Backlog::pop) {
-            self.recorder
+            self.accounting
+                .recorder
                 .arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
         }
     }
 
     /// Lets arrivals find the slot, if it is free for one; it has been since `free_ns`.
-    pub(super) fn freed(&mut self, slot: Slot, free_ns: u64) {
-        let answering_ns = self.answering_ns();
+    pub(super) fn mark_free_since(&mut self, slot: Slot, free_ns: u64) {
+        let answering_ns = self.accounting.answering_ns();
         if self.is_free(slot)
             && let Pacing::Open(backlog) = &mut self.pacing
         {
             // While arrivals wait, every connection is full: all its room is new.
-            let places = self.connections[slot.0 as usize].room();
+            let places = self.connections[slot].room();
             backlog.was_free(free_ns, places, answering_ns);
         }
-        self.offer(slot);
-    }
-
-    /// How long the server takes for a request at present, without what brunt adds where stamps
-    /// tell that.
-    fn answering_ns(&self) -> u64 {
-        match self.answering_ns {
-            0 => self.service_ns,
-            known_ns => known_ns,
-        }
+        self.mark_free(slot);
     }
 
     /// Lets arrivals find the slot, if it is free for one.
-    pub(super) fn offer(&mut self, slot: Slot) {
-        if self.is_free(slot) && !self.connections[slot.0 as usize].is_offered {
-            self.connections[slot.0 as usize].is_offered = true;
-            self.free.push_back(slot);
+    pub(super) fn mark_free(&mut self, slot: Slot) {
+        if self.is_free(slot) && !self.connections[slot].is_offered {
+            self.connections[slot].is_offered = true;
+            self.free.slots.push_back(slot);
         }
     }
 
     fn is_free(&self, slot: Slot) -> bool {
-        let connection = &self.connections[slot.0 as usize];
+        let connection = &self.connections[slot];
         match self.pacing {
-            _ if slot.0 >= self.slots_allowed => false,
             Pacing::Closed => false,
             Pacing::Open(_) => connection.has_room(),
             Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),
         }
     }
 
-    fn take_free(&mut self) -> Option<Slot> {
-        while let Some(slot) = self.free.pop_front() {
-            self.connections[slot.0 as usize].is_offered = false;
+    fn pop_free(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.free.slots.pop_front() {
+            self.connections[slot].is_offered = false;
             if self.is_free(slot) {
                 return Some(slot);
             }
@@ -316,29 +293,31 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// Sends what has come due, or opens it if it is a connection.
-    fn start(&mut self, slot: Slot, arrival: Arrival) {
+    fn assign(&mut self, slot: Slot, arrival: Arrival) {
         let now_ns = self.backend.now_ns();
         let due_ns = arrival.due_ns;
         self.take_place(slot, due_ns, now_ns);
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         let free_ns = arrival
             .possible_ns
             .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
         let available_ns = due_ns.max(free_ns);
         connection.free_ns = available_ns;
-        self.recorder
+        self.accounting
+            .recorder
             .arrival_sent(due_ns, now_ns, available_ns > due_ns);
-        self.recorder
+        self.accounting
+            .recorder
             .lag(due_ns, now_ns.saturating_sub(available_ns));
         if matches!(self.pacing, Pacing::Open(_)) {
-            let issue = Issue {
+            let timing = RequestTiming {
                 due_ns,
                 sent_ns: now_ns,
                 request: 0,
             };
-            self.send(slot, issue, 1);
+            self.send(slot, timing, 1);
             // It may take more before this one is sent.
-            self.offer(slot);
+            self.mark_free(slot);
         } else {
             connection.session_due_ns = Some(due_ns);
             self.open(slot, now_ns);
@@ -351,7 +330,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         if !self.is_stamped(slot) || !matches!(self.pacing, Pacing::Open(_)) {
             return;
         }
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         let places = connection.depth.saturating_sub(connection.in_flight);
         if let Some(sends) = connection.sends() {
             connection.punctual_free_ns = sends.take_free(places, now_ns);
@@ -360,18 +339,17 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         connection.late_ns = now_ns.saturating_sub(connection.punctual_free_ns);
     }
 
-    fn keep_waiting(&mut self, arrival: Arrival, now_ns: u64) {
+    fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
         let until_ns = self.unanswered_until_ns(now_ns);
         let Some(backlog) = self.backlog() else {
             return;
         };
         if backlog.push(arrival) {
             let waiting = backlog.waiting() as u64;
-            self.recorder.waiting(now_ns, waiting);
+            self.accounting.recorder.waiting(now_ns, waiting);
             self.grow(now_ns);
         } else {
-            self.progress.failures += 1;
-            self.recorder
+            self.accounting
                 .arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
         }
     }
@@ -381,12 +359,12 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     fn grow(&mut self, now_ns: u64) {
         let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
         let may_grow = matches!(self.pacing, Pacing::Open(_))
-            && self.mode == Mode::Load
-            && (self.slots_used as usize) < self.connections.len()
-            && u64::from(self.opening) * per_connection < self.waiting() as u64;
+            && self.timeline.mode == Mode::Load
+            && self.opening.slots_used < self.connections.len()
+            && u64::from(self.opening.in_flight) * per_connection < self.waiting() as u64;
         if may_grow {
-            let slot = Slot(self.slots_used);
-            self.slots_used += 1;
+            let slot = Slot(self.opening.slots_used);
+            self.opening.slots_used += 1;
             self.open(slot, now_ns);
         }
     }

@@ -1,9 +1,10 @@
 //! Connections of a worker: opened, lost, replaced, and the deadlines that they have.
 
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_measure::FailureKind;
 
-use super::{Deadline, Mode, Pacing, Worker};
-use crate::backend::{Backend, Slot};
+use super::table::Deadline;
+use super::{Mode, Pacing, Worker};
 use crate::connection::{State, Writing};
 use crate::failure;
 use crate::protocol::ClientProtocol;
@@ -16,17 +17,21 @@ pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
-        let source = self.sources.next(now_ns);
+        let source = self.opening.sources.next(now_ns);
         self.stop_awaiting_retry(slot, now_ns);
-        self.opening += 1;
-        self.recorder.opening(now_ns, self.opening);
-        let connection = &mut self.connections[slot.0 as usize];
+        self.opening.in_flight += 1;
+        self.accounting
+            .recorder
+            .opening(now_ns, self.opening.in_flight);
+        let connection = &mut self.connections[slot];
         connection.state = State::Connecting { since_ns: now_ns };
         match self.backend.open(slot, &self.task.peer, source) {
-            Ok(()) => self.arm(slot, now_ns + self.task.connect_timeout_ns),
+            Ok(()) => self
+                .connections
+                .arm(slot, now_ns + self.task.connect_timeout_ns),
             Err(error) => {
                 let kind = error
                     .raw_os_error()
@@ -38,7 +43,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     }
 
     pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         let State::Connecting { since_ns } = connection.state else {
             return;
         };
@@ -46,7 +51,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         connection.sending = false;
         connection.has_ended_one = false;
         connection.think_ns = 0;
-        connection.shut_ns = u64::MAX;
+        connection.is_shut = false;
         connection.depth = self.task.depth;
         let connected_ns = self
             .backend
@@ -55,7 +60,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         self.take_overhead(slot, now_ns);
         let is_stamped = self.is_stamped(slot);
         self.write_to(slot);
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         connection.writing =
             P::WRITES_AHEAD.then(|| Box::new(Writing::new(self.task.depth, is_stamped)));
         let out = self.output.out();
@@ -72,8 +77,8 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// The connection, whose attempt began at `since_ns`, can carry requests.
     pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
         self.attempt_ended(slot, now_ns);
-        let was_gone = self.probe.take().is_some();
-        let connection = &mut self.connections[slot.0 as usize];
+        let was_gone = self.opening.probe.take().is_some();
+        let connection = &mut self.connections[slot];
         let was_greeted = matches!(connection.state, State::Greeting { .. });
         connection.state = State::Open;
         connection.opened_ns = now_ns;
@@ -81,26 +86,31 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         connection.is_used = false;
         connection.requests_left = self.task.requests_per_connection;
         if connection.depth > 0 {
-            self.dark_since_ns = None;
+            self.opening.unavailable_since_ns = None;
         }
         let mut there_ns = connected_ns;
         if let Some(secured) = self.backend.secured(slot) {
             there_ns = secured.to_ns;
             let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
-            self.recorder.secured(now_ns, tls_ns, secured.is_resumed);
+            self.accounting
+                .recorder
+                .secured(now_ns, tls_ns, secured.is_resumed);
         }
         if was_greeted {
-            self.recorder.greeted(now_ns.saturating_sub(there_ns));
+            self.accounting
+                .recorder
+                .greeted(now_ns.saturating_sub(there_ns));
         }
-        self.recorder
+        self.accounting
+            .recorder
             .connected(now_ns, connected_ns.saturating_sub(since_ns));
         self.settle(slot);
         // Had brunt been on time before, this connection would have been opened earlier.
-        let late_ns = std::mem::take(&mut self.connections[slot.0 as usize].late_ns);
+        let late_ns = std::mem::take(&mut self.connections[slot].late_ns);
         let punctual_free_ns = now_ns.saturating_sub(late_ns);
-        let depth = self.connections[slot.0 as usize].depth;
-        self.connections[slot.0 as usize].punctual_free_ns = punctual_free_ns;
-        self.places_freed(slot.0 as usize, depth, punctual_free_ns);
+        let depth = self.connections[slot].depth;
+        self.connections[slot].punctual_free_ns = punctual_free_ns;
+        self.places_freed(slot, depth, punctual_free_ns);
         self.available(slot, now_ns, now_ns);
         if was_gone {
             self.retry_soon(now_ns);
@@ -118,17 +128,17 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
-            self.recorder.received(now_ns, bytes);
-            self.recorder.overhead(now_ns, bytes);
-            self.connections[slot.0 as usize].received_bytes += bytes;
+            self.accounting.recorder.received(now_ns, bytes);
+            self.accounting.recorder.overhead(now_ns, bytes);
+            self.connections[slot].received_bytes += bytes;
         }
     }
 
     /// Forgets a connection that is no more, and on which nothing is in flight.
     fn lose(&mut self, slot: Slot, now_ns: u64) {
         self.take_overhead(slot, now_ns);
-        self.settle_bytes(slot.0 as usize, now_ns);
-        self.connections[slot.0 as usize].writing = None;
+        self.settle_bytes(slot, now_ns);
+        self.connections[slot].writing = None;
         self.output.forget(slot);
     }
 
@@ -142,27 +152,28 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     }
 
     fn attempt_ended(&mut self, slot: Slot, now_ns: u64) {
-        self.opening -= 1;
-        self.recorder.opening(now_ns, self.opening);
-        if std::mem::take(&mut self.connections[slot.0 as usize].is_bounded) {
-            self.dialling.ended();
+        self.opening.in_flight -= 1;
+        self.accounting
+            .recorder
+            .opening(now_ns, self.opening.in_flight);
+        if std::mem::take(&mut self.connections[slot].is_bounded) {
+            self.opening.dialling.ended();
         }
     }
 
     fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.attempt_ended(slot, now_ns);
-        self.progress.failures += 1;
-        self.recorder.failed(now_ns, kind, 0);
-        if self.recorder.live() == 0 {
-            self.dark_since_ns.get_or_insert(now_ns);
-            self.probe.get_or_insert(slot);
+        self.accounting.failed(now_ns, kind, 0);
+        if self.accounting.recorder.live() == 0 {
+            self.opening.unavailable_since_ns.get_or_insert(now_ns);
+            self.opening.probe.get_or_insert(slot);
         }
         if matches!(self.pacing, Pacing::Sessions(_)) {
             // Whoever wanted this connection does not try again.
-            let connection = &mut self.connections[slot.0 as usize];
+            let connection = &mut self.connections[slot];
             connection.state = State::Down { retry_ns: u64::MAX };
             connection.free_ns = now_ns;
-            self.offer(slot);
+            self.mark_free(slot);
             return;
         }
         self.open_later(slot, now_ns);
@@ -172,31 +183,31 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// tried again: the places are for those that were not.
     fn open_later(&mut self, slot: Slot, now_ns: u64) {
         let pause_ns = self.retry_pause_ns(slot, now_ns);
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         connection.attempts += 1;
         connection.waiting_since_ns = now_ns;
         connection.state = State::Down {
             retry_ns: now_ns + pause_ns,
         };
-        if self.mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
+        if self.timeline.mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
             self.settle(slot);
         } else {
-            self.arm(slot, now_ns + pause_ns);
+            self.connections.arm(slot, now_ns + pause_ns);
         }
     }
 
     fn settle(&mut self, slot: Slot) {
-        if !std::mem::replace(&mut self.connections[slot.0 as usize].settled, true) {
-            self.unsettled -= 1;
+        if !std::mem::replace(&mut self.connections[slot].settled, true) {
+            self.opening.unsettled -= 1;
         }
     }
 
     /// Ends an open connection and, if there is use for it, opens the next one in its place.
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         self.backend.close(slot);
-        self.recorder.disconnected(now_ns);
+        self.accounting.recorder.disconnected(now_ns);
         self.lose(slot, now_ns);
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         // One that was ended at once, and before it carried a request, is a failed attempt but for
         // the name: a server at its limits is not to be run over. It may happen once.
@@ -210,45 +221,28 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         };
         match self.pacing {
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
-            _ if self.mode == Mode::Drain && self.waiting() == 0 => {}
+            _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
-            _ if self.mode == Mode::Setup => self.dialling.push(slot),
+            _ if self.timeline.mode == Mode::Setup => self.opening.dialling.push(slot),
             Pacing::Closed | Pacing::Open(_) => self.open(slot, now_ns),
         }
     }
 
-    /// Makes sure that the connection is looked at when its deadline comes. Later deadlines than
-    /// the one that is armed cost nothing: it is armed anew when it comes up.
-    pub(super) fn arm(&mut self, slot: Slot, at_ns: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if at_ns < connection.armed_ns {
-            connection.armed_ns = at_ns;
-            self.deadlines.push(at_ns, Deadline { slot, at_ns });
-        }
-    }
-
     pub(super) fn fall_due(&mut self, deadline: Deadline, now_ns: u64) {
-        let slot = deadline.slot;
-        let index = slot.0 as usize;
-        let connection = &mut self.connections[index];
-        if connection.armed_ns != deadline.at_ns {
+        let Some(slot) = self.connections.disarm(deadline) else {
             return;
-        }
-        connection.armed_ns = u64::MAX;
+        };
+        let connection = &self.connections[slot];
+        let timeout_ns = self.next_timeout_ns(slot);
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
             State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
                 since_ns + self.task.connect_timeout_ns
             }
-            State::Open if connection.in_flight > 0 => self
-                .first_due_ns(index)
-                .saturating_add(self.task.timeout_ns),
-            State::Open if connection.shut_ns < u64::MAX => {
-                connection.shut_ns.saturating_add(self.task.timeout_ns)
-            }
             State::Open if connection.is_stuck() => {
-                connection.heard_ns.saturating_add(self.task.timeout_ns)
+                connection.free_ns.saturating_add(self.task.timeout_ns)
             }
+            State::Open if timeout_ns < u64::MAX => timeout_ns,
             State::Open if self.task.think_time.mean_ns > 0 => self.resume_ns(slot),
             State::Open => u64::MAX,
         };
@@ -256,17 +250,17 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             return;
         }
         if due_ns > now_ns {
-            self.arm(slot, due_ns);
+            self.connections.arm(slot, due_ns);
             return;
         }
-        match self.connections[index].state {
+        match self.connections[slot].state {
             State::Down { .. } => {
                 self.stop_awaiting_retry(slot, now_ns);
-                let connection = &mut self.connections[index];
+                let connection = &mut self.connections[slot];
                 connection.state = State::Down { retry_ns: u64::MAX };
                 // Now for its turn.
                 connection.waiting_since_ns = now_ns;
-                self.dialling.push(slot);
+                self.opening.dialling.push(slot);
             }
             State::Connecting { .. } => {
                 let kind = if self.backend.is_handshaking(slot) {
@@ -280,18 +274,14 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
-            State::Open if self.connections[index].in_flight > 0 => self.time_out(slot, now_ns),
-            State::Open if self.connections[index].shut_ns < u64::MAX => {
-                self.leave_shut(slot, now_ns);
-            }
-            State::Open if self.connections[index].is_stuck() => {
+            State::Open if self.connections[slot].is_stuck() => {
                 // Nothing can be sent on it, and nothing is awaited.
-                self.progress.failures += 1;
-                self.recorder
+                self.accounting
                     .failed(now_ns, FailureKind::UnexpectedBytes, 0);
                 self.replace(slot, now_ns);
             }
-            State::Open => self.feed(slot, now_ns),
+            State::Open if timeout_ns <= now_ns => self.time_out(slot, now_ns),
+            State::Open => self.send_next(slot, now_ns),
         }
     }
 }

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use brunt_io::backend::{ClientBackend, Slot};
+
 use super::{Mode, Pacing, Worker};
-use crate::backend::{Backend, Slot};
 use crate::connection::State;
 use crate::protocol::ClientProtocol;
+use crate::sources::Turns;
 
 /// Attempts in flight at once, per worker: more would only overflow the server's accept queue. It
 /// holds for the first attempts of set-up and for retries, but not for the connection that takes
@@ -27,6 +29,40 @@ pub(super) struct Dialling {
     retries: VecDeque<Slot>,
     /// Bounded attempts in flight.
     in_flight: u32,
+}
+
+/// How a worker opens its connections.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// Local addresses of connections.
+    pub(super) sources: Turns,
+    /// Connection attempts in flight.
+    pub(super) in_flight: u32,
+    /// First attempts of set-up, and retries.
+    pub(super) dialling: Dialling,
+    /// Connections that set-up still waits for.
+    pub(super) unsettled: u32,
+    /// Slots that set-up opens, and those opened since because none was free.
+    pub(super) slots_used: u32,
+    /// Since when no connection is open, or none takes a request.
+    pub(super) unavailable_since_ns: Option<u64>,
+    /// The connection that finds out when one can be opened again, while none is open.
+    pub(super) probe: Option<Slot>,
+}
+
+impl Opening {
+    /// Of a worker that is to hold so many connections.
+    pub(super) fn new(sources: Turns, held: u32) -> Self {
+        Self {
+            sources,
+            in_flight: 0,
+            dialling: Dialling::default(),
+            unsettled: held,
+            slots_used: held,
+            unavailable_since_ns: None,
+            probe: None,
+        }
+    }
 }
 
 impl Dialling {
@@ -78,28 +114,28 @@ impl Dialling {
     }
 }
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     pub(super) fn dial(&mut self) -> u64 {
-        let dials = self.mode != Mode::Drain || self.waiting() > 0;
-        if self.dialling.is_empty() || !dials {
+        let dials = self.timeline.mode != Mode::Drain || self.waiting() > 0;
+        if self.opening.dialling.is_empty() || !dials {
             return u64::MAX;
         }
         // Attempts that fail at once leave the bound as it is.
         for _ in 0..DIALLING_MAX {
             let now_ns = self.backend.now_ns();
-            let Some(slot) = self.dialling.next(now_ns) else {
-                let is_full = self.dialling.in_flight >= DIALLING_MAX;
+            let Some(slot) = self.opening.dialling.next(now_ns) else {
+                let is_full = self.opening.dialling.in_flight >= DIALLING_MAX;
                 return if is_full {
                     u64::MAX
                 } else {
-                    self.dialling.due_ns()
+                    self.opening.dialling.due_ns()
                 };
             };
-            let connection = &mut self.connections[slot.0 as usize];
+            let connection = &mut self.connections[slot];
             if let State::Down { .. } = connection.state {
                 connection.is_bounded = true;
-                self.dialling.in_flight += 1;
+                self.opening.dialling.in_flight += 1;
                 self.open(slot, now_ns);
             }
         }
@@ -112,16 +148,16 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         if let Pacing::Sessions(_) = self.pacing {
             return;
         }
-        self.dialling.retries.clear();
-        self.dialling.next = self.dialling.end;
-        for slot in (0..self.slots_used).map(Slot) {
-            let connection = &mut self.connections[slot.0 as usize];
+        self.opening.dialling.retries.clear();
+        self.opening.dialling.next = self.opening.dialling.end;
+        for slot in (0..self.opening.slots_used).map(Slot) {
+            let connection = &mut self.connections[slot];
             if let State::Down { retry_ns } = &mut connection.state {
                 if *retry_ns == u64::MAX {
                     *retry_ns = now_ns;
                 }
                 let retry_ns = *retry_ns;
-                self.arm(slot, retry_ns);
+                self.connections.arm(slot, retry_ns);
             }
         }
     }

@@ -1,47 +1,47 @@
 //! The worker loop: one thread's connections, from the first connection attempt to the end of
 //! drain.
 
+mod accounting;
 mod arrivals;
 mod connections;
 mod dialling;
+mod free;
 mod output;
 mod requests;
 mod responses;
 mod retry;
 mod streams;
-mod trial;
+mod table;
 
-use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_load::{Arrivals, RequestSource, Spin, ThinkTime, ThinkTimes};
-use brunt_measure::{FailureKind, Issue, KernelSample, Recorder, SetUp};
+use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
+use brunt_io::spin::Spinner;
+use brunt_load::{Arrivals, RequestSource, Spin, ThinkTime};
+use brunt_measure::{FailureKind, KernelSample, Recorder, SetUp, Window};
+use brunt_probe::thread_meter::ThreadMeter;
 
-use crate::backend::{Backend, Event, Peer, Slot};
 use crate::backlog::Backlog;
 use crate::budget::Budget;
-use crate::connection::{Connection, State};
-use crate::control::{Control, Progress};
+use crate::connection::State;
+use crate::control::{Control, NOTICE_NS};
 use crate::expectation::Expectation;
 use crate::failure;
-use crate::gate::Start;
-use crate::protocol::{ClientProtocol, FREE_PLACE};
-use crate::sources::{Sources, Turns};
-use crate::spin::Spinner;
-use crate::thread_meter::ThreadMeter;
-use crate::timers::Timers;
-
-use dialling::Dialling;
+use crate::observer::{Shown, Snapshot, SnapshotSender};
+use crate::protocol::ClientProtocol;
+use crate::sources::Sources;
+use accounting::Accounting;
+use dialling::{Dialling, Opening};
+use free::FreeConnections;
 use output::Output;
-pub(crate) use trial::Trial;
+use requests::Supply;
+use table::ConnectionTable;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
 /// lets a thread wait as long.
 const PAUSE_LEAST_NS: u64 = 200_000_000;
-/// Longest sleep: a worker notices an interrupt within this time.
-pub(crate) const NOTICE_NS: u64 = 50_000_000;
 /// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
 /// are not held up for long.
 const DEADLINES_PER_TURN: u32 = 1_024;
@@ -110,14 +110,26 @@ pub(crate) struct Task {
     pub(crate) budget: Option<Arc<Budget>>,
     /// Work added to each request, nanoseconds.
     pub(crate) busy_ns: u64,
-    /// Settings that change over the window.
-    pub(crate) trial: Trial,
     pub(crate) control: Arc<Control>,
+    /// Where snapshots go; absent where nobody looks on.
+    pub(crate) snapshots: Option<SnapshotSender>,
 }
 
-/// What a worker leaves behind.
+/// The instants that all workers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Load begins: the start of the warm-up.
+    pub(crate) load_ns: u64,
+    /// The window; its end is `u64::MAX` for a run by count alone.
+    pub(crate) window: Window,
+}
+
+/// What a worker gives at the end of a round.
+#[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) recorder: Recorder,
+    /// What was not shown yet; absent where nobody looks on.
+    pub(crate) rest: Option<Snapshot>,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
     /// Local addresses that were used, of those that brunt chose.
@@ -142,10 +154,36 @@ enum Pacing {
     Sessions(Backlog),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
-    slot: Slot,
-    at_ns: u64,
+/// What the worker does at present, and the edges of the window.
+#[derive(Debug)]
+struct Timeline {
+    mode: Mode,
+    measure_from_ns: u64,
+    window_end_ns: u64,
+}
+
+/// What one round has beside its record.
+#[derive(Debug)]
+struct Round {
+    /// Absent where nobody looks on.
+    shown: Option<Shown>,
+    /// Connections on which something was in flight when the round was over, in order.
+    left_behind: Vec<Slot>,
+    /// Of the backend, before the round.
+    stamps_clamped_before: u64,
+}
+
+/// When the worker is to run, and when it did.
+#[derive(Debug)]
+struct WakeUps {
+    spinner: Spinner,
+    /// Absent where nothing is to be read of the thread.
+    meter: Option<ThreadMeter>,
+    expectation: Expectation,
+    /// When it ran last, or is to run next.
+    ran_ns: u64,
+    /// More arrivals are due than one turn may see to.
+    is_behind: bool,
 }
 
 /// One worker: the owner of everything that its thread touches.
@@ -153,69 +191,49 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     backend: B,
     protocol: P,
     task: Task,
-    recorder: Recorder,
-    spinner: Spinner,
-    /// Absent where nothing is to be read of the thread.
-    meter: Option<ThreadMeter>,
-    expectation: Expectation,
-    pacing: Pacing,
-    connections: Vec<Connection<P>>,
+    connections: ConnectionTable<P>,
     output: Output,
-    requests: RequestSource,
-    /// Slots that set-up opens, and those opened since because none was free.
-    slots_used: u32,
-    /// Slots that may send: those below this number.
-    slots_allowed: u32,
-    /// The same before the last change.
-    allowed_before: u32,
-    /// Slots from here on were not looked at since.
-    next_allowed: u32,
-    /// Work added to each request, nanoseconds.
-    busy_ns: u64,
-    /// What an arrival may take, longest free first: open connections with room, or with planned
-    /// connections empty slots. Some may have ceased to be free.
-    free: VecDeque<Slot>,
-    /// When the connections taken by the arrivals of one batch would be free again, had each been
-    /// sent when it could have been; earliest first.
-    would_be_free_ns: VecDeque<u64>,
-    /// `depth` places per connection, any of which may be free.
-    places: Vec<Issue>,
-    deadlines: Timers<Deadline>,
-    mode: Mode,
-    think_times: ThinkTimes,
-    /// Local addresses of connections.
-    sources: Turns,
-    /// Connection attempts in flight.
-    opening: u32,
-    /// More arrivals are due than one turn may see to.
-    is_behind: bool,
-    /// First attempts of set-up, and retries.
-    dialling: Dialling,
-    unsettled: u32,
-    in_flight: u64,
-    /// Requests drawn from the budget and not yet sent.
-    quota: u64,
-    window_end_ns: u64,
-    measure_from_ns: u64,
-    last_done_ns: u64,
-    /// Mean of the latest service times, which count for less the older they are.
-    service_ns: u64,
-    /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
-    /// them yet.
-    answering_ns: u64,
-    /// When it ran last, or is to run next.
-    ran_ns: u64,
-    /// Since when no connection is open.
-    dark_since_ns: Option<u64>,
-    /// The connection that finds out when one can be opened again, while none is open.
-    probe: Option<Slot>,
-    progress: Progress,
+    opening: Opening,
+    pacing: Pacing,
+    free: FreeConnections,
+    supply: Supply,
+    accounting: Accounting,
+    timeline: Timeline,
+    wake_ups: WakeUps,
+    round: Round,
 }
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(crate) fn new(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
-        protocol.start(&mut |payload| backend.add_payload(payload));
+        protocol.start(task.timeout_ns, &mut |payload| backend.add_payload(payload));
         backend.set_stamps(task.stamps_every);
+        Self::with(backend, protocol, task, spinner)
+    }
+
+    /// The same worker for another round: it keeps the connections that it needs and that are at
+    /// rest, and closes the others. Nothing else is left of the round before.
+    pub(crate) fn again(mut self, task: Task, spinner: Spinner) -> Self {
+        let now_ns = self.backend.now_ns();
+        self.flush();
+        let mut next = Self::with(self.backend, self.protocol, task, spinner);
+        next.opening.sources = self.opening.sources;
+        let held = next.opening.slots_used;
+        for (slot, connection) in self.connections.into_connections() {
+            if slot.0 < held
+                && connection.is_at_rest()
+                && self.round.left_behind.binary_search(&slot).is_err()
+            {
+                next.accounting.recorder.kept_open(now_ns);
+                next.connections[slot] = connection.kept(now_ns);
+                next.opening.unsettled -= 1;
+            } else if !matches!(connection.state, State::Down { .. }) {
+                next.backend.reset(slot);
+            }
+        }
+        next
+    }
+
+    fn with(mut backend: B, protocol: P, task: Task, spinner: Spinner) -> Self {
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
             Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
@@ -243,46 +261,40 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             recorder.plan_stages(stages_ns);
         }
         recorder.record().edges.started.set(backend.now_ns());
-        let connections = (0..slots)
-            .map(|slot| Connection::new(protocol.connection(), slot < held))
-            .collect();
-        let places = vec![FREE_PLACE; slots as usize * task.depth as usize];
+        let sources = task.sources.clone();
         Self {
-            recorder,
-            spinner,
-            meter: None,
-            expectation: Expectation::default(),
-            pacing,
-            connections,
+            connections: ConnectionTable::new(&protocol, slots, held, task.depth),
             output: Output::default(),
-            requests: task.requests.clone(),
-            slots_used: held,
-            slots_allowed: u32::MAX,
-            allowed_before: u32::MAX,
-            next_allowed: u32::MAX,
-            busy_ns: task.busy_ns,
-            free: VecDeque::new(),
-            would_be_free_ns: VecDeque::new(),
-            places,
-            deadlines: Timers::default(),
-            mode: Mode::Setup,
-            think_times: task.think_time.times(task.worker),
-            sources: task.sources.clone().turns(task.worker, task.workers, slots),
-            is_behind: false,
-            opening: 0,
-            dialling: Dialling::default(),
-            unsettled: held,
-            in_flight: 0,
-            quota: 0,
-            window_end_ns: u64::MAX,
-            measure_from_ns: u64::MAX,
-            last_done_ns: 0,
-            service_ns: 0,
-            answering_ns: 0,
-            ran_ns: u64::MAX,
-            dark_since_ns: None,
-            probe: None,
-            progress: Progress::default(),
+            opening: Opening::new(sources.turns(task.worker, task.workers, slots), held),
+            pacing,
+            free: FreeConnections::default(),
+            supply: Supply {
+                source: task.requests.clone(),
+                quota: 0,
+                think_times: task.think_time.times(task.worker),
+                busy_ns: task.busy_ns,
+            },
+            accounting: Accounting::new(recorder),
+            timeline: Timeline {
+                mode: Mode::Setup,
+                measure_from_ns: u64::MAX,
+                window_end_ns: u64::MAX,
+            },
+            wake_ups: WakeUps {
+                spinner,
+                meter: None,
+                expectation: Expectation::default(),
+                ran_ns: u64::MAX,
+                is_behind: false,
+            },
+            round: Round {
+                shown: task
+                    .snapshots
+                    .clone()
+                    .map(|sender| Shown::new(sender, task.worker)),
+                left_behind: Vec::new(),
+                stamps_clamped_before: backend.stamps_clamped(),
+            },
             backend,
             protocol,
             task,
@@ -291,7 +303,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
 
     /// Has the calling thread, which is to run the worker, read over the window.
     pub(crate) fn meter(&mut self, meter: ThreadMeter) {
-        self.meter = Some(meter);
+        self.wake_ups.meter = Some(meter);
     }
 
     /// Opens the connections, and gives the outcome. Returns when each is open or has failed
@@ -302,17 +314,17 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
         };
         let from_ns = self.backend.now_ns();
-        self.dialling = Dialling::new(self.slots_used, from_ns, gap_ns);
+        self.opening.dialling = Dialling::new(self.opening.slots_used, from_ns, gap_ns);
         let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
-        while self.unsettled > 0
+        while self.opening.unsettled > 0
             && self.backend.now_ns() < limit_ns
             && !self.task.control.is_aborted()
         {
             self.turn(limit_ns)?;
         }
-        let timed_out = self.unsettled > 0;
-        let (asked, open) = (self.slots_used, self.recorder.live());
-        let record = self.recorder.record();
+        let timed_out = self.opening.unsettled > 0;
+        let (asked, open) = (self.opening.slots_used, self.accounting.recorder.live());
+        let record = self.accounting.recorder.record();
         record.edges.ready.set(self.backend.now_ns());
         let so_far = &record.tallies.before;
         let set_up = SetUp {
@@ -327,45 +339,62 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// Sends, measures and drains, as the common start says.
-    pub(crate) fn run(mut self, start: Start) -> io::Result<Finished> {
+    pub(crate) fn run(&mut self, start: Start) -> io::Result<Finished> {
         let window = start.window;
-        self.recorder.set_window(window);
-        (self.measure_from_ns, self.window_end_ns) = (window.start_ns, window.end_ns);
+        self.accounting.recorder.set_window(window);
+        (self.timeline.measure_from_ns, self.timeline.window_end_ns) =
+            (window.start_ns, window.end_ns);
         let lived_from_ns = self.backend.now_ns();
         while self.backend.now_ns() < start.load_ns {
             self.turn(start.load_ns)?;
         }
-        self.mode = Mode::Load;
-        self.begin(start.load_ns);
+        self.timeline.mode = Mode::Load;
+        self.start_load(start.load_ns);
         while self.goes_on() {
-            self.turn(self.window_end_ns)?;
+            self.turn(self.timeline.window_end_ns)?;
         }
         let left_ns = self.backend.now_ns();
-        let spun_ns = self.spinner.spun_ns();
+        let spun_ns = self.wake_ups.spinner.spun_ns();
         let thread = self
+            .wake_ups
             .meter
             .as_ref()
             .and_then(|meter| meter.end(left_ns, spun_ns));
         self.drain()?;
         if thread.is_some() {
-            self.recorder.record().thread = thread;
+            self.accounting.recorder.record().thread = thread;
         }
-        self.recorder
+        self.accounting
+            .recorder
             .record()
             .edges
             .window_start
             .set(window.start_ns.max(lived_from_ns));
-        self.recorder
+        self.accounting
+            .recorder
             .record()
             .edges
             .window_end
-            .set(self.window_end_ns.min(left_ns));
-        self.recorder.record().unsent = self.quota;
+            .set(self.timeline.window_end_ns.min(left_ns));
+        self.accounting.recorder.record().unsent = self.supply.quota;
+        let now_ns = self.backend.now_ns();
+        let (progress, recorder) = (self.accounting.progress, &mut self.accounting.recorder);
+        let rest = self.round.shown.take();
+        let rest = rest.map(|shown| shown.rest(now_ns, progress, recorder.response()));
+        let spent = Recorder::new(self.task.worker, 0, 0);
         Ok(Finished {
-            recorder: self.recorder,
-            last_done_ns: self.last_done_ns,
-            sources_used: self.sources.used(),
+            recorder: std::mem::replace(recorder, spent),
+            rest,
+            last_done_ns: self.accounting.last_done_ns,
+            sources_used: self.opening.sources.used(),
         })
+    }
+
+    /// Sees to the connections between two rounds, for `ns` at most.
+    pub(crate) fn idle(&mut self, ns: u64) -> io::Result<()> {
+        self.timeline.mode = Mode::Drain;
+        let now_ns = self.backend.now_ns();
+        self.turn(now_ns.saturating_add(ns))
     }
 
     /// Whether the window is still open for this worker, and there is something left to do.
@@ -375,26 +404,26 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         }
         let now_ns = self.backend.now_ns();
         let end_ns = self.task.control.end_ns();
-        if end_ns < self.window_end_ns {
-            self.window_end_ns = end_ns;
-            self.recorder.end_window_at(end_ns);
+        if end_ns < self.timeline.window_end_ns {
+            self.timeline.window_end_ns = end_ns;
+            self.accounting.recorder.end_window_at(end_ns);
         }
-        if now_ns >= self.window_end_ns {
+        if now_ns >= self.timeline.window_end_ns {
             return false;
         }
-        if now_ns >= self.measure_from_ns
-            && let Some(meter) = &mut self.meter
+        if now_ns >= self.timeline.measure_from_ns
+            && let Some(meter) = &mut self.wake_ups.meter
             && !meter.has_begun()
         {
-            meter.begin(now_ns, self.spinner.spun_ns());
+            meter.begin(now_ns, self.wake_ups.spinner.spun_ns());
         }
         match &self.task.budget {
-            Some(budget) if now_ns >= self.measure_from_ns => {
-                let exhausted = self.quota == 0 && budget.left() == 0;
-                let dark = self.dark_since_ns.is_some_and(|since_ns| {
-                    now_ns - since_ns.max(self.measure_from_ns) > self.task.timeout_ns
+            Some(budget) if now_ns >= self.timeline.measure_from_ns => {
+                let exhausted = self.supply.quota == 0 && budget.left() == 0;
+                let is_unavailable = self.opening.unavailable_since_ns.is_some_and(|since_ns| {
+                    now_ns - since_ns.max(self.timeline.measure_from_ns) > self.task.timeout_ns
                 });
-                !(self.is_done(exhausted) || dark)
+                !(self.is_done(exhausted) || is_unavailable)
             }
             _ => true,
         }
@@ -403,34 +432,35 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do. Stages
     /// may be over before the count is reached; where a duration was given, that is waited for.
     fn is_done(&self, exhausted: bool) -> bool {
-        let is_over = |backlog: &Backlog| backlog.is_over() && self.window_end_ns == u64::MAX;
+        let is_over =
+            |backlog: &Backlog| backlog.is_over() && self.timeline.window_end_ns == u64::MAX;
         let (is_over, is_awaited) = match &self.pacing {
             Pacing::Closed => (false, false),
             Pacing::Open(backlog) => (is_over(backlog), backlog.waiting() > 0),
             Pacing::Sessions(backlog) => {
-                let in_use = self.recorder.live() + self.opening;
+                let in_use = self.accounting.recorder.live() + self.opening.in_flight;
                 // There is no use for a connection without a request left for it.
                 let is_awaited = !exhausted && (backlog.waiting() > 0 || in_use > 0);
                 (is_over(backlog), is_awaited)
             }
         };
-        (exhausted || is_over) && self.in_flight == 0 && !is_awaited
+        (exhausted || is_over) && self.connections.in_flight() == 0 && !is_awaited
     }
 
     fn drain(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         // What was due in the window belongs to it, however late this worker is.
-        let due_before_ns = now_ns.saturating_add(1).min(self.window_end_ns);
-        self.admit(now_ns);
+        let due_before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns);
+        self.take_arrivals(now_ns);
         while self.next_arrival_ns() < due_before_ns && !self.task.control.is_aborted() {
             self.turn(now_ns)?;
         }
         if let Some(backlog) = self.backlog() {
             backlog.stop();
         }
-        self.end_hand_out(now_ns);
-        self.mode = Mode::Drain;
-        let from_ns = self.window_end_ns.min(now_ns);
+        self.end_release(now_ns);
+        self.timeline.mode = Mode::Drain;
+        let from_ns = self.timeline.window_end_ns.min(now_ns);
         let limit_ns = from_ns.saturating_add(self.task.drain_limit_ns);
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
@@ -443,7 +473,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             if !sends || is_cut_short || control.is_interrupted_by(now_ns) {
                 self.give_up_waiting(now_ns);
             }
-            let is_done = self.in_flight == 0 && self.waiting() == 0;
+            let is_done = self.connections.in_flight() == 0 && self.waiting() == 0;
             if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
             }
@@ -451,27 +481,32 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         }
         let now_ns = self.backend.now_ns();
         self.count_output(now_ns);
-        for index in 0..self.connections.len() {
-            self.take_overhead(Slot(index as u32), now_ns);
+        for slot in self.connections.slots() {
+            self.take_overhead(slot, now_ns);
         }
         self.take_kernel_sample();
-        for index in 0..self.connections.len() {
-            self.stop_awaiting_retry(Slot(index as u32), now_ns);
-            while let Some((issue, discarded_bytes)) = self.take_any(index) {
-                self.recorder.censored(issue, now_ns, discarded_bytes);
+        for slot in self.connections.slots() {
+            self.stop_awaiting_retry(slot, now_ns);
+            while let Some((issue, discarded_bytes)) = self.take_any(slot) {
+                self.accounting
+                    .recorder
+                    .censored(issue, now_ns, discarded_bytes);
+                if self.round.left_behind.last() != Some(&slot) {
+                    self.round.left_behind.push(slot);
+                }
             }
-            self.settle_bytes(index, now_ns);
+            self.settle_bytes(slot, now_ns);
         }
         self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();
-        let record = self.recorder.record();
-        record.stamps_clamped += stamps_clamped;
-        record.spun_ns = self.spinner.spun_ns();
+        let record = self.accounting.recorder.record();
+        record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
+        record.spun_ns = self.wake_ups.spinner.spun_ns();
         record.edges.drained.set(now_ns);
         Ok(())
     }
 
-    /// One turn of the loop: hand over, wait, take what came, see to what is due.
+    /// One turn of the loop: send, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         let dial_ns = self.dial();
         self.flush();
@@ -479,12 +514,16 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         self.runs(from_ns);
         self.count_output(from_ns);
         let quiet_until_ns = self.quiet_until_ns(from_ns);
-        let wake_ns = if self.spinner.spins(from_ns, quiet_until_ns == from_ns) {
+        let wake_ns = if self
+            .wake_ups
+            .spinner
+            .spins(from_ns, quiet_until_ns == from_ns)
+        {
             from_ns
         } else {
-            let due_ns = self.deadlines.next_ns().unwrap_or(u64::MAX);
+            let due_ns = self.connections.next_deadline_ns();
             let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
-            let behind_ns = if std::mem::take(&mut self.is_behind) || self.hands_out() {
+            let behind_ns = if std::mem::take(&mut self.wake_ups.is_behind) || self.is_releasing() {
                 from_ns
             } else {
                 u64::MAX
@@ -492,7 +531,6 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             until_ns
                 .min(behind_ns)
                 .min(dial_ns)
-                .min(self.task.trial.next_ns(self.measure_from_ns))
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
                 .min(arrival_ns)
@@ -500,11 +538,11 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         };
         // Until then it is not expected to run. What is overdue already waited for its turn, not
         // for the worker to run.
-        self.ran_ns = wake_ns.max(from_ns);
+        self.wake_ups.ran_ns = wake_ns.max(from_ns);
         self.backend.wait(Some(wake_ns))?;
         if self.next_arrival_ns() < u64::MAX {
             // Before the events: what it sends is then reported as sent in the same turn.
-            self.admit(self.backend.now_ns());
+            self.take_arrivals(self.backend.now_ns());
         }
         while let Some(event) = self.backend.next_event() {
             self.handle(event);
@@ -512,49 +550,57 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         let now_ns = self.backend.now_ns();
         self.runs(now_ns);
         for _ in 0..DEADLINES_PER_TURN {
-            let Some(deadline) = self.deadlines.pop_due(now_ns) else {
+            let Some(deadline) = self.connections.pop_due(now_ns) else {
                 break;
             };
             self.fall_due(deadline, now_ns);
         }
-        if self.hands_out() {
-            self.hand_out();
+        if self.is_releasing() {
+            self.release();
         }
-        if self.expire(now_ns) && !self.free.is_empty() && self.waiting() > 0 {
-            self.serve(now_ns);
+        if self.drop_expired(now_ns) && !self.free.slots.is_empty() && self.waiting() > 0 {
+            self.assign_waiting(now_ns);
         }
-        if self.mode == Mode::Load
-            && let Some(setting) = self.task.trial.begin(self.measure_from_ns, now_ns)
+        self.accounting.progress.live = u64::from(self.accounting.recorder.live());
+        self.accounting.progress.waiting = self.waiting() as u64;
+        if let Some(shown) = &mut self.round.shown
+            && now_ns >= shown.due_ns()
         {
-            self.busy_ns = setting.busy_ns;
-            self.allow(setting.slots);
+            let Accounting {
+                progress, recorder, ..
+            } = &self.accounting;
+            shown.show(now_ns, *progress, recorder.response());
         }
-        self.progress.live = u64::from(self.recorder.live());
-        self.progress.waiting = self.waiting() as u64;
-        self.task.control.show(self.task.worker, self.progress);
         Ok(())
     }
 
     /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
     fn runs(&mut self, now_ns: u64) {
-        if now_ns.saturating_sub(self.ran_ns) >= PAUSE_LEAST_NS && self.mode == Mode::Load {
-            self.recorder.paused(self.ran_ns, now_ns);
+        if now_ns.saturating_sub(self.wake_ups.ran_ns) >= PAUSE_LEAST_NS
+            && self.timeline.mode == Mode::Load
+        {
+            self.accounting
+                .recorder
+                .paused(self.wake_ups.ran_ns, now_ns);
         }
-        self.ran_ns = now_ns;
+        self.wake_ups.ran_ns = now_ns;
     }
 
     /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
     /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
     fn quiet_until_ns(&mut self, now_ns: u64) -> u64 {
-        if self.mode == Mode::Setup || !self.spinner.may_spin(now_ns) {
+        if self.timeline.mode == Mode::Setup || !self.wake_ups.spinner.may_spin(now_ns) {
             return u64::MAX;
         }
         match self.task.spin {
             Spin::Off => u64::MAX,
             Spin::On => now_ns,
-            Spin::Auto if self.opening > 0 => now_ns,
+            Spin::Auto if self.opening.in_flight > 0 => now_ns,
             Spin::Auto => {
-                let reply_ns = self.expectation.quiet_until_ns(now_ns, self.in_flight);
+                let reply_ns = self
+                    .wake_ups
+                    .expectation
+                    .quiet_until_ns(now_ns, self.connections.in_flight());
                 let expected_ns = reply_ns.min(self.next_arrival_ns());
                 if expected_ns > now_ns + SLEEP_LEAST_NS {
                     expected_ns - WAKE_UP_NS
@@ -568,10 +614,10 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     fn handle(&mut self, event: Event) {
         let now_ns = self.backend.now_ns();
         self.runs(now_ns);
-        self.spinner.worked(now_ns);
-        if now_ns >= self.next_arrival_ns() && !self.is_behind {
+        self.wake_ups.spinner.worked(now_ns);
+        if now_ns >= self.next_arrival_ns() && !self.wake_ups.is_behind {
             // A long batch of events must not hold up what has come due meanwhile.
-            self.admit(now_ns);
+            self.take_arrivals(now_ns);
         }
         match event {
             Event::Received(slot) => self.receive(slot, now_ns),
@@ -587,9 +633,9 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             }
             Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
                 let kind = failure::of_socket(errno);
-                self.broken(slot, now_ns, kind, (FailureKind::IdleReset, 0));
+                self.connection_broken(slot, now_ns, kind, (FailureKind::IdleReset, 0));
             }
-            Event::Ended(slot) => self.ended(slot, now_ns),
+            Event::Ended(slot) => self.peer_closed(slot, now_ns),
             // A client offers no slots to accept into.
             Event::Accepted(_) | Event::AcceptFailed(..) => {}
         }
@@ -597,8 +643,8 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
 
     fn take_kernel_sample(&mut self) {
         let mut sample = KernelSample::default();
-        for index in (0..self.connections.len()).step_by(SAMPLE_EVERY) {
-            let connection = &self.connections[index];
+        for slot in self.connections.slots().step_by(SAMPLE_EVERY) {
+            let connection = &self.connections[slot];
             // Only connections at rest: bytes of a reply in flight may be anywhere between the
             // kernel and here.
             let at_rest = connection.state == State::Open
@@ -607,7 +653,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             if !at_rest || sample.connections == SAMPLE_MAX {
                 continue;
             }
-            let Some(info) = self.backend.tcp_info(Slot(index as u32)) else {
+            let Some(info) = self.backend.tcp_info(slot) else {
                 continue;
             };
             sample.merge(&KernelSample {
@@ -625,6 +671,6 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 receive_rtt_ns_max: info.receive_rtt_ns,
             });
         }
-        self.recorder.record().kernel = sample;
+        self.accounting.recorder.record().kernel = sample;
     }
 }

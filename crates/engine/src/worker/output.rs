@@ -1,7 +1,8 @@
 //! What a worker writes: collected for one connection at a time, and handed to its backend.
 
+use brunt_io::backend::{ClientBackend, Outgoing, Slot};
+
 use super::Worker;
-use crate::backend::{Backend, Outgoing, Slot};
 use crate::protocol::{ClientProtocol, Out};
 
 /// What was written and not yet handed over.
@@ -38,7 +39,7 @@ impl Output {
     }
 }
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// What is written from now on is for `slot`, behind what waits there.
     pub(super) fn write_to(&mut self, slot: Slot) {
         if self.output.slot != slot {
@@ -47,7 +48,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         }
         if P::WRITES_AHEAD
             && self.output.out.is_empty()
-            && let Some(writing) = &mut self.connections[slot.0 as usize].writing
+            && let Some(writing) = &mut self.connections[slot].writing
             && !writing.outbox.is_empty()
         {
             std::mem::swap(&mut self.output.out.bytes, &mut writing.outbox);
@@ -57,16 +58,13 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// Hands what was written to the backend, or to the connection while a send is in flight. It is
     /// counted by [`Worker::count_output`].
     pub(super) fn flush(&mut self) {
-        self.output.uncounted_bytes += self.hand_over();
+        self.output.uncounted_bytes += self.send_output();
     }
 
     /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
-    pub(super) fn hand_over(&mut self) -> u64 {
+    pub(super) fn send_output(&mut self) -> u64 {
         let Output { slot, out, .. } = &mut self.output;
-        if out.is_empty() {
-            return 0;
-        }
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[*slot];
         let (outgoing, bytes) = if let Some(part) = out.take_shared() {
             let bytes = u64::from(part.end - part.start);
             let outgoing = Outgoing::Shared {
@@ -75,6 +73,8 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 end: part.end,
             };
             (outgoing, bytes)
+        } else if out.bytes.is_empty() {
+            return 0;
         } else {
             let written = std::mem::replace(&mut out.bytes, self.backend.take_buffer());
             if let Some(writing) = &mut connection.writing {
@@ -88,7 +88,9 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             let bytes = written.len() as u64;
             (Outgoing::Owned(written), bytes)
         };
-        if let Some(sends) = connection.sends() {
+        if P::WRITES_AHEAD
+            && let Some(sends) = connection.sends()
+        {
             sends.begin();
         }
         connection.sending = true;
@@ -100,17 +102,17 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn count_output(&mut self, now_ns: u64) {
         let bytes = std::mem::take(&mut self.output.uncounted_bytes);
         if bytes > 0 {
-            self.recorder.handed_over(now_ns, bytes);
+            self.accounting.recorder.handed_over(now_ns, bytes);
         }
     }
 
     /// A send was taken where more may have been written meanwhile: that goes out with the next
     /// flush.
-    pub(super) fn sent_ahead(&mut self, slot: Slot) {
+    pub(super) fn resume_output(&mut self, slot: Slot) {
         self.write_to(slot);
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         if let Some(sends) = connection.sends() {
-            sends.taken(self.backend.handed_over(slot));
+            sends.taken(self.backend.send_call(slot));
         }
         self.protocol
             .resume(&mut connection.protocol, &mut self.output.out);
@@ -121,7 +123,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn is_flooded(&self) -> bool {
         let Output { slot, out, .. } = &self.output;
         P::WRITES_AHEAD
-            && self.connections[slot.0 as usize].sending
+            && self.connections[*slot].sending
             && out.bytes.len() > self.protocol.waiting_bytes_max()
     }
 }

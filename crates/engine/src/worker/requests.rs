@@ -1,66 +1,76 @@
 //! Requests of a worker: drawn, sent, kept until they are answered.
 
-use brunt_load::Spin;
-use brunt_measure::Issue;
+use brunt_io::backend::{ClientBackend, Slot};
+use brunt_load::{RequestSource, Spin, ThinkTimes};
+use brunt_measure::RequestTiming;
 
 use super::{Mode, Pacing, Worker};
-use crate::backend::{Backend, Slot};
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, FREE_PLACE, Next};
+use crate::protocol::{ClientProtocol, Next};
 
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+/// What may still be sent, and how.
+#[derive(Debug)]
+pub(super) struct Supply {
+    pub(super) source: RequestSource,
+    /// Requests drawn from the budget and not yet sent.
+    pub(super) quota: u64,
+    pub(super) think_times: ThinkTimes,
+    /// Work added to each request, nanoseconds.
+    pub(super) busy_ns: u64,
+}
+
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// What was asked to be sent on the connection was taken.
     pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
-        self.connections[slot.0 as usize].sending = false;
+        self.connections[slot].sending = false;
         if P::WRITES_AHEAD {
-            self.sent_ahead(slot);
+            self.resume_output(slot);
             return;
         }
-        let connection = &self.connections[slot.0 as usize];
+        let connection = &self.connections[slot];
         // If the reply was seen first, it has been free since then.
         let free_ns = match connection.in_flight {
             0 => connection.free_ns,
             _ => now_ns,
         };
         match self.pacing {
-            Pacing::Closed | Pacing::Sessions(_) => self.feed(slot, now_ns),
+            Pacing::Closed | Pacing::Sessions(_) => self.send_next(slot, now_ns),
             Pacing::Open(_) => self.available(slot, free_ns, now_ns),
         }
     }
 
     /// The slot became free, or may carry one more request, at `free_ns`.
     pub(super) fn available(&mut self, slot: Slot, free_ns: u64, now_ns: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &mut self.connections[slot];
         match self.pacing {
             Pacing::Open(_) => {
                 if connection.in_flight < connection.depth {
                     connection.free_ns = free_ns;
                 }
-                self.freed(slot, free_ns);
-                self.serve(now_ns);
+                self.mark_free_since(slot, free_ns);
+                self.assign_waiting(now_ns);
             }
             Pacing::Sessions(_) if connection.state != State::Open => {
                 connection.free_ns = free_ns;
-                self.freed(slot, free_ns);
-                if self.mode == Mode::Load {
-                    self.serve(now_ns);
+                self.mark_free_since(slot, free_ns);
+                if self.timeline.mode == Mode::Load {
+                    self.assign_waiting(now_ns);
                 }
             }
             Pacing::Closed | Pacing::Sessions(_) => {
                 connection.free_ns = free_ns;
-                self.feed(slot, now_ns);
+                self.send_next(slot, now_ns);
             }
         }
     }
 
     /// Sends as many requests as the connection may have in flight, in a closed loop.
-    pub(super) fn feed(&mut self, slot: Slot, now_ns: u64) {
-        if self.mode != Mode::Load || now_ns >= self.window_end_ns {
+    pub(super) fn send_next(&mut self, slot: Slot, now_ns: u64) {
+        if self.timeline.mode != Mode::Load || now_ns >= self.timeline.window_end_ns {
             return;
         }
-        let connection = &mut self.connections[slot.0 as usize];
-        let is_allowed = slot.0 < self.slots_allowed;
-        if !connection.may_write() || connection.state != State::Open || !is_allowed {
+        let connection = &mut self.connections[slot];
+        if !connection.may_write() || connection.state != State::Open {
             return;
         }
         let thinks = self.task.think_time.mean_ns > 0;
@@ -70,10 +80,10 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
         }
         let due_ns = self.resume_ns(slot);
         if now_ns < due_ns {
-            self.arm(slot, due_ns);
+            self.connections.arm(slot, due_ns);
             return;
         }
-        let count = self.draw(now_ns, count);
+        let count = self.take_quota(now_ns, count);
         if count == 0 {
             if let Some(backlog) = self.backlog() {
                 // There is no request for the connections that are still to come.
@@ -81,51 +91,53 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             }
             return;
         }
-        let connection = &self.connections[slot.0 as usize];
+        let connection = &self.connections[slot];
         if connection.is_stamp_known && connection.has_ended_one {
             // Since when it could have been sent is known by the kernel's stamp alone.
-            self.recorder.lag(now_ns, now_ns.saturating_sub(due_ns));
+            self.accounting
+                .recorder
+                .lag(now_ns, now_ns.saturating_sub(due_ns));
         }
-        let issue = Issue {
+        let timing = RequestTiming {
             due_ns: now_ns,
             sent_ns: now_ns,
             request: 0,
         };
-        self.send(slot, issue, count as u32);
+        self.send(slot, timing, count as u32);
     }
 
     /// From when on the connection may send again, in a closed loop.
     pub(super) fn resume_ns(&self, slot: Slot) -> u64 {
-        let connection = &self.connections[slot.0 as usize];
+        let connection = &self.connections[slot];
         connection.free_ns.saturating_add(connection.think_ns)
     }
 
     /// Takes up to `count` requests that are due at `due_ns` from what may still be sent.
-    pub(super) fn draw(&mut self, due_ns: u64, count: u64) -> u64 {
+    pub(super) fn take_quota(&mut self, due_ns: u64, count: u64) -> u64 {
         let Some(budget) = &self.task.budget else {
             return count;
         };
-        if due_ns < self.measure_from_ns {
+        if due_ns < self.timeline.measure_from_ns {
             return count;
         }
-        while self.quota < count {
+        while self.supply.quota < count {
             match budget.draw() {
                 0 => break,
-                drawn => self.quota += drawn,
+                drawn => self.supply.quota += drawn,
             }
         }
-        let count = count.min(self.quota);
-        self.quota -= count;
+        let count = count.min(self.supply.quota);
+        self.supply.quota -= count;
         count
     }
 
     /// Sends `count` requests on a connection that has room for them.
-    pub(super) fn send(&mut self, slot: Slot, issue: Issue, count: u32) {
-        let connection = &mut self.connections[slot.0 as usize];
+    pub(super) fn send(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
+        let connection = &mut self.connections[slot];
         connection.requests_left -= u64::from(count);
         connection.is_used = true;
         if self.task.think_time.mean_ns > 0 {
-            connection.think_ns = self.think_times.next_ns();
+            connection.think_ns = self.supply.think_times.next_ns();
         }
         let closes = connection.requests_left == 0;
         let free_ns = match self.pacing {
@@ -133,10 +145,9 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             Pacing::Closed | Pacing::Sessions(_) => connection.free_ns,
         };
         self.write_to(slot);
-        let connection = &mut self.connections[slot.0 as usize];
-        let first_place = slot.0 as usize * self.task.depth as usize;
+        let (connection, places) = self.connections.start_requests(slot, count);
         for behind in (0..count).rev() {
-            let request = self.requests.next_id();
+            let request = self.supply.source.next_id();
             let next = Next {
                 request,
                 behind,
@@ -144,57 +155,40 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             };
             let out = self.output.out();
             let place = self.protocol.request(&mut connection.protocol, next, out);
-            let issue = Issue {
+            let timing = RequestTiming {
                 request: request.0,
-                ..issue
+                ..timing
             };
-            self.places[first_place + place as usize] = issue;
-            self.recorder.sent_by_name(issue);
+            places[place as usize] = timing;
+            self.accounting.recorder.sent_by_name(timing);
             if let Some(sends) = connection.sends() {
                 sends.written(place, free_ns);
             }
         }
-        connection.in_flight += count;
-        self.in_flight += u64::from(count);
-        let bytes = if P::WRITES_AHEAD { 0 } else { self.hand_over() };
-        self.recorder.sent(issue, count, bytes);
+        let bytes = if P::WRITES_AHEAD {
+            0
+        } else {
+            self.send_output()
+        };
+        self.accounting.recorder.sent(timing, count, bytes);
         if self.task.spin == Spin::Auto {
-            self.expectation.sent(issue.sent_ns, count);
+            self.wake_ups.expectation.sent(timing.sent_ns, count);
         }
-        self.arm(slot, issue.due_ns + self.task.timeout_ns);
-        if self.busy_ns > 0 {
-            self.backend.work(self.busy_ns * u64::from(count));
+        self.connections
+            .arm(slot, timing.due_ns + self.task.timeout_ns);
+        if self.supply.busy_ns > 0 {
+            self.backend.work(self.supply.busy_ns * u64::from(count));
         }
-    }
-
-    /// The request in `place` is no longer in flight.
-    pub(super) fn take(&mut self, index: usize, place: u32) -> Issue {
-        self.connections[index].in_flight -= 1;
-        self.in_flight -= 1;
-        let place = index * self.task.depth as usize + place as usize;
-        std::mem::replace(&mut self.places[place], FREE_PLACE)
     }
 
     /// Takes a request out of a connection that is lost, with the bytes of its incomplete response.
-    pub(super) fn take_any(&mut self, index: usize) -> Option<(Issue, u64)> {
-        let connection = &mut self.connections[index];
+    pub(super) fn take_any(&mut self, slot: Slot) -> Option<(RequestTiming, u64)> {
+        let connection = &mut self.connections[slot];
         if connection.in_flight == 0 {
             return None;
         }
         let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
-        Some((self.take(index, place), discarded_bytes))
-    }
-
-    /// When the first of the requests in flight was due; [`u64::MAX`] for none.
-    pub(super) fn first_due_ns(&self, index: usize) -> u64 {
-        let due = self.places(index).iter().map(|place| place.due_ns);
-        due.min().unwrap_or(u64::MAX)
-    }
-
-    /// The places of a connection.
-    pub(super) fn places(&self, index: usize) -> &[Issue] {
-        let depth = self.task.depth as usize;
-        &self.places[index * depth..(index + 1) * depth]
+        Some((self.connections.end_request(slot, place), discarded_bytes))
     }
 
     pub(super) fn is_stamped(&self, slot: Slot) -> bool {

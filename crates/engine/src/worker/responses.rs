@@ -1,10 +1,10 @@
 //! Responses of a worker: taken, recorded, failed.
 
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_load::Spin;
-use brunt_measure::{Answer, FailureKind, Instants, Issue, Opening, Parts};
+use brunt_measure::{Answer, FailureKind, Instants, Opening, Parts, RequestTiming};
 
 use super::{Pacing, Worker};
-use crate::backend::{Backend, Slot};
 use crate::connection::{SendTime, State};
 use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent};
 
@@ -25,15 +25,7 @@ impl Reception {
     }
 }
 
-/// The mean of the latest values, which count for less the older they are; 0 before the first.
-fn moving_mean(mean_ns: u64, latest_ns: u64) -> u64 {
-    match mean_ns {
-        0 => latest_ns,
-        _ => mean_ns - mean_ns / 8 + latest_ns / 8,
-    }
-}
-
-impl<B: Backend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
         let bytes = self.backend.received().len() as u64;
         let reception = Reception {
@@ -41,28 +33,27 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        self.recorder.received(received_ns, bytes);
-        let connection = &mut self.connections[slot.0 as usize];
+        self.accounting.recorder.received(received_ns, bytes);
+        let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
-        connection.heard_ns = received_ns;
         connection.is_stamp_known = reception.stamp_ns.is_some();
         self.take_responses(slot, reception);
     }
 
     /// Hands what came to the protocol, and follows what that brings about.
     fn take_responses(&mut self, slot: Slot, reception: Reception) {
-        self.write_to(slot);
-        let index = slot.0 as usize;
-        let depth = self.task.depth as usize;
+        if P::WRITES_AHEAD {
+            self.write_to(slot);
+        }
         let mut now_ns = reception.received_ns;
         let (mut taken, mut has_more_room) = (0, false);
         loop {
-            let connection = &mut self.connections[index];
+            let (connection, places) = self.connections.with_places(slot);
             let Progress { consumed, event } = match self.protocol.receive(
                 &mut connection.protocol,
                 &self.backend.received()[taken..],
                 reception.received_ns,
-                &self.places[index * depth..(index + 1) * depth],
+                places,
                 self.output.out(),
             ) {
                 Ok(progress) => progress,
@@ -97,7 +88,7 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                     if reception.stamp_ns.is_some() {
                         now_ns = self.backend.now_ns();
                     }
-                    self.done(index, place, reception, now_ns, &answer);
+                    self.done(slot, place, reception, now_ns, &answer);
                     if closes {
                         let rest = self.backend.received().len() - taken;
                         self.closed_by_response(slot, now_ns, rest as u64);
@@ -110,13 +101,18 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                     kind,
                     discarded_bytes,
                 } => {
-                    let issue = self.take(index, place);
-                    self.fail(issue, now_ns, kind, discarded_bytes);
-                    self.places_freed(index, 1, reception.free_ns());
-                    self.connections[index].has_ended_one = true;
+                    let timing = self.connections.end_request(slot, place);
+                    self.accounting
+                        .request_failed(timing, now_ns, kind, discarded_bytes);
+                    self.places_freed(slot, 1, reception.free_ns());
+                    self.connections[slot].has_ended_one = true;
                     has_more_room = true;
                 }
-                ProtocolEvent::GoAway => self.recorder.gone_away(now_ns),
+                ProtocolEvent::GoAway => self.accounting.recorder.gone_away(now_ns),
+            }
+            if P::IN_ORDER && taken == self.backend.received().len() {
+                // The end of a response is all that its bytes bring about.
+                break;
             }
         }
         if self.is_flooded() {
@@ -127,30 +123,33 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             self.protocol_broken(slot, now_ns, flooded);
             return;
         }
-        has_more_room |= self.follow_capacity(slot, now_ns);
-        self.settle_overhead(index, now_ns);
-        if self.connections[index].state == State::Open {
-            self.go_on(slot, reception.free_ns(), now_ns, has_more_room);
+        has_more_room |= self.update_capacity(slot, now_ns);
+        self.settle_overhead(slot, now_ns);
+        let connection = &self.connections[slot];
+        if connection.state == State::Open {
+            let timeout_ns = self.protocol.next_timeout_ns(&connection.protocol);
+            self.connections.arm(slot, timeout_ns);
+            self.reuse(slot, reception.free_ns(), now_ns, has_more_room);
         }
     }
 
     /// The request in `place` is answered.
     fn done(
         &mut self,
-        index: usize,
+        slot: Slot,
         place: u32,
         reception: Reception,
         done_ns: u64,
         answer: &Answer,
     ) {
-        let issue = self.take(index, place);
-        let is_recorded = self.replied(index, issue, done_ns, answer);
-        let connection = &mut self.connections[index];
+        let timing = self.connections.end_request(slot, place);
+        let is_recorded = self.replied(slot, timing, done_ns, answer);
+        let connection = &mut self.connections[slot];
         if !P::IN_ORDER {
             if let Some(sends) = connection.sends() {
                 let send = sends.of_places[place as usize];
-                let free_ns = self.split(issue, reception, done_ns, send, is_recorded);
-                self.places_freed(index, 1, free_ns);
+                let free_ns = self.split(timing, reception, done_ns, send, is_recorded);
+                self.places_freed(slot, 1, free_ns);
             }
             return;
         }
@@ -165,11 +164,11 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             } else {
                 connection.free_ns
             },
-            hand_over: self.backend.handed_over(Slot(index as u32)),
+            send_call: self.backend.send_call(slot),
         };
-        let punctual_free_ns = self.split(issue, reception, done_ns, send, is_recorded);
+        let punctual_free_ns = self.split(timing, reception, done_ns, send, is_recorded);
         if is_planned {
-            let connection = &mut self.connections[index];
+            let connection = &mut self.connections[slot];
             connection.punctual_free_ns = punctual_free_ns;
             connection.late_ns = done_ns.saturating_sub(punctual_free_ns);
         }
@@ -178,11 +177,10 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// The server said in a response that it closes; `rest` bytes came after that response.
     fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
         if rest > 0 {
-            self.progress.failures += 1;
-            self.recorder
+            self.accounting
                 .failed(now_ns, FailureKind::UnexpectedBytes, rest);
         }
-        self.fail_all(slot.0 as usize, now_ns, FailureKind::Unanswered);
+        self.fail_all(slot, now_ns, FailureKind::Unanswered);
         self.replace(slot, now_ns);
     }
 
@@ -190,25 +188,26 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// that is sent if no other send is in flight.
     fn protocol_broken(&mut self, slot: Slot, now_ns: u64, broken: Broken) {
         self.flush();
-        if let State::Greeting { .. } = self.connections[slot.0 as usize].state {
+        if let State::Greeting { .. } = self.connections[slot].state {
             self.greeting_failed(slot, now_ns, FailureKind::OtherProtocol);
         } else {
             let idle = (FailureKind::UnexpectedBytes, broken.unexpected_bytes);
-            self.broken(slot, now_ns, broken.kind, idle);
+            self.connection_broken(slot, now_ns, broken.kind, idle);
         }
     }
 
     /// Everything that came is taken: the connection, with room since `free_ns` if it
     /// `has_more_room`, is used again, or replaced.
-    pub(super) fn go_on(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
-        let connection = &self.connections[slot.0 as usize];
+    pub(super) fn reuse(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
+        let connection = &self.connections[slot];
         if connection.in_flight == 0 && connection.requests_left == 0 {
             // In HTTP/1.1, the server was asked to close and did not say that it will.
             self.replace(slot, now_ns);
             return;
         }
         if connection.is_stuck() {
-            self.arm(slot, now_ns.saturating_add(self.task.timeout_ns));
+            self.connections
+                .arm(slot, now_ns.saturating_add(self.task.timeout_ns));
         }
         if has_more_room {
             self.available(slot, free_ns, now_ns);
@@ -218,46 +217,49 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// The request is answered. Gives whether the reply is in the response times.
     pub(super) fn replied(
         &mut self,
-        index: usize,
-        issue: Issue,
+        slot: Slot,
+        timing: RequestTiming,
         done_ns: u64,
         answer: &Answer,
     ) -> bool {
-        self.last_done_ns = done_ns;
-        let is_in_time = done_ns.saturating_sub(issue.due_ns) <= self.task.timeout_ns;
+        self.accounting.last_done_ns = done_ns;
+        let is_in_time = done_ns.saturating_sub(timing.due_ns) <= self.task.timeout_ns;
         if is_in_time {
-            if answer.status < 400 {
-                self.progress.successes += 1;
+            if answer.outcome.is_success() {
+                self.accounting.progress.successes += 1;
             } else {
-                self.progress.errors += 1;
+                self.accounting.progress.errors += 1;
             }
-            let service_ns = done_ns.saturating_sub(issue.sent_ns);
+            let service_ns = done_ns.saturating_sub(timing.sent_ns);
             if self.task.spin == Spin::Auto {
-                self.expectation.replied(service_ns);
+                self.wake_ups.expectation.replied(service_ns);
             }
-            self.service_ns = moving_mean(self.service_ns, service_ns);
-            let connection = &self.connections[index];
+            self.accounting.served(service_ns);
+            let connection = &self.connections[slot];
             if !connection.has_ended_one {
                 let opening = Opening {
                     from_ns: connection.opened_from_ns,
                     to_ns: connection.opened_ns,
                 };
-                self.recorder
-                    .reply_on_new_connection(issue, done_ns, answer.status, opening);
+                self.accounting.recorder.reply_on_new_connection(
+                    timing,
+                    done_ns,
+                    answer.outcome,
+                    opening,
+                );
             }
-            self.recorder.reply(issue, done_ns, answer);
+            self.accounting.recorder.reply(timing, done_ns, answer);
         } else {
             let bytes = answer.head_bytes + answer.body_bytes;
-            self.progress.failures += 1;
-            self.recorder
-                .request_failed(issue, done_ns, FailureKind::TimedOut, bytes);
+            self.accounting
+                .request_failed(timing, done_ns, FailureKind::TimedOut, bytes);
         }
-        let connection = &mut self.connections[index];
+        let connection = &mut self.connections[slot];
         connection.has_ended_one = true;
         if let Some(due_ns) = connection.session_due_ns.take() {
-            self.recorder.first_reply(due_ns, done_ns);
+            self.accounting.recorder.first_reply(due_ns, done_ns);
         }
-        is_in_time && answer.status < 400
+        is_in_time && answer.outcome.is_success()
     }
 
     /// Finds the parts of a response time where the kernel's stamps tell them, and records them if
@@ -266,44 +268,45 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// and not the server's.
     pub(super) fn split(
         &mut self,
-        issue: Issue,
+        timing: RequestTiming,
         reception: Reception,
         done_ns: u64,
         send: SendTime,
         is_recorded: bool,
     ) -> u64 {
         let free_ns = reception.free_ns();
-        let (Some(arrived_ns), Some(hand_over)) = (reception.stamp_ns, send.hand_over) else {
+        let (Some(arrived_ns), Some(send_call)) = (reception.stamp_ns, send.send_call) else {
             return free_ns;
         };
         let (parts, was_moved) = Parts::of(&Instants {
-            due_ns: issue.due_ns,
+            due_ns: timing.due_ns,
             free_ns: send.free_ns,
-            send_from_ns: hand_over.from_ns,
-            send_to_ns: hand_over.to_ns,
+            send_from_ns: send_call.from_ns,
+            send_to_ns: send_call.to_ns,
             arrived_ns,
             received_ns: reception.received_ns,
             done_ns,
         });
         if is_recorded {
-            self.recorder.split(issue.due_ns, (parts, was_moved));
+            self.accounting
+                .recorder
+                .split(timing.due_ns, (parts, was_moved));
         }
         let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
-        self.answering_ns = moving_mean(self.answering_ns, answering_ns);
-        issue.due_ns.saturating_add(parts.rest_ns())
+        self.accounting.served_by_stamp(answering_ns);
+        timing.due_ns.saturating_add(parts.rest_ns())
     }
 
     /// The server closed its side.
-    pub(super) fn ended(&mut self, slot: Slot, now_ns: u64) {
-        let index = slot.0 as usize;
-        let connection = &mut self.connections[index];
+    pub(super) fn peer_closed(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &mut self.connections[slot];
         if let State::Greeting { .. } = connection.state {
             self.greeting_failed(slot, now_ns, FailureKind::HandshakeCut);
             return;
         }
         if connection.in_flight == 0 {
             connection.late_ns = 0;
-            self.recorder.closed_idle(now_ns);
+            self.accounting.recorder.closed_idle(now_ns);
             self.replace(slot, now_ns);
             return;
         }
@@ -312,31 +315,37 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
                 if self.backend.is_cut(slot) {
                     // It has no length of its own, and may have been cut anywhere (RFC 9112 section
                     // 9.8).
-                    let issue = self.take(index, place);
+                    let timing = self.connections.end_request(slot, place);
                     let bytes = answer.head_bytes + answer.body_bytes;
-                    self.fail(issue, now_ns, FailureKind::TruncatedBody, bytes);
+                    self.accounting.request_failed(
+                        timing,
+                        now_ns,
+                        FailureKind::TruncatedBody,
+                        bytes,
+                    );
                 } else {
                     // The end of a connection has no stamp.
                     let reception = Reception {
                         stamp_ns: None,
                         received_ns: now_ns,
                     };
-                    self.done(index, place, reception, now_ns, &answer);
+                    self.done(slot, place, reception, now_ns, &answer);
                 }
                 self.closed_by_response(slot, now_ns, 0);
             }
             Ending::Fails(kind) => {
-                self.fail_all(index, now_ns, kind);
+                self.fail_all(slot, now_ns, kind);
                 self.replace(slot, now_ns);
             }
             Ending::Cuts => {
-                while let Some((issue, discarded_bytes)) = self.take_any(index) {
+                while let Some((timing, discarded_bytes)) = self.take_any(slot) {
                     let kind = if discarded_bytes == 0 {
                         FailureKind::ClosedBeforeReply
                     } else {
                         FailureKind::TruncatedBody
                     };
-                    self.fail(issue, now_ns, kind, discarded_bytes);
+                    self.accounting
+                        .request_failed(timing, now_ns, kind, discarded_bytes);
                 }
                 self.replace(slot, now_ns);
             }
@@ -344,15 +353,14 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// The connection broke: `kind` if a request was in flight, else the kind and bytes of `idle`.
-    pub(super) fn broken(
+    pub(super) fn connection_broken(
         &mut self,
         slot: Slot,
         now_ns: u64,
         kind: FailureKind,
         idle: (FailureKind, u64),
     ) {
-        let index = slot.0 as usize;
-        if let State::Greeting { .. } = self.connections[index].state {
+        if let State::Greeting { .. } = self.connections[slot].state {
             let kind = match kind {
                 // The server refuses what it was shown, such as no certificate.
                 FailureKind::TlsBroken => FailureKind::TlsAlert,
@@ -361,12 +369,11 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
             self.greeting_failed(slot, now_ns, kind);
             return;
         }
-        if self.connections[index].in_flight == 0 {
-            self.connections[index].late_ns = 0;
-            self.progress.failures += 1;
-            self.recorder.failed(now_ns, idle.0, idle.1);
+        if self.connections[slot].in_flight == 0 {
+            self.connections[slot].late_ns = 0;
+            self.accounting.failed(now_ns, idle.0, idle.1);
         } else {
-            self.fail_all(index, now_ns, kind);
+            self.fail_all(slot, now_ns, kind);
         }
         self.replace(slot, now_ns);
     }
@@ -374,38 +381,14 @@ impl<B: Backend, P: ClientProtocol> Worker<B, P> {
     /// Fails every request in flight with `kind`; where responses are in order, only the oldest,
     /// and the others, which wait behind it, as unanswered. The bytes of the incomplete responses
     /// are lost.
-    pub(super) fn fail_all(&mut self, index: usize, now_ns: u64, kind: FailureKind) {
+    pub(super) fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         let mut kind = kind;
-        while let Some((issue, discarded_bytes)) = self.take_any(index) {
-            self.fail(issue, now_ns, kind, discarded_bytes);
+        while let Some((timing, discarded_bytes)) = self.take_any(slot) {
+            self.accounting
+                .request_failed(timing, now_ns, kind, discarded_bytes);
             if P::IN_ORDER {
                 kind = FailureKind::Unanswered;
             }
-        }
-    }
-
-    /// A request failed that is no longer in flight.
-    pub(super) fn fail(
-        &mut self,
-        issue: Issue,
-        now_ns: u64,
-        kind: FailureKind,
-        discarded_bytes: u64,
-    ) {
-        self.progress.failures += 1;
-        self.recorder
-            .request_failed(issue, now_ns, kind, discarded_bytes);
-        self.last_done_ns = now_ns;
-    }
-
-    /// A request in flight has no response in time: nor have those behind it where responses are
-    /// in order.
-    pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
-        if P::IN_ORDER {
-            self.fail_all(slot.0 as usize, now_ns, FailureKind::TimedOut);
-            self.replace(slot, now_ns);
-        } else {
-            self.cancel_late(slot, now_ns);
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_engine::backend::sim::{SimServer, SimSettings};
-use brunt_engine::{prepare, simulate};
-use brunt_load::{
-    BackendChoice, Faults, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Spin,
-    Stamps, Stop, Target, ThinkSpread, TlsSpec, Watch,
+use brunt_engine::{Faults, RunError, prepare, prepare_simulated};
+use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
+use brunt_measure::{
+    Backend, FailureKind, FailureScope, Finding, Histogram, Once, Run, Standing, Tally, after_ns,
+    check,
 };
-use brunt_measure::{Backend, FailureKind, FailureScope, Finding, Histogram, Run, Standing, Tally};
 use brunt_server::{ListenAddress, Options, Running};
+use brunt_sim::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -38,43 +38,17 @@ pub(crate) fn many_long(count: u64) -> NonZeroU64 {
 /// A short run of four connections: 30 ms of warm-up, 200 ms of measurement.
 pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
-    Plan {
-        requests: RequestSet::one(RequestSpec::get(&target.path)),
-        target,
-        model: LoadModel::Closed {
-            connect_per_s: None,
-        },
-        connections: many(4),
-        workers: many(1),
-        http: HttpChoice::Auto,
-        tls: TlsSpec::default(),
-        pipeline: many(1),
-        streams: many(1),
-        reuse: Reuse::Unlimited,
-        think_time_ns: 0,
-        think_spread: ThinkSpread::Fixed,
-        think_seed: 0,
-        stop: Stop {
-            duration_ns: Some(200 * MS),
-            requests: None,
-        },
-        warmup_ns: 30 * MS,
-        timeout_ns: 5 * S,
-        setup_timeout_ns: 30 * S,
-        connect_timeout_ns: 5 * S,
-        drain_limit_ns: 2 * S,
-        backend,
-        source_addresses: Vec::new(),
-        stamps: Stamps::Sampled,
-        spin: Spin::Auto,
-        oversubscribe: true,
-        observe: true,
-        watch: Watch::Off,
-        server_counter: None,
-        link_bits_per_s: None,
-        experiment: None,
-        faults: Faults::default(),
-    }
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = many(4);
+    plan.stop.duration_ns = Some(200 * MS);
+    plan.warmup_ns = 30 * MS;
+    plan.timeout_ns = 5 * S;
+    plan.drain_limit_ns = 2 * S;
+    plan.backend = backend;
+    plan.oversubscribe = true;
+    plan.watch = Watch::Off;
+    plan
 }
 
 /// The counters of all phases and workers.
@@ -95,24 +69,23 @@ pub(crate) fn failures(run: &Run) -> Vec<(FailureKind, u64)> {
 /// The broken invariants but for `excused` ones. On a machine that is busy with other things a
 /// worker may come late into its window, which W4 and W5 are there to refuse: where that happened,
 /// and nothing else did, they say nothing about the engine.
-pub(crate) fn broken<'a>(run: &'a Run, excused: &[&str]) -> Vec<&'a Finding> {
-    let came_late = run.load.backend != Backend::Sim && only_came_late(run);
-    run.findings
-        .iter()
+pub(crate) fn broken(run: &Run, excused: &[&str]) -> Vec<Finding> {
+    let came_late = run.agents[0].backend != Backend::Sim && only_came_late(run);
+    check(run)
+        .into_iter()
         .filter(|finding| finding.standing == Standing::Broken)
-        .filter(|finding| !excused.contains(&finding.id.as_str()))
-        .filter(|finding| !(came_late && matches!(finding.id.as_str(), "W4" | "W5")))
+        .filter(|finding| !excused.contains(&finding.id))
+        .filter(|finding| !(came_late && matches!(finding.id, "W4" | "W5")))
         .collect()
 }
 
 /// Whether a worker came late into its window, none by more than a busy machine explains, and all
 /// stayed to its end.
 fn only_came_late(run: &Run) -> bool {
-    let late_ns = run.workers.iter().map(|worker| {
+    let late_ns = run.agents[0].workers.iter().map(|worker| {
         let lived_from_ns = worker.edges.window_start.get()?;
         let lived_until_ns = worker.edges.window_end.get()?;
-        (lived_until_ns >= run.window.end_ns)
-            .then(|| lived_from_ns.saturating_sub(run.window.start_ns))
+        (after_ns(0, lived_until_ns) >= run.window_ns).then(|| after_ns(0, lived_from_ns))
     });
     late_ns
         .collect::<Option<Vec<_>>>()
@@ -144,9 +117,21 @@ pub(crate) fn expect_connecting(run: &Run, has_one: bool) {
     assert!(with_connect.sum_ns() >= response.sum_ns() + response.count() * opening_ns);
 }
 
+/// An instant of a run on the clock of its process.
+pub(crate) fn at_ns(run: &Run, edge: Once) -> u64 {
+    let since_window_ns = edge.get().expect("an edge");
+    after_ns(run.agents[0].clock.process_start_ns, since_window_ns)
+}
+
+/// The start of the window on the clock of the process.
+pub(crate) fn window_start_ns(run: &Run) -> u64 {
+    after_ns(run.agents[0].clock.process_start_ns, 0)
+}
+
 /// How an invariant stands.
 pub(crate) fn standing(run: &Run, id: &str) -> Standing {
-    let finding = run.findings.iter().find(|finding| finding.id == id);
+    let findings = check(run);
+    let finding = findings.iter().find(|finding| finding.id == id);
     finding.expect("every invariant is checked").standing
 }
 
@@ -190,15 +175,34 @@ pub(crate) fn load(
     server: SimServer,
     change: impl FnOnce(&mut Plan),
 ) -> (Run, Served) {
+    load_disturbed(kind, path, server, Faults::default(), change)
+}
+
+/// The same with disturbances of brunt itself.
+pub(crate) fn load_disturbed(
+    kind: Kind,
+    path: &str,
+    server: SimServer,
+    faults: Faults,
+    change: impl FnOnce(&mut Plan),
+) -> (Run, Served) {
     match kind {
-        Kind::Sim => simulated(SimSettings::new(1), server, change),
+        Kind::Sim => {
+            let mut plan = plan("http://simulated/", BackendChoice::Sim);
+            change(&mut plan);
+            let mut settings = SimSettings::new(1);
+            settings.server = server;
+            let (run, counts) = simulate_disturbed(plan, &settings, faults).expect("a run");
+            (run, served_in(&counts))
+        }
         Kind::Uring | Kind::Epoll => {
             let serving = serve(kind);
             let mut plan = plan(&url(&serving, path), choice(kind));
             change(&mut plan);
             let prepared = prepare(plan).expect("a plan that fits");
+            let prepared = prepared.with_faults(faults);
             let control = prepared.control();
-            let run = prepared.run(&control, true, &mut |_, _| {});
+            let run = prepared.run(&control, true, &mut |_, _: &_| {});
             (run.expect("a run"), served(serving))
         }
     }
@@ -212,15 +216,37 @@ pub(crate) fn simulated(
 ) -> (Run, Served) {
     let mut plan = plan("http://simulated/", BackendChoice::Sim);
     change(&mut plan);
-    let prepared = prepare(plan).expect("a plan that fits");
     let settings = SimSettings { server, ..settings };
-    let (run, counts) = simulate(prepared, &settings).expect("a run");
-    let served = Served {
+    let (run, counts) = simulate(plan, &settings).expect("a run");
+    (run, served_in(&counts))
+}
+
+/// What simulated servers counted.
+pub(crate) fn served_in(counts: &SimCounts) -> Served {
+    Served {
         requests: counts.requests,
         replies: counts.replies,
         connections: counts.connections_accepted,
-    };
-    (run, served)
+    }
+}
+
+/// Runs a plan in simulation, and gives what the simulated servers of all workers counted, too.
+pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
+    simulate_disturbed(plan, settings, Faults::default())
+}
+
+/// The same with disturbances of brunt itself.
+pub(crate) fn simulate_disturbed(
+    plan: Plan,
+    settings: &SimSettings,
+    faults: Faults,
+) -> Result<(Run, SimCounts), RunError> {
+    let mut machine = SimMachine::new(settings.clone());
+    let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
+    let prepared = prepared.with_faults(faults);
+    let control = prepared.control();
+    let run = prepared.run(&mut machine, &control)?;
+    Ok((run, machine.counts()))
 }
 
 /// The backend to ask for. Where the kernel refuses io_uring, epoll is tested twice.
@@ -273,7 +299,7 @@ pub(crate) fn expect_equal_counts(run: &Run, served: Served, what: &str) {
 /// were being opened when the run ended.
 pub(crate) fn expect_equal_connections(run: &Run, served: Served, what: &str) {
     let opened = lifetime(run).connections_opened;
-    let opening = u64::from(run.load.connections);
+    let opening = u64::from(run.plan.connections);
     assert!(
         (opened..=opened + opening).contains(&served.connections),
         "{what}: {opened} connections opened, {} accepted",

@@ -1,7 +1,7 @@
 //! What brunt counts is what the server counts, whatever the plan and the replies.
 
-use brunt_engine::backend::sim::{Framing, SimServer};
 use brunt_load::{Plan, Reuse};
+use brunt_sim::{Framing, SimServer};
 
 use crate::common::{
     Kind, MS, Served, broken, change_request, expect_equal_counts, expect_valid, failures,
@@ -36,7 +36,7 @@ fn faultless(
 fn expect_answered(run: &brunt_measure::Run, served: Served, what: &str) {
     expect_equal_counts(run, served, what);
     assert_eq!(failures(run), [], "{what}");
-    assert_eq!(run.summary().under_way_at_end, 0, "{what}");
+    assert_eq!(run.summary().in_flight_at_end, 0, "{what}");
     assert_eq!(served.requests, served.replies, "{what}");
     assert!(run.summary().population.recorded > 0, "{what}");
 }
@@ -49,7 +49,7 @@ fn by_count(plan: &mut Plan, requests: u64) {
 
 fn closed_loop_by_duration(kind: Kind) {
     let run = faultless(kind, "/bytes/100", SimServer::default(), |_| {});
-    assert_eq!(run.window.length_ns(), 200 * MS);
+    assert_eq!(run.window_ns, 200 * MS);
     assert_eq!(lifetime(&run).connections_opened, 4);
 }
 
@@ -181,7 +181,7 @@ fn replies_of_every_framing(kind: Kind) {
         let (run, served) = load(kind, path, server, |plan| by_count(plan, 40));
         assert_eq!(
             broken(&run, &[]),
-            Vec::<&brunt_measure::Finding>::new(),
+            Vec::<brunt_measure::Finding>::new(),
             "{path}"
         );
         expect_answered(&run, served, path);
@@ -196,7 +196,11 @@ fn connections_dealt_unevenly(kind: Kind) {
             plan.connections = many(connections);
             plan.workers = many(workers);
         });
-        let asked: Vec<u32> = run.workers.iter().map(|worker| worker.live.asked).collect();
+        let asked: Vec<u32> = run.agents[0]
+            .workers
+            .iter()
+            .map(|worker| worker.live.asked)
+            .collect();
         assert_eq!(asked.iter().sum::<u32>(), connections);
         assert!(
             asked

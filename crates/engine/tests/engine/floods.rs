@@ -108,7 +108,7 @@ fn run(kind: Kind, server: &Server, change: impl FnOnce(&mut Plan)) -> Run {
     change(&mut plan);
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _| {});
+    let run = prepared.run(&control, true, &mut |_, _: &_| {});
     run.expect("a run")
 }
 
@@ -224,7 +224,7 @@ fn streams_allowed_and_forbidden_without_end_break_nothing(kind: Kind) {
         flood(stream, &[max_streams(0), max_streams(1)].concat())
     });
     // The window is as long as planned, and nothing is waited for beyond the drain.
-    assert_eq!(run.window.length_ns(), S);
+    assert_eq!(run.window_ns, S);
     let broken = crate::common::broken(&run, &[]);
     assert!(
         broken.iter().all(|finding| finding.id != "L1"),

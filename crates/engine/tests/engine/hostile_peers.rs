@@ -10,30 +10,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brunt_engine::backend::epoll::Epoll;
-use brunt_engine::backend::uring::Uring;
-use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
-use brunt_engine::clock;
+use brunt_io::backend::{ClientBackend, Event, Outgoing, PayloadId, Peer, Slot};
+use brunt_io::clock;
+use brunt_io::epoll::Epoll;
+use brunt_io::uring::Uring;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::common::{MS, S};
 
 /// A backend of the kernel, with kernel stamps on one slot in `every`.
-type Make = fn(every: u32) -> Box<dyn Backend>;
+type Make = fn(every: u32) -> Box<dyn ClientBackend>;
 
-fn uring(every: u32) -> Box<dyn Backend> {
+fn uring(every: u32) -> Box<dyn ClientBackend> {
     let mut backend = Uring::new(4).expect("io_uring");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
 }
 
-fn rings(every: u32) -> Box<dyn Backend> {
+fn rings(every: u32) -> Box<dyn ClientBackend> {
     let mut backend = Uring::with_ring_files(4, 1).expect("io_uring");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
 }
 
-fn epoll(every: u32) -> Box<dyn Backend> {
+fn epoll(every: u32) -> Box<dyn ClientBackend> {
     let mut backend = Epoll::new().expect("epoll");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
@@ -67,13 +67,13 @@ const SLOT: Slot = Slot(0);
 const LIMIT_NS: u64 = 30 * S;
 const LIMIT: Duration = Duration::from_nanos(LIMIT_NS);
 /// More than the sockets of both sides hold.
-const HANDED_OVER_MAX: usize = 64 << 20;
+const SENT_BYTES_MAX: usize = 64 << 20;
 /// Bytes of the payload: the largest that is sent without a completion.
 const PAYLOAD_BYTES: usize = 16 << 10;
 /// Sizes of sends, used in turn.
 const SIZES: [usize; 4] = [PAYLOAD_BYTES, 40, 5_000, 1];
 
-fn event_within(backend: &mut dyn Backend, limit_ns: u64) -> Option<Event> {
+fn event_within(backend: &mut dyn ClientBackend, limit_ns: u64) -> Option<Event> {
     let until_ns = clock::now_ns() + limit_ns;
     loop {
         if let Some(event) = backend.next_event() {
@@ -86,7 +86,7 @@ fn event_within(backend: &mut dyn Backend, limit_ns: u64) -> Option<Event> {
     }
 }
 
-fn connect(backend: &mut dyn Backend, slot: Slot, listener: &TcpListener) -> TcpStream {
+fn connect(backend: &mut dyn ClientBackend, slot: Slot, listener: &TcpListener) -> TcpStream {
     let address: SocketAddr = listener.local_addr().expect("an address");
     let opened = backend.open(slot, &Peer::Tcp(address), None);
     opened.expect("a connection attempt");
@@ -99,15 +99,15 @@ fn connect(backend: &mut dyn Backend, slot: Slot, listener: &TcpListener) -> Tcp
 
 /// Sends parts of one payload on [`SLOT`], and keeps what was sent.
 struct Sender {
-    backend: Box<dyn Backend>,
+    backend: Box<dyn ClientBackend>,
     payload: PayloadId,
     bytes: Vec<u8>,
-    handed_over: Vec<u8>,
+    sent: Vec<u8>,
     sends: usize,
 }
 
 impl Sender {
-    fn new(mut backend: Box<dyn Backend>) -> Self {
+    fn new(mut backend: Box<dyn ClientBackend>) -> Self {
         let bytes: Vec<u8> = (0..PAYLOAD_BYTES as u32)
             .map(|at| (at ^ at >> 8) as u8)
             .collect();
@@ -115,7 +115,7 @@ impl Sender {
             payload: backend.add_payload(bytes.clone().into()),
             backend,
             bytes,
-            handed_over: Vec::new(),
+            sent: Vec::new(),
             sends: 0,
         }
     }
@@ -125,7 +125,7 @@ impl Sender {
         let start = (self.sends * 7) % (PAYLOAD_BYTES - size + 1);
         let end = start + size;
         self.sends += 1;
-        self.handed_over.extend_from_slice(&self.bytes[start..end]);
+        self.sent.extend_from_slice(&self.bytes[start..end]);
         let (payload, start, end) = (self.payload, start as u32, end as u32);
         let part = Outgoing::Shared {
             payload,
@@ -150,7 +150,7 @@ impl Sender {
             if !self.is_sent_within(300 * MS) {
                 return;
             }
-            assert!(self.handed_over.len() < HANDED_OVER_MAX, "no end");
+            assert!(self.sent.len() < SENT_BYTES_MAX, "no end");
         }
     }
 }
@@ -174,8 +174,8 @@ fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
         sender.backend.close(SLOT);
         sender.backend.wait(Some(0)).expect("a backend");
         let bytes = reader.join().expect("a reader").expect("all bytes");
-        assert_eq!(bytes.len(), sender.handed_over.len());
-        assert!(bytes == sender.handed_over, "in another order");
+        assert_eq!(bytes.len(), sender.sent.len());
+        assert!(bytes == sender.sent, "in another order");
     }
 }
 
@@ -190,7 +190,7 @@ fn closing_gives_up_what_the_peer_did_not_read(make: Make) {
     let mut bytes = Vec::new();
     let end = peer.read_to_end(&mut bytes).expect_err("a reset");
     assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
-    assert!(bytes.len() < sender.handed_over.len());
+    assert!(bytes.len() < sender.sent.len());
     // The slot is as good as new.
     let mut peer = connect(&mut *sender.backend, SLOT, &listener);
     sender.send();

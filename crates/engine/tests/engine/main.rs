@@ -3,13 +3,13 @@
 
 mod common;
 mod counts;
-mod experiment;
 mod failures;
 mod floods;
 mod hostile_peers;
 mod open_loop;
 mod phases;
 mod protocols;
+mod rounds;
 mod sessions;
 mod set_up;
 mod simulation;

@@ -3,10 +3,10 @@
 
 use std::num::NonZeroU32;
 
-use brunt_engine::backend::sim::{ServiceTime, SimFaults, SimServer, SimSettings};
-use brunt_engine::prepare;
+use brunt_engine::{Progress, prepare, prepare_simulated};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Spin, Stage, Stamps};
 use brunt_measure::{ArrivalCounts, FailureKind, Run};
+use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, broken, choice, expect_equal_connections, expect_equal_counts,
@@ -200,7 +200,7 @@ fn a_silent_server_leaves_nothing_uncounted(kind: Kind) {
         // Whatever became of them, none was answered, and that is not forgotten.
         assert_eq!(run.latencies.unfinished.count(), 200, "{what}");
         if timeout_ns == 5 * S {
-            assert_eq!(run.summary().under_way_at_end, 4, "{what}");
+            assert_eq!(run.summary().in_flight_at_end, 4, "{what}");
             assert_eq!(served.requests, 4, "{what}");
             assert_eq!(arrivals.skipped_late, 0, "{what}");
         } else {
@@ -210,8 +210,8 @@ fn a_silent_server_leaves_nothing_uncounted(kind: Kind) {
                 "{what}: {timed_out}"
             );
         }
-        let end_ns = run.edges.drain_end.get().expect("an end");
-        assert!(end_ns <= run.window.end_ns + (100 + 100) * MS, "{what}");
+        let drain_ns = run.drain_ns_most();
+        assert!(drain_ns <= (100 + 100) * MS, "{what}");
     }
 }
 
@@ -371,7 +371,7 @@ fn an_interrupt_leaves_nothing_uncounted(kind: Kind) {
         change(&mut plan);
         let prepared = prepare(plan).expect("a plan that fits");
         let control = prepared.control();
-        let run = prepared.run(&control, true, &mut |_, progress| {
+        let run = prepared.run(&control, true, &mut |_, progress: &Progress| {
             if progress.successes > 40 {
                 control.interrupt();
             }
@@ -381,8 +381,8 @@ fn an_interrupt_leaves_nothing_uncounted(kind: Kind) {
     let broken = broken(&run, &[]);
     assert!(broken.is_empty(), "{broken:#?}");
     expect_accounted(&run, "interrupted");
-    assert!(run.interrupted);
-    assert!(run.window.length_ns() < 10 * S);
+    assert!(run.agents[0].interrupted);
+    assert!(run.window_ns < 10 * S);
     let arrivals = run.summary().arrivals;
     assert!(
         arrivals.skipped_full > 0 && arrivals.planned > arrivals.sent,
@@ -391,7 +391,7 @@ fn an_interrupt_leaves_nothing_uncounted(kind: Kind) {
     assert_eq!(lifetime(&run).requests_sent, served.requests);
     // What was skipped cannot have waited for longer than the run lasted.
     let unfinished_ns = run.latencies.unfinished.max_ns().unwrap_or(0);
-    let lasted_ns = run.edges.drain_end.get().expect("an end") - run.window.start_ns;
+    let lasted_ns = run.window_ns + run.drain_ns_most();
     assert!(unfinished_ns <= lasted_ns, "{unfinished_ns} in {lasted_ns}");
 }
 
@@ -469,7 +469,10 @@ fn a_rate_that_no_worker_can_plan_is_refused() {
         let mut plan = plan("http://simulated/", brunt_load::BackendChoice::Sim);
         plan.workers = many(workers);
         open(&mut plan, even(per_s), 10);
-        let refusal = prepare(plan).err().map(|error| error.to_string());
+        let mut machine = SimMachine::new(SimSettings::new(1));
+        let refusal = prepare_simulated(plan, &mut machine)
+            .err()
+            .map(|error| error.to_string());
         assert_eq!(refusal.is_some(), is_refused, "{refusal:?}");
         if let Some(refusal) = refusal {
             assert!(refusal.contains("more workers (-t)"), "{refusal}");

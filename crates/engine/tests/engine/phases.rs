@@ -1,13 +1,14 @@
 //! The course of a run: its edges, interrupts, and disturbances of brunt itself.
 
-use brunt_engine::backend::sim::{ServiceTime, SimFaults, SimServer, SimSettings};
-use brunt_engine::{RunError, prepare, simulate};
+use brunt_engine::{Faults, Phase, RunError, prepare};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_measure::{FailureKind, Run, Standing};
+use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, broken, change_request, choice, expect_equal_counts, expect_valid,
-    lifetime, load, many, on_every_backend, plan, serve, served, simulated, standing, url,
+    Kind, MS, S, Served, at_ns, broken, change_request, choice, expect_equal_counts, expect_valid,
+    lifetime, load_disturbed, many, on_every_backend, plan, serve, served, simulate, simulated,
+    standing, url, window_start_ns,
 };
 
 on_every_backend! {
@@ -19,25 +20,32 @@ on_every_backend! {
 }
 
 fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+    let faults = Faults {
+        start_delay: Some((1, 900 * MS)),
+        ..Faults::default()
+    };
+    let server = SimServer::default();
+    let (run, served) = load_disturbed(kind, "/", server, faults, |plan| {
         plan.workers = many(2);
-        plan.faults.start_delay = Some((1, 900 * MS));
         // The connections of worker 0 wait for longer than this.
         plan.timeout_ns = 700 * MS;
     });
     expect_valid(&run, "a late worker");
     expect_equal_counts(&run, served, "a late worker");
-    let edge = |edge: brunt_measure::Once| edge.get().expect("an edge");
-    let setup_ns = edge(run.edges.warmup_start) - edge(run.edges.setup_start);
+    let edge = |edge: brunt_measure::Once| at_ns(&run, edge);
+    let setup_ns =
+        edge(run.agents[0].clock.edges.warmup_start) - edge(run.agents[0].clock.edges.setup_start);
     assert!(setup_ns >= 900 * MS, "{setup_ns}");
     assert_eq!(
-        edge(run.edges.measure_start) - edge(run.edges.warmup_start),
+        edge(run.agents[0].clock.edges.measure_start)
+            - edge(run.agents[0].clock.edges.warmup_start),
         30 * MS
     );
-    assert_eq!(run.window.length_ns(), 200 * MS);
+    assert_eq!(run.window_ns, 200 * MS);
     assert_eq!(lifetime(&run).failures.get(FailureKind::TimedOut), 0);
     assert!(
-        run.workers
+        run.agents[0]
+            .workers
             .iter()
             .all(|worker| worker.population.recorded > 0)
     );
@@ -51,9 +59,12 @@ fn a_late_worker_changes_no_rate_in_simulated_time() {
         ..SimServer::default()
     };
     let successes = |start_delay| {
-        let (run, _) = simulated(SimSettings::new(1), server.clone(), |plan| {
+        let faults = Faults {
+            start_delay,
+            ..Faults::default()
+        };
+        let (run, _) = load_disturbed(Kind::Sim, "/", server.clone(), faults, |plan| {
             plan.workers = many(2);
-            plan.faults.start_delay = start_delay;
         });
         expect_valid(&run, "a late worker");
         run.summary().window.replies.successes()
@@ -65,9 +76,12 @@ fn a_late_worker_changes_no_rate_in_simulated_time() {
 }
 
 fn windows_forced_apart_are_refused(kind: Kind) {
-    let (run, _) = load(kind, "/", SimServer::default(), |plan| {
+    let faults = Faults {
+        window_shift: Some((1, 100 * MS)),
+        ..Faults::default()
+    };
+    let (run, _) = load_disturbed(kind, "/", SimServer::default(), faults, |plan| {
         plan.workers = many(2);
-        plan.faults.window_shift = Some((1, 100 * MS));
     });
     assert_eq!(standing(&run, "W4"), Standing::Broken);
     // And no test takes that for a late wake-up.
@@ -75,17 +89,17 @@ fn windows_forced_apart_are_refused(kind: Kind) {
 }
 
 /// Interrupts a long run as soon as `phase` is shown.
-fn interrupted_in(kind: Kind, phase: &str) -> (Result<Run, RunError>, Served) {
+fn interrupted_in(kind: Kind, phase: Phase) -> (Result<Run, RunError>, Served) {
     let serving = serve(kind);
     let mut plan = plan(&url(&serving, "/"), choice(kind));
     (plan.warmup_ns, plan.stop.duration_ns) = match phase {
-        "warm-up" => (20 * S, Some(S)),
+        Phase::WarmUp => (20 * S, Some(S)),
         _ => (10 * MS, Some(20 * S)),
     };
     plan.workers = many(2);
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |now, _| {
+    let run = prepared.run(&control, true, &mut |now, _: &_| {
         if now == phase {
             control.interrupt();
         }
@@ -99,9 +113,9 @@ fn an_interrupt_in_warm_up_leaves_no_run(kind: Kind) {
             let mut settings = SimSettings::new(1);
             settings.interrupt_ns = Some(20 * MS);
             let plan = plan("http://simulated/", BackendChoice::Sim);
-            simulate(prepare(plan).expect("a plan that fits"), &settings).map(|(run, _)| run)
+            simulate(plan, &settings).map(|(run, _)| run)
         }
-        Kind::Uring | Kind::Epoll => interrupted_in(kind, "warm-up").0,
+        Kind::Uring | Kind::Epoll => interrupted_in(kind, Phase::WarmUp).0,
     };
     assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
 }
@@ -120,15 +134,15 @@ fn an_interrupt_in_the_window_ends_it(kind: Kind) {
             })
         }
         Kind::Uring | Kind::Epoll => {
-            let (run, served) = interrupted_in(kind, "measure");
+            let (run, served) = interrupted_in(kind, Phase::Measure);
             (run.expect("a run"), served)
         }
     };
     expect_valid(&run, "interrupted");
     expect_equal_counts(&run, served, "interrupted");
-    assert!(run.interrupted);
-    assert!(run.window.length_ns() > 0 && run.window.length_ns() < 10 * S);
-    assert_eq!(run.edges.measure_end_planned.get(), None);
+    assert!(run.agents[0].interrupted);
+    assert!(run.window_ns > 0 && run.window_ns < 10 * S);
+    assert_eq!(run.agents[0].clock.edges.measure_end_planned.get(), None);
 }
 
 /// A server that never answers, and a plan that waits long for it.
@@ -152,19 +166,19 @@ fn a_hurried_run_waits_for_nothing(kind: Kind) {
     });
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |now, _| {
-        if now == "measure" {
+    let run = prepared.run(&control, true, &mut |now, _: &_| {
+        if now == Phase::Measure {
             control.hurry();
         }
     });
     let run = run.expect("a run");
     served(serving);
-    assert!(run.interrupted);
+    assert!(run.agents[0].interrupted);
     assert_eq!(lifetime(&run).requests_sent, 4);
-    assert_eq!(run.workers[0].under_way_at_end, 4);
-    let end_ns = run.window.end_ns;
+    assert_eq!(run.agents[0].workers[0].in_flight_at_end, 4);
+    let end_ns = window_start_ns(&run) + run.window_ns;
     // It left as soon as the window was over, and not when an interrupt would end drain.
-    let drained_ns = run.workers[0].edges.drained.get().expect("an edge");
+    let drained_ns = at_ns(&run, run.agents[0].workers[0].edges.drained);
     assert!(drained_ns < end_ns + 900 * MS, "{}", drained_ns - end_ns);
 }
 
@@ -195,19 +209,19 @@ fn after_an_interrupt_drain_lasts_a_second_at_most() {
                 server: server.clone(),
                 ..SimSettings::new(1)
             };
-            let prepared = prepare(plan).expect("a plan that fits");
-            let (run, _) = simulate(prepared, &settings).expect("a run");
+            let (run, _) = simulate(plan, &settings).expect("a run");
             expect_valid(&run, "interrupted");
-            assert!(run.interrupted);
-            let end_ns = early_end_ns.unwrap_or(run.window.start_ns + 300 * S);
-            assert_eq!(run.window.end_ns, end_ns);
-            let worker = &run.workers[0];
-            let drained_ns = worker.edges.drained.get().expect("an edge");
+            assert!(run.agents[0].interrupted);
+            let start_ns = window_start_ns(&run);
+            let end_ns = early_end_ns.unwrap_or(start_ns + 300 * S);
+            assert_eq!(start_ns + run.window_ns, end_ns);
+            let worker = &run.agents[0].workers[0];
+            let drained_ns = at_ns(&run, worker.edges.drained);
             assert!(
                 (interrupt_ns + S..interrupt_ns + S + MS).contains(&drained_ns),
                 "{drained_ns}"
             );
-            assert_eq!(worker.under_way_at_end, 4);
+            assert_eq!(worker.in_flight_at_end, 4);
             let arrivals = worker.arrivals;
             assert_eq!(arrivals.planned, arrivals.sent + arrivals.unsent);
         }

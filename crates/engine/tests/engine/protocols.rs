@@ -1,13 +1,13 @@
 //! HTTP/2, and TLS below either protocol, on every backend: what brunt counts is what the server
 //! counts, in closed and open loops, however connections and streams end.
 
-use brunt_engine::backend::sim::{Framing, ServiceTime, SettingsChange, SimServer};
 use brunt_engine::prepare;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
 };
 use brunt_measure::{CarriedIn, FailureKind, Population, Protocol, Quantile, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
+use brunt_sim::{Framing, ServiceTime, SettingsChange, SimServer};
 
 use crate::common::{
     Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many, many_long,
@@ -39,7 +39,7 @@ impl Wire {
         }
     }
 
-    /// Requests under way per connection.
+    /// Requests in flight per connection.
     fn depth(self) -> u32 {
         match self.protocol() {
             Protocol::Http1 => 1,
@@ -114,7 +114,7 @@ fn load_from(
         plan.streams = many(8);
     };
     let (run, served) = if kind == Kind::Sim {
-        let settings = brunt_engine::backend::sim::SimSettings::new(1);
+        let settings = brunt_sim::SimSettings::new(1);
         simulated(settings, server, |plan| {
             speak(plan, "simulated");
             change(plan);
@@ -138,11 +138,11 @@ fn load_from(
         change(&mut plan);
         let prepared = prepare(plan).expect("a plan that fits");
         let control = prepared.control();
-        let run = prepared.run(&control, true, &mut |_, _| {});
+        let run = prepared.run(&control, true, &mut |_, _: &_| {});
         (run.expect("a run"), served(serving))
     };
-    assert_eq!(run.load.protocol, wire.protocol());
-    assert_eq!(run.load.tls.is_some(), wire.is_tls());
+    assert_eq!(run.agents[0].negotiated.protocol, wire.protocol());
+    assert_eq!(run.agents[0].negotiated.tls.is_some(), wire.is_tls());
     (run, served)
 }
 
@@ -163,7 +163,7 @@ fn faultless(
     // Over TLS, a connection that brunt opens at its end may be gone before the server knows.
     let apart = lifetime.connections_opened.abs_diff(served.connections);
     assert!(
-        apart <= u64::from(run.load.connections),
+        apart <= u64::from(run.plan.connections),
         "{what}: {apart} connections"
     );
     assert_eq!(failures(&run), [], "{what}");
@@ -201,7 +201,7 @@ fn closed_loops_are_counted(kind: Kind, wire: Wire) {
             plan.workers = many(workers);
             plan.stamps = stamps;
         });
-        assert_eq!(run.load.depth, wire.depth());
+        assert_eq!(run.agents[0].negotiated.depth, wire.depth());
         assert_eq!(lifetime(&run).connections_opened, u64::from(connections));
         let latencies = &run.latencies;
         assert_eq!(latencies.tls.count() > 0, wire.is_tls());
@@ -264,7 +264,9 @@ fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
     });
     let summary = run.summary();
     assert_eq!(summary.arrivals.planned, 40);
-    assert!(run.latencies.first_reply.count() >= 39);
+    // On a busy machine the last ones may be due too late to be opened at all.
+    assert!(run.latencies.first_reply.count() + 1 >= summary.arrivals.sent);
+    assert!(kind != Kind::Sim || summary.arrivals.sent >= 39);
     let (sent, opened) = (
         summary.lifetime.requests_sent,
         summary.lifetime.connections_opened,
@@ -330,25 +332,22 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
             Protocol::Http1 => pipeline,
             Protocol::Http2 => wire.depth(),
         };
-        let places = u64::from(run.load.connections * depth);
+        let places = u64::from(run.plan.connections * depth);
         let summary = run.summary();
         let expected = CarriedIn {
             in_flight: places,
             answered: 0,
             failed: 0,
             unanswered: places,
-            in_flight_ns: places * run.window.length_ns(),
+            in_flight_ns: places * run.window_ns,
         };
         assert_eq!(summary.carried_in, Some(expected), "{what}");
         assert_eq!(summary.population, Population::default(), "{what}");
-        let mean = summary.under_way_mean.known().expect("a window");
+        let mean = summary.in_flight_mean.known().expect("a window");
         assert!((mean - places as f64).abs() < 1e-6, "{what}: {mean}");
         let unfinished = &run.latencies.unfinished;
         assert_eq!(unfinished.count(), places, "{what}");
-        assert!(
-            unfinished.min_ns() >= Some(run.window.length_ns()),
-            "{what}"
-        );
+        assert!(unfinished.min_ns() >= Some(run.window_ns), "{what}");
         if places >= 6 {
             let median = run.response_quantile(0.5);
             assert!(
@@ -506,8 +505,8 @@ fn the_servers_limit_of_streams_is_kept(kind: Kind, wire: Wire) {
         |plan| by_count(plan, 200),
     );
     expect_valid(&run, "3 streams");
-    assert_eq!(run.load.depth, 3);
-    let note = run.load.protocol_note.as_deref();
+    assert_eq!(run.agents[0].negotiated.depth, 3);
+    let note = run.agents[0].negotiated.note.as_deref();
     assert_eq!(note, Some("the server allows 3 streams per connection"));
     assert_eq!(failures(&run), []);
     assert_eq!(lifetime(&run).replies.total(), served.replies);

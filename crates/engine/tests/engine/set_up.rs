@@ -2,15 +2,17 @@
 
 use std::net::SocketAddr;
 
-use brunt_engine::backend::sim::{SimCounts, SimFaults, SimServer, SimSettings};
-use brunt_engine::{RunError, prepare, simulate};
+use brunt_engine::{Phase, RunError, prepare};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
 use brunt_measure::{FailureKind, Run};
+use brunt_sim::{SimCounts, SimFaults, SimServer, SimSettings};
 use socket2::{Domain, Socket, Type};
 
-use crate::common::{Kind, MS, S, choice, lifetime, many, many_long, on_every_backend, plan};
+use crate::common::{
+    Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, simulate,
+};
 
-/// Attempts under way at once.
+/// Attempts in flight at once.
 const DIALLING_MAX: u64 = 128;
 
 on_every_backend! {
@@ -51,7 +53,6 @@ fn against_few_until(
     plan.connect_timeout_ns = 60 * S;
     plan.setup_timeout_ns = 300 * MS;
     change(&mut plan);
-    let prepared = prepare(plan).expect("somebody takes the first connection");
     if kind == Kind::Sim {
         let mut settings = SimSettings::new(1);
         settings.interrupt_ns = interrupted.then_some(MS);
@@ -60,11 +61,12 @@ fn against_few_until(
         if takes == 0 {
             settings.server.faults.connect_unanswered = 1.0;
         }
-        return simulate(prepared, &settings).map(|(run, _)| run);
+        return simulate(plan, &settings).map(|(run, _)| run);
     }
+    let prepared = prepare(plan).expect("somebody takes the first connection");
     let control = prepared.control();
-    prepared.run(&control, false, &mut |phase, _| {
-        if interrupted && phase == "set-up" {
+    prepared.run(&control, false, &mut |phase, _: &_| {
+        if interrupted && phase == Phase::SetUp {
             control.interrupt();
         }
     })
@@ -76,8 +78,8 @@ fn a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit(kin
     assert_eq!((set_up.asked, set_up.open, set_up.opened), (300, 1, 1));
     assert!(set_up.timed_out);
     assert_eq!(set_up.main_failure(), None, "attempts last longer");
-    let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
-    let started_ns = run.workers[0].edges.started.get().expect("an edge");
+    let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
+    let started_ns = at_ns(&run, run.agents[0].workers[0].edges.started);
     assert!(ready_ns - started_ns >= 300 * MS);
     if kind == Kind::Sim {
         assert!(ready_ns < 301 * MS, "{ready_ns}");
@@ -117,7 +119,7 @@ fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError
         server,
         ..SimSettings::new(1)
     };
-    simulate(prepare(plan).expect("a plan that fits"), &settings)
+    simulate(plan, &settings)
 }
 
 /// With the defaults of the program.
@@ -140,7 +142,7 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
         let (run, counts) = simulated(plan, server).expect("a run with what there is");
         let set_up = run.set_up().expect("it is recorded");
         assert_eq!((set_up.asked, set_up.open), (connections, 2));
-        let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
+        let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
         assert!(ready_ns <= 30 * S + MS, "{connections}: {ready_ns}");
         assert_eq!(set_up.timed_out, ready_ns >= 30 * S);
         // Each attempt lasts 5 s, and as many are made as the bound allows: every connection is
@@ -154,7 +156,7 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
             "{failed}"
         );
         // The same bound holds in the load.
-        let rounds = run.workers[0].edges.drained.get().expect("an edge") / (5 * S) + 1;
+        let rounds = at_ns(&run, run.agents[0].workers[0].edges.drained) / (5 * S) + 1;
         let unanswered = counts.connections_unanswered;
         assert!(
             unanswered <= rounds * DIALLING_MAX,
@@ -206,6 +208,6 @@ fn a_planned_ramp_is_not_cut_short() {
     let (run, _) = simulated(plan, SimServer::default()).expect("a run");
     let set_up = run.set_up().expect("it is recorded");
     assert_eq!((set_up.open, set_up.timed_out), (100, false));
-    let ready_ns = run.workers[0].edges.ready.get().expect("an edge");
+    let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
     assert!((99 * S..100 * S).contains(&ready_ns), "{ready_ns}");
 }

@@ -1,19 +1,18 @@
-//! Kernel receive time stamps and hand-over times, through the `Backend` trait, and polling.
+//! Kernel receive time stamps and send call times, through the `Backend` trait, and polling.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixListener;
 
-use brunt_engine::backend::epoll::Epoll;
-use brunt_engine::backend::sim::{
-    Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings,
-};
-use brunt_engine::backend::uring::Uring;
-use brunt_engine::backend::{Backend, Event, HandOver, Outgoing, Peer, Slot};
-use brunt_engine::{clock, prepare, threads};
+use brunt_engine::prepare;
+use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, SendCall, Slot};
+use brunt_io::epoll::Epoll;
+use brunt_io::uring::Uring;
+use brunt_io::{clock, threads};
 use brunt_load::{Stamps, Target};
 use brunt_server::ListenAddress;
+use brunt_sim::{Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings};
 
 use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, served};
 
@@ -49,7 +48,7 @@ on_all! {
     more_bytes_than_buffers_arrive,
     ends_and_resets_are_seen,
     what_came_with_the_connection_is_seen,
-    a_hand_over_ends_before_the_wait,
+    a_send_call_ends_before_the_wait,
     polling_misses_nothing,
 }
 
@@ -63,7 +62,7 @@ const UNSTAMPED_MAX: u32 = 2_000;
 
 /// A backend and a listening socket.
 struct Rig {
-    backend: Box<dyn Backend>,
+    backend: Box<dyn ClientBackend>,
     listener: TcpListener,
 }
 
@@ -105,8 +104,8 @@ impl Rig {
     }
 }
 
-fn backend(kernel: Kernel, every: u32) -> Box<dyn Backend> {
-    let mut backend: Box<dyn Backend> = match kernel {
+fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend> {
+    let mut backend: Box<dyn ClientBackend> = match kernel {
         Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
         Kernel::Rings => Box::new(Uring::with_ring_files(4, 1).expect("io_uring")),
         Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
@@ -116,7 +115,7 @@ fn backend(kernel: Kernel, every: u32) -> Box<dyn Backend> {
 }
 
 /// The next event; each wait for it is at most `wait_ns`, or a poll.
-fn event(backend: &mut dyn Backend, wait_ns: Option<u64>) -> Event {
+fn event(backend: &mut dyn ClientBackend, wait_ns: Option<u64>) -> Event {
     let limit_ns = clock::now_ns() + LIMIT_NS;
     loop {
         if let Some(event) = backend.next_event() {
@@ -206,7 +205,7 @@ fn only_stamped_slots_have_stamps(kernel: Kernel) {
         for number in (0..5).rev().chain(0..5) {
             let slot = Slot(number);
             let mut peer = rig.connect(slot);
-            assert_eq!(rig.backend.handed_over(slot), None);
+            assert_eq!(rig.backend.send_call(slot), None);
             let is_stamped = stamped.contains(&number);
             if is_stamped {
                 rig.until_stamped(slot, &mut peer);
@@ -228,9 +227,9 @@ fn only_stamped_slots_have_stamps(kernel: Kernel) {
             assert_eq!(rig.backend.received_stamp_ns(), None);
             rig.backend.wait(Some(0)).expect("a backend");
             let after_ns = clock::now_ns();
-            let hand_over = rig.backend.handed_over(slot);
-            assert_eq!(hand_over.is_some(), is_stamped);
-            if let Some(HandOver { from_ns, to_ns }) = hand_over {
+            let send_call = rig.backend.send_call(slot);
+            assert_eq!(send_call.is_some(), is_stamped);
+            if let Some(SendCall { from_ns, to_ns }) = send_call {
                 assert!(before_ns <= from_ns && from_ns <= to_ns && to_ns <= after_ns);
             }
             let mut bytes = [0; 4];
@@ -259,7 +258,7 @@ fn unix_sockets_have_none(kernel: Kernel) {
     }
     backend.send(Slot(0), Outgoing::Owned(b"ping".to_vec()));
     assert_eq!(event(&mut *backend, Some(S)), Event::Sent(Slot(0)));
-    assert!(backend.handed_over(Slot(0)).is_some());
+    assert!(backend.send_call(Slot(0)).is_some());
     drop(peer);
     let end = event(&mut *backend, Some(S));
     // What the peer has not read makes its close a reset.
@@ -384,12 +383,12 @@ fn what_came_with_the_connection_is_seen(kernel: Kernel) {
 
 /// It would end with the wait each time if it were measured wrongly. That brunt does not get the
 /// CPU for as long as the wait lasts may happen, but not time and again.
-fn a_hand_over_ends_before_the_wait(kernel: Kernel) {
+fn a_send_call_ends_before_the_wait(kernel: Kernel) {
     const TRIES: u32 = 10;
-    assert!((0..TRIES).any(|_| hand_over_ends_before_the_wait(kernel)));
+    assert!((0..TRIES).any(|_| send_call_ends_before_the_wait(kernel)));
 }
 
-fn hand_over_ends_before_the_wait(kernel: Kernel) -> bool {
+fn send_call_ends_before_the_wait(kernel: Kernel) -> bool {
     let mut rig = Rig::new(kernel, 1);
     let slot = Slot(0);
     let _peer = rig.connect(slot);
@@ -401,9 +400,9 @@ fn hand_over_ends_before_the_wait(kernel: Kernel) -> bool {
         rig.backend.wait(Some(until_ns)).expect("a backend");
         while rig.backend.next_event().is_some() {}
     }
-    let hand_over = rig.backend.handed_over(slot).expect("a hand-over");
-    assert!(before_ns <= hand_over.from_ns && hand_over.from_ns <= hand_over.to_ns);
-    hand_over.to_ns < until_ns
+    let send_call = rig.backend.send_call(slot).expect("a send call");
+    assert!(before_ns <= send_call.from_ns && send_call.from_ns <= send_call.to_ns);
+    send_call.to_ns < until_ns
 }
 
 fn polling_misses_nothing(kernel: Kernel) {
@@ -481,8 +480,8 @@ fn far_apart(kernel: Kernel) {
             assert_eq!(event(&mut *rig.backend, None), Event::Received(slot));
             let stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
             assert!(stamp_ns + OFFSET_NS >= before_ns);
-            let hand_over = rig.backend.handed_over(slot).expect("a hand-over");
-            assert!(hand_over.to_ns <= before_ns);
+            let send_call = rig.backend.send_call(slot).expect("a send call");
+            assert!(send_call.to_ns <= before_ns);
         }
     }
 }
@@ -545,19 +544,19 @@ fn simulated_stamps_are_exact_whenever_brunt_wakes_up() {
                 let from_ns = handle.now_ns();
                 let (stamp_ns, _) = exchange(&mut sim, slot);
                 let to_ns = from_ns + 2 * US;
-                assert_eq!(sim.handed_over(slot), Some(HandOver { from_ns, to_ns }));
+                assert_eq!(sim.send_call(slot), Some(SendCall { from_ns, to_ns }));
                 let arrival_ns = to_ns + MS + 200 * US;
                 assert_eq!(stamp_ns, Some(arrival_ns));
                 assert!(handle.now_ns() >= arrival_ns + late);
             }
             assert_eq!(exchange(&mut sim, Slot(1)).0, None);
-            assert_eq!(sim.handed_over(Slot(1)), None);
+            assert_eq!(sim.send_call(Slot(1)), None);
         }
         sim.close(Slot(0));
         let peer = Peer::Tcp(([127, 0, 0, 1], 80).into());
         let opened = sim.open(Slot(0), &peer, None);
         opened.expect("a connection attempt");
-        assert_eq!(sim.handed_over(Slot(0)), None);
+        assert_eq!(sim.send_call(Slot(0)), None);
     }
 }
 
@@ -608,7 +607,9 @@ fn a_closed_loop_over_a_unix_socket_has_no_lag() {
         plan.stamps = Stamps::Full;
         let prepared = prepare(plan).expect("a plan that fits");
         let control = prepared.control();
-        let run = prepared.run(&control, true, &mut |_, _| {}).expect("a run");
+        let run = prepared
+            .run(&control, true, &mut |_, _: &_| {})
+            .expect("a run");
         served(serving);
         expect_valid(&run, "a Unix socket");
         assert!(run.summary().population.recorded > 0);

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use brunt_engine::backend::epoll::Epoll;
-use brunt_engine::backend::uring::Uring;
-use brunt_engine::backend::{Backend, Event, Peer, Slot};
-use brunt_engine::{clock, threads};
+use brunt_io::backend::{ClientBackend, Event, Peer, ServerBackend, Slot};
+use brunt_io::epoll::Epoll;
+use brunt_io::uring::Uring;
+use brunt_io::{clock, threads};
 
 use crate::common::{MS, S};
 
@@ -19,26 +19,31 @@ const SLEEP_NS: u64 = 20 * S;
 /// A sleep that is ended lasts less, on the busiest of machines.
 const ENDED_NS: u64 = SLEEP_NS / 2;
 
-fn one_ring() -> Box<dyn Backend> {
+/// Connects and accepts.
+trait BothSides: ClientBackend + ServerBackend {}
+
+impl<B: ClientBackend + ServerBackend> BothSides for B {}
+
+fn one_ring() -> Box<dyn BothSides> {
     Box::new(Uring::new(CONNECTIONS).expect("io_uring"))
 }
 
-fn several_rings() -> Box<dyn Backend> {
+fn several_rings() -> Box<dyn BothSides> {
     Box::new(Uring::with_ring_files(CONNECTIONS, 2).expect("io_uring"))
 }
 
-fn gathering_rings() -> Box<dyn Backend> {
+fn gathering_rings() -> Box<dyn BothSides> {
     let mut backend = several_rings();
     backend.set_gathering(MS);
     backend
 }
 
-fn epoll() -> Box<dyn Backend> {
+fn epoll() -> Box<dyn BothSides> {
     Box::new(Epoll::new().expect("epoll"))
 }
 
 /// Sleeps until there is an event.
-fn slept(backend: &mut dyn Backend) -> Event {
+fn slept(backend: &mut dyn BothSides) -> Event {
     let from_ns = clock::now_ns();
     loop {
         backend.wait(Some(from_ns + SLEEP_NS)).expect("a backend");
@@ -58,7 +63,7 @@ fn sleeps(thread: i32) -> bool {
         .is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
 }
 
-fn ends_sleeps(mut backend: Box<dyn Backend>) {
+fn ends_sleeps(mut backend: Box<dyn BothSides>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let peers: Vec<TcpStream> = (0..CONNECTIONS)
@@ -114,7 +119,7 @@ fn an_event_ends_a_sleep_that_gathers_on_several_rings() {
 }
 
 /// Offers in another ring than the first are taken while the worker sleeps.
-fn accepts_in_its_sleep(mut backend: Box<dyn Backend>) {
+fn accepts_in_its_sleep(mut backend: Box<dyn BothSides>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("an option");
     let address = listener.local_addr().expect("an address");

@@ -7,6 +7,7 @@
 
 mod random;
 mod schedule;
+mod stage;
 mod stretch;
 
 use std::fmt;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-pub use schedule::{Schedule, ScheduleError, Stage};
+pub use schedule::{Schedule, ScheduleError};
+pub use stage::Stage;
 
 pub(crate) use random::draw;
 

@@ -3,16 +3,15 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent};
 use super::windows::WAKE_UP_NS;
-use crate::{CarriedIn, FailureScope, WorkerRecord};
+use crate::{CarriedIn, FailureScope, WorkerRecord, after_ns};
 
 /// How far the rate and the sum of the workers' rates may differ.
 const RATES_DIFFER: f64 = 0.01;
 
 /// W5. The series is counted on its own way through the recorder: its totals are the second book.
 pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
     let mut problems = Problems::default();
-    for worker in &run.workers {
+    for worker in facts.workers() {
         let (points, tally) = (&worker.series.points, &worker.tallies.measure);
         let failures = sum(tally.failures.iter().map(|(_, count)| count));
         let books = [
@@ -37,7 +36,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
             problems.expect(series == counted, || {
                 format!(
                     "worker {}: {counted} {words}, over time {series}",
-                    worker.worker
+                    facts.number(worker)
                 )
             });
         }
@@ -48,13 +47,13 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
             .unwrap_or_else(|| Outcome::not_applicable("there is no window"));
     }
     let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.window_ns());
-    for worker in &run.workers {
+    for worker in facts.workers() {
         // A worker without a window of its own is W4's finding.
         if let (Some(start_ns), Some(end_ns)) = (
             worker.edges.window_start.get(),
             worker.edges.window_end.get(),
         ) {
-            let own_ns = end_ns.saturating_sub(start_ns).max(1);
+            let own_ns = after_ns(start_ns, end_ns).max(1);
             sum_of_rates += worker.tallies.measure.replies.total() as f64 * 1e9 / own_ns as f64;
             shortest_ns = shortest_ns.min(own_ns);
         }
@@ -79,9 +78,8 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
 
 /// W6.
 pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
     let mut problems = Problems::default();
-    for worker in &run.workers {
+    for worker in facts.workers() {
         account(facts, worker, &mut problems);
     }
     let all = &facts.summary.population;
@@ -90,7 +88,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         format!("all workers: {} issued, {ended} accounted for", all.issued)
     });
     // Only a run that went on until its count was reached must have reached it.
-    if let Some(asked) = run.load.requests
+    if let Some(asked) = facts.agent().share.requests
         && facts.ended_by_count()
     {
         let accounted = facts.accounted_of_count();
@@ -103,14 +101,14 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         });
     }
     problems.or_held(format!(
-        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases, {} under way \
+        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases, {} in flight \
          at the end{}",
         all.issued,
         all.recorded,
         all.failed,
         all.censored,
         facts.summary.lifetime.requests_sent,
-        facts.summary.under_way_at_end,
+        facts.summary.in_flight_at_end,
         facts
             .summary
             .carried_in
@@ -128,7 +126,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
 }
 
 fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
-    let number = worker.worker;
+    let number = facts.number(worker);
     let of_window = &worker.population;
     let ended = sum([of_window.recorded, of_window.failed, of_window.censored]);
     problems.expect(ended == u128::from(of_window.issued), || {
@@ -142,11 +140,11 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
         lifetime.replies.total(),
         lifetime.failures.total(FailureScope::Request),
     );
-    let ended = sum([replies, failed, worker.under_way_at_end]);
+    let ended = sum([replies, failed, worker.in_flight_at_end]);
     problems.expect(ended == u128::from(lifetime.requests_sent), || {
         format!(
-            "worker {number}: {} sent, but {replies} answered, {failed} failed and {} under way",
-            lifetime.requests_sent, worker.under_way_at_end
+            "worker {number}: {} sent, but {replies} answered, {failed} failed and {} in flight",
+            lifetime.requests_sent, worker.in_flight_at_end
         )
     });
     if let Some(carried_in) = &worker.carried_in {

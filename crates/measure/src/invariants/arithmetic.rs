@@ -125,7 +125,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
         run.latencies.response.count(),
         run.latencies.response_error.count(),
     ]);
-    let recorded = sum(run.workers.iter().map(|worker| worker.population.recorded));
+    let recorded = sum(facts.workers().map(|worker| worker.population.recorded));
     problems.expect(held == recorded, || {
         format!("{held} latencies in the histograms, {recorded} recorded by the workers")
     });
@@ -152,7 +152,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     }
     problems.or_held(format!(
         "{held} latencies and {connects} times to connect, of {} workers",
-        run.workers.len()
+        facts.workers().count()
     ))
 }
 
@@ -164,7 +164,7 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
         of_names.merge(&name.population);
     }
     let mut of_workers = Population::default();
-    for worker in &run.workers {
+    for worker in facts.workers() {
         of_workers.merge(&worker.population);
     }
     problems.expect(of_names == of_workers, || {
@@ -187,15 +187,12 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
 pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let mut problems = Problems::default();
-    let left_by_warmup = sum(run
-        .workers
-        .iter()
-        .map(|worker| facts.left_by_warmup(worker)));
+    let left_by_warmup = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
     let kinds = [
         (
             "successes",
             run.latencies.response.count(),
-            sum(run.workers.iter().flat_map(|worker| {
+            sum(facts.workers().flat_map(|worker| {
                 let tallies = &worker.tallies;
                 [
                     tallies.measure.replies.successes(),
@@ -206,7 +203,7 @@ pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
         (
             "error replies",
             run.latencies.response_error.count(),
-            sum(run.workers.iter().flat_map(|worker| {
+            sum(facts.workers().flat_map(|worker| {
                 let tallies = &worker.tallies;
                 [
                     tallies.measure.replies.errors(),

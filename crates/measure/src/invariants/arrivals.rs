@@ -2,7 +2,9 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{ArrivalCounts, FailureKind, Quantile, ScheduleDescription, StageRecord};
+use crate::{
+    ArrivalCounts, ArrivalProcess, FailureKind, Quantile, ScheduleDescription, StageRecord,
+};
 
 /// How far a Poisson count may be from its mean, in standard deviations.
 const DEVIATIONS_MOST: f64 = 6.0;
@@ -11,8 +13,8 @@ const DEVIATIONS_MOST: f64 = 6.0;
 pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
     let (run, summary) = (facts.run, &facts.summary);
     let mut problems = Problems::default();
-    for worker in &run.workers {
-        let number = worker.worker;
+    for worker in facts.workers() {
+        let number = facts.number(worker);
         let (window, all) = (&worker.arrivals, &worker.arrivals_all);
         add_up(window, &format!("worker {number}, window"), &mut problems);
         add_up(all, &format!("worker {number}, all phases"), &mut problems);
@@ -23,7 +25,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
     }
     let arrivals = &summary.arrivals;
     add_up(arrivals, "all workers", &mut problems);
-    let Some(schedule) = run.load.model.schedule() else {
+    let Some(schedule) = run.plan.model.schedule() else {
         let planned = summary.arrivals_all.planned;
         problems.expect(planned == 0, || {
             format!("{planned} arrivals in a closed loop")
@@ -42,7 +44,6 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
         });
     }
     stages_add_up(facts, schedule, &mut problems);
-    let planned = arrivals.planned as f64;
     let mut words = format!(
         "{} planned = {} sent + {} skipped for a full queue + {} skipped for waiting + {} unsent",
         arrivals.planned,
@@ -52,14 +53,21 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
         arrivals.unsent
     );
     // A count or a signal ends a plan early.
-    if run.load.requests.is_none() && !run.interrupted && !facts.no_window() {
-        let expected = schedule.expected;
-        let mut tolerance = f64::from(run.load.workers) + 1.0;
-        if schedule.process == "poisson" {
-            tolerance += DEVIATIONS_MOST * expected.max(0.0).sqrt();
-        }
+    if run.plan.stop.requests.is_none() && !facts.interrupted() && !facts.no_window() {
+        let expected = run.expected_arrivals().unwrap_or(0.0);
         words = format!("{words}; the schedule has {expected:.1}");
-        problems.expect((planned - expected).abs() <= tolerance, || words.clone());
+        let mut on_plan = true;
+        for agent in facts.agents {
+            // Agents that have the same seed are off by chance in the same direction.
+            let planned = sum(agent.workers.iter().map(|worker| worker.arrivals.planned));
+            let expected = agent.expected_arrivals.unwrap_or(0.0);
+            let mut tolerance = f64::from(agent.share.workers) + 1.0;
+            if schedule.process == ArrivalProcess::Poisson {
+                tolerance += DEVIATIONS_MOST * expected.max(0.0).sqrt();
+            }
+            on_plan &= (planned as f64 - expected).abs() <= tolerance;
+        }
+        problems.expect(on_plan, || words.clone());
     }
     problems.or_held(words)
 }
@@ -155,14 +163,11 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
         _ => 0,
     };
     let others = sum([summary.population.censored, outlasted]) + never_sent;
-    let timed_out_since = sum(run.workers.iter().flat_map(|worker| {
+    let timed_out_since = sum(facts.workers().flat_map(|worker| {
         let tallies = &worker.tallies;
         [&tallies.measure, &tallies.after].map(|tally| tally.failures.get(FailureKind::TimedOut))
     }));
-    let left_by_warmup = sum(run
-        .workers
-        .iter()
-        .map(|worker| facts.left_by_warmup(worker)));
+    let left_by_warmup = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
     let most = timed_out_since.min(summary.population.failed.into());
     let least = timed_out_since.saturating_sub(left_by_warmup);
     let counted = (others + least..=others + most).contains(&u128::from(unfinished));
@@ -199,7 +204,7 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
 pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
-    if facts.run.load.model.schedule().is_none() {
+    if facts.run.plan.model.schedule().is_none() {
         return Outcome::not_applicable("a closed loop waits for the server");
     }
     let Some(overload) = &facts.overload else {
@@ -249,7 +254,7 @@ mod tests {
         first.population.issued -= 1;
         first.population.recorded -= 1;
         run.latencies.stages = vec![first, second];
-        let ModelDescription::Open { schedule, .. } = &mut run.load.model else {
+        let ModelDescription::Open { schedule, .. } = &mut run.plan.model else {
             panic!("an open loop");
         };
         schedule.stages = vec![

@@ -2,8 +2,8 @@
 
 use crate::overload::overload_of;
 use crate::{
-    FailureScope, Figure, Histogram, ModelDescription, Overload, Quantile, Run, Summary,
-    WorkerRecord,
+    AgentRecord, FailureScope, Figure, Histogram, ModelDescription, Overload, Quantile, Run,
+    Summary, WorkerRecord,
 };
 
 /// The quantiles that are looked at: those that reports print.
@@ -25,19 +25,24 @@ pub(super) struct PrintedQuantile {
     pub(super) printed: Quantile,
 }
 
-/// A run with what is derived from it.
-pub(super) struct Facts<'a> {
+/// A run with what is derived from it, for all of its agents or for one of them.
+pub(crate) struct Facts<'a> {
     pub(super) run: &'a Run,
-    pub(super) summary: Summary,
+    /// Those that are looked at; never none.
+    pub(super) agents: &'a [AgentRecord],
+    /// What these make together.
+    pub(crate) summary: Summary,
     pub(super) quantiles: Vec<PrintedQuantile>,
     pub(super) overload: Option<Overload>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
+    /// Of all agents.
+    pub(crate) fn of(run: &'a Run) -> Self {
         let summary = run.summary();
         let mut facts = Self {
             run,
+            agents: &run.agents,
             overload: overload_of(run, &summary),
             summary,
             quantiles: Vec::new(),
@@ -62,6 +67,60 @@ impl<'a> Facts<'a> {
             }
         }
         facts
+    }
+
+    /// Of each agent, without what is known of all together only: quantiles and overload.
+    pub(super) fn of_agents(run: &'a Run) -> impl Iterator<Item = Self> {
+        run.agents.chunks(1).map(move |agents| Self {
+            run,
+            agents,
+            summary: Summary::of(run, agents),
+            overload: None,
+            quantiles: Vec::new(),
+        })
+    }
+
+    /// The agent that is looked at, where it is one.
+    pub(super) fn agent(&self) -> &'a AgentRecord {
+        &self.agents[0]
+    }
+
+    /// The workers of the agents that are looked at.
+    pub(super) fn workers(&self) -> impl Iterator<Item = &'a WorkerRecord> + Clone {
+        self.agents.iter().flat_map(|agent| &agent.workers)
+    }
+
+    /// The number of a worker, in words where several agents have one of that number.
+    pub(super) fn number(&self, worker: &WorkerRecord) -> String {
+        let number = worker.worker;
+        let is_here =
+            |agent: &&AgentRecord| agent.workers.iter().any(|it| std::ptr::eq(it, worker));
+        match self.agents {
+            [_] => number.to_string(),
+            agents => match agents.iter().position(|agent| is_here(&agent)) {
+                Some(agent) => format!("{number} of agent {}", agent + 1),
+                None => number.to_string(),
+            },
+        }
+    }
+
+    /// Whether any of the agents was cut short.
+    pub(super) fn interrupted(&self) -> bool {
+        self.agents.iter().any(|agent| agent.interrupted)
+    }
+
+    /// The longest drain of the agents, nanoseconds.
+    pub(super) fn drain_ns(&self) -> u64 {
+        let drains = self
+            .agents
+            .iter()
+            .filter_map(|agent| agent.clock.drain_ns());
+        drains.max().unwrap_or(0)
+    }
+
+    /// The end of the window as an instant.
+    pub(super) fn window_end_ns(&self) -> i64 {
+        i64::try_from(self.run.window_ns).unwrap_or(i64::MAX)
     }
 
     /// The quantiles of response time.
@@ -115,14 +174,14 @@ impl<'a> Facts<'a> {
             ("bytes received per second", &summary.bytes_received_per_s),
             ("bytes sent per second", &summary.bytes_sent_per_s),
             ("mean of open connections", &summary.live_mean),
-            ("mean of requests under way", &summary.under_way_mean),
+            ("mean of requests in flight", &summary.in_flight_mean),
             ("CPU per reply", &summary.cpu_ns_per_reply),
         ]
     }
 
     /// Length of the common window, nanoseconds.
     pub(super) fn window_ns(&self) -> u64 {
-        self.run.window.length_ns()
+        self.run.window_ns
     }
 
     /// Whether the run was cut short before there was a window.
@@ -133,17 +192,23 @@ impl<'a> Facts<'a> {
     /// Whether the window ended because the requests asked for were done, so that its end is that
     /// of the last reply.
     pub(super) fn ended_by_count(&self) -> bool {
-        let edges = &self.run.edges;
-        let Some(asked) = self.run.load.requests else {
+        let shares = self.agents.iter().map(|agent| agent.share.requests);
+        let asked = shares
+            .reduce(|sum, share| Some(sum?.saturating_add(share?)))
+            .flatten();
+        let Some(asked) = asked else {
             return false;
         };
         let done = self.accounted_of_count();
-        let before_plan = match (edges.measure_end.get(), edges.measure_end_planned.get()) {
-            (Some(end), Some(planned)) => end < planned,
-            _ => true,
-        };
-        !self.run.interrupted
-            && (self.run.load.duration_ns.is_none() || (before_plan && done >= asked))
+        let before_plan = self.agents.iter().all(|agent| {
+            let edges = &agent.clock.edges;
+            match (edges.measure_end.get(), edges.measure_end_planned.get()) {
+                (Some(end), Some(planned)) => end < planned,
+                _ => true,
+            }
+        });
+        !self.interrupted()
+            && (self.run.plan.stop.duration_ns.is_none() || (before_plan && done >= asked))
     }
 
     /// Of the requests of a run by count, those that were sent, given up or left over.
@@ -162,7 +227,7 @@ impl<'a> Facts<'a> {
 
     /// Whether there was a schedule of requests.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.load.model, ModelDescription::Open { .. })
+        matches!(self.run.plan.model, ModelDescription::Open { .. })
     }
 
     /// The service times of successes, in whichever histogram they are: in that of their own, or
@@ -178,7 +243,7 @@ impl<'a> Facts<'a> {
 
     /// Whether there was a schedule of connections.
     pub(super) fn is_sessions(&self) -> bool {
-        matches!(self.run.load.model, ModelDescription::Sessions { .. })
+        matches!(self.run.plan.model, ModelDescription::Sessions { .. })
     }
 
     /// Requests that were due before the window and neither answered nor failed when it began:

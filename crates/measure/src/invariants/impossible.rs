@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord};
+use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord, after_ns};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -44,10 +44,10 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
     }
-    let depth = f64::from(run.load.depth.max(1));
+    let depth = f64::from(run.depth().max(1));
     let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
-    let busy = summary.under_way_mean.known().unwrap_or(0.0);
-    let mut words = format!("mean under way {busy:.2}, connections times depth {room:.2}");
+    let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
+    let mut words = format!("mean in flight {busy:.2}, connections times depth {room:.2}");
     // A run by count knows its end too late to cut the integral there.
     let by_count = facts.ended_by_count();
     if let Some(carried_in) = &summary.carried_in {
@@ -57,7 +57,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
             carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
             carried_in.unanswered
         );
-        let places = u128::from(summary.live.max) * u128::from(run.load.depth.max(1));
+        let places = u128::from(summary.live.max) * u128::from(run.depth().max(1));
         if u128::from(carried_in.in_flight) > places {
             return Outcome::broken(format!(
                 "{} requests in flight when the window began, in {places} places; {words}",
@@ -82,11 +82,11 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         ));
     }
     let window = &summary.window;
-    let never_idle = matches!(run.load.model, ModelDescription::Closed { .. })
-        && run.load.think_time_ns == 0
-        && run.load.keepalive
-        && run.load.requests_per_connection.is_none()
-        && run.load.depth == 1
+    let never_idle = matches!(run.plan.model, ModelDescription::Closed { .. })
+        && run.plan.think_time_ns() == 0
+        && run.plan.keepalive()
+        && run.plan.requests_per_connection.is_none()
+        && run.depth() == 1
         && !by_count
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
@@ -113,29 +113,26 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
 /// those sent in the window it must be the sum of their times, less what lies after the window.
 /// What failed or was censored has no time on record, and was in flight for the window at most.
 fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<String> {
-    let run = facts.run;
     let latencies = facts.latencies();
     let is_exact = latencies.iter().all(|(_, it)| it.sum_ns() < u64::MAX);
     if facts.is_open() || !is_exact {
         return None;
     }
     let recorded_ns = sum(latencies.map(|(_, histogram)| histogram.sum_ns()));
-    let under_way_ns = sum(run.workers.iter().map(|worker| worker.under_way_ns));
-    let of_window_ns = under_way_ns.checked_sub(carried_in.in_flight_ns.into());
+    let in_flight_ns = sum(facts.workers().map(|worker| worker.in_flight_ns));
+    let of_window_ns = in_flight_ns.checked_sub(carried_in.in_flight_ns.into());
     let population = &facts.summary.population;
     let without_time = sum([population.failed, population.censored]);
     let most_ns = recorded_ns + without_time * u128::from(longest_window_ns(facts));
-    let drain_end_ns = run.edges.drain_end.get().unwrap_or(run.window.end_ns);
-    let drain_ns = drain_end_ns.saturating_sub(run.window.end_ns);
-    let drained = sum(run
-        .workers
-        .iter()
+    let drain_ns = facts.drain_ns();
+    let drained = sum(facts
+        .workers()
         .map(|worker| worker.tallies.after.replies.total()));
     let least_ns = recorded_ns.saturating_sub(drained * u128::from(drain_ns));
     let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
     (!fits).then(|| {
         format!(
-            "{under_way_ns} ns under way, {} of them of requests sent before the window; the times \
+            "{in_flight_ns} ns in flight, {} of them of requests sent before the window; the times \
              of the others make {least_ns} to {most_ns} ns",
             carried_in.in_flight_ns
         )
@@ -146,14 +143,9 @@ fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<Strin
 fn longest_window_ns(facts: &Facts<'_>) -> u64 {
     let own_ns = |worker: &WorkerRecord| {
         let edges = &worker.edges;
-        Some(
-            edges
-                .window_end
-                .get()?
-                .saturating_sub(edges.window_start.get()?),
-        )
+        Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
     };
-    let longest_ns = facts.run.workers.iter().filter_map(own_ns).max();
+    let longest_ns = facts.workers().filter_map(own_ns).max();
     longest_ns.unwrap_or(0).max(facts.window_ns())
 }
 
@@ -176,10 +168,7 @@ impl LittleProduct {
         // requests waited, all that did.
         let (services, sum_ns, ended, before) = if facts.is_open() {
             let service = &latencies.service;
-            let left = sum(run
-                .workers
-                .iter()
-                .map(|worker| facts.left_by_warmup(worker)));
+            let left = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
             let (services, sum_ns) = (service.count(), service.sum_ns().into());
             (services, sum_ns, replies.successes(), left as f64)
         } else {
@@ -194,11 +183,9 @@ impl LittleProduct {
         let rate = ended as f64 / window_ns;
         let before = 1.0 + before / services as f64;
         // The time after the window of what began in it: at most all of drain, for each reply.
-        let drain_end_ns = run.edges.drain_end.get().unwrap_or(run.window.end_ns);
-        let drain_ns = drain_end_ns.saturating_sub(run.window.end_ns) as f64;
-        let drained = sum(run
-            .workers
-            .iter()
+        let drain_ns = facts.drain_ns() as f64;
+        let drained = sum(facts
+            .workers()
             .map(|worker| worker.tallies.after.replies.total()));
         let after = drained as f64 * drain_ns / window_ns;
         Some(Self {
@@ -216,21 +203,21 @@ impl LittleProduct {
 
 /// I2. What was planned counts from its planned instant, which lies in the window.
 pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
-    let first_send = run
-        .workers
-        .iter()
-        .filter_map(|worker| worker.first_send.get())
-        .min();
-    let (Some(sent_ns), Some(end_ns)) = (first_send, run.edges.drain_end.get()) else {
+    // Of the agent for which it lasted longest.
+    let lasted = facts.agents.iter().filter_map(|agent| {
+        let workers = agent.workers.iter();
+        let sent_ns = workers.filter_map(|worker| worker.first_send.get()).min()?;
+        let first_ns = if facts.is_open() { 0 } else { sent_ns };
+        Some(after_ns(first_ns, agent.clock.edges.drain_end.get()?))
+    });
+    let Some(lasted_ns) = lasted.max() else {
         return Outcome::not_applicable("nothing was sent, or the drain has no end");
     };
-    let (first_ns, begin) = if facts.is_open() {
-        (run.window.start_ns, "start of the window")
+    let begin = if facts.is_open() {
+        "start of the window"
     } else {
-        (sent_ns, "first send")
+        "first send"
     };
-    let lasted_ns = end_ns.saturating_sub(first_ns);
     let mut problems = Problems::default();
     let mut longest_ns = 0;
     for (words, histogram) in facts.latencies() {
@@ -257,9 +244,8 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
 /// of the sample may be too young to know the shortest round trip.
 pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
-    let round_trip = run
-        .workers
-        .iter()
+    let round_trip = facts
+        .workers()
         .filter_map(|worker| worker.kernel.min_rtt_ns)
         .min();
     // From the planned instant, a reply takes longer than from the send.
@@ -273,13 +259,13 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {
         return Outcome::not_applicable("the kernel gave no round trip, or there is no latency");
     };
-    let lasted_ns = match (run.edges.setup_start.get(), run.edges.drain_end.get()) {
-        (Some(start_ns), Some(end_ns)) => end_ns.saturating_sub(start_ns),
-        _ => 0,
-    };
-    let sampled = sum(run
-        .workers
-        .iter()
+    let lasted = facts.agents.iter().filter_map(|agent| {
+        let edges = &agent.clock.edges;
+        Some(after_ns(edges.setup_start.get()?, edges.drain_end.get()?))
+    });
+    let lasted_ns = lasted.max().unwrap_or(0);
+    let sampled = sum(facts
+        .workers()
         .map(|worker| worker.kernel.connections.into()));
     let words = format!(
         "fastest reply {}, smallest round trip {} ({sampled} connections sampled)",
@@ -293,7 +279,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
         return Outcome::not_applicable(format!("the kernel forgets after 300 s; {words}"));
     }
     let all_sampled = sampled >= u128::from(facts.summary.lifetime.connections_opened);
-    let all_kept = facts.summary.lifetime.connections_opened <= u64::from(run.load.connections);
+    let all_kept = facts.summary.lifetime.connections_opened <= u64::from(run.plan.connections);
     if all_sampled || all_kept && min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
         Outcome::broken(words)
     } else {
@@ -304,12 +290,12 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
 /// I4.
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     let mut problems = Problems::default();
-    let reply_bytes_least = match facts.run.load.protocol {
+    let reply_bytes_least = match facts.run.protocol() {
         Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
         Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
     };
-    for worker in &facts.run.workers {
-        let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
+    for worker in facts.workers() {
+        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
         let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);
         let (discarded, overhead) = (lifetime.discarded_bytes, lifetime.overhead_bytes);
         let (received, explained) = (
@@ -357,14 +343,14 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
 pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
     let mut problems = Problems::default();
     let (mut connections, mut bytes) = (0, 0);
-    for worker in &facts.run.workers {
+    for worker in facts.workers() {
         let sample = &worker.kernel;
         let (kernel, own) = (sample.kernel_bytes_received, sample.own_bytes_received);
         let ends = u64::from(sample.connections);
         problems.expect(kernel >= own && kernel - own <= ends, || {
             format!(
                 "worker {}: the kernel counted {kernel} bytes on {ends} connections, brunt {own}",
-                worker.worker
+                facts.number(worker)
             )
         });
         connections += u128::from(sample.connections);
@@ -385,10 +371,10 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
 /// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it
 /// may wait between the reading of the clock and that of the wait.
 pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
-    let (load, host) = (&facts.run.load, &facts.run.host);
+    let (agent, host) = (facts.agent(), &facts.agent().host);
     let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
     let interval_ns = host.cpu_interval_ns as f64;
-    if load.backend == Backend::Sim {
+    if agent.backend == Backend::Sim {
         return Outcome::not_applicable("simulated time has no CPU time");
     }
     if let Some(broken) = threads_on_one_cpu(facts).broken() {
@@ -409,7 +395,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
         return Outcome::broken(words);
     }
     let replies = facts.summary.window.replies.total();
-    if load.depth == 1 && replies >= CPU_REPLIES_LEAST {
+    if agent.negotiated.depth == 1 && replies >= CPU_REPLIES_LEAST {
         let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
         let per_reply_ns = per_window_ns / replies as f64;
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));
@@ -427,7 +413,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
 /// Each worker's thread against the time between its two readings.
 fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
     let mut problems = Problems::default();
-    for worker in &facts.run.workers {
+    for worker in facts.workers() {
         let Some(thread) = &worker.thread else {
             continue;
         };
@@ -438,7 +424,7 @@ fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
             problems.expect(used_ns as f64 <= most_ns, || {
                 format!(
                     "worker {}: {} {words} in {}",
-                    worker.worker,
+                    facts.number(worker),
                     time(used_ns),
                     time(thread.interval_ns)
                 )

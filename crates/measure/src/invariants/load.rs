@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
 use super::windows::WAKE_UP_NS;
-use crate::{FailureKind, ModelDescription};
+use crate::{FailureKind, ModelDescription, after_ns};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -19,28 +19,27 @@ const TIMER_NS: u64 = 10_000_000;
 /// lasts, brunt does what it can. What is missing beside that is brunt's fault.
 pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     let (run, live) = (facts.run, &facts.summary.live);
-    let asked = run.load.connections;
+    let share = &facts.agent().share;
+    let asked = share.connections;
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
     }
     let mut problems = Problems::default();
-    let (held, most) = match run.load.model {
+    let (held, most) = match run.plan.model {
         ModelDescription::Closed { .. } => (asked, asked),
-        ModelDescription::Open {
-            connections_max, ..
-        } => (asked, connections_max),
+        ModelDescription::Open { .. } => (asked, share.connections_max.unwrap_or(asked)),
         ModelDescription::Sessions { .. } => (0, asked),
     };
-    let dealt = sum(run.workers.iter().map(|worker| worker.live.asked.into()));
+    let dealt = sum(facts.workers().map(|worker| worker.live.asked.into()));
     problems.expect(dealt == u128::from(held), || {
         format!("{held} connections asked for, {dealt} dealt out to the workers")
     });
-    let dealt = sum(run.workers.iter().map(|worker| worker.live.most.into()));
+    let dealt = sum(facts.workers().map(|worker| worker.live.most.into()));
     problems.expect(dealt == u128::from(most), || {
         format!("{most} connections at most, {dealt} dealt out to the workers")
     });
-    for worker in &run.workers {
-        let (of_worker, number) = (&worker.live, worker.worker);
+    for worker in facts.workers() {
+        let (of_worker, number) = (&worker.live, facts.number(worker));
         problems.expect(of_worker.max <= of_worker.most, || {
             format!(
                 "worker {number}: {} open, at most {} allowed",
@@ -67,7 +66,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         "{asked} connections asked for; {open} ({})",
         percent(mean / f64::from(asked.max(1))),
     );
-    if !run.load.keepalive || run.load.requests_per_connection.is_some() {
+    if !run.plan.keepalive() || run.plan.requests_per_connection.is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
     }
     if mean >= needed {
@@ -118,11 +117,14 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
 /// and no answer after it.
 pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
-    let timeout_ns = run.load.timeout_ns;
+    let timeout_ns = run.plan.timeout_ns;
     let slack_ns = TIMER_NS.max(timeout_ns / 100);
     let mut problems = Problems::default();
-    let drain_end = run.edges.drain_end.get();
-    for worker in &run.workers {
+    let with_clocks = facts.agents.iter().flat_map(|agent| {
+        let clock = &agent.clock;
+        agent.workers.iter().map(move |worker| (worker, clock))
+    });
+    for (worker, clock) in with_clocks {
         let lifetime = worker.tallies.lifetime();
         let timed_out = lifetime.failures.get(FailureKind::TimedOut);
         let unanswered = lifetime
@@ -131,22 +133,22 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
         problems.expect(timed_out <= unanswered, || {
             format!(
                 "worker {}: {timed_out} time-outs, {unanswered} requests without an answer",
-                worker.worker
+                facts.number(worker)
             )
         });
         let first = if facts.is_open() {
-            run.edges.warmup_start
+            clock.edges.warmup_start
         } else {
             worker.first_send
         };
-        if let (Some(first_ns), Some(end_ns)) = (first.get(), drain_end) {
-            let lasted_ns = end_ns.saturating_sub(first_ns);
+        if let (Some(first_ns), Some(end_ns)) = (first.get(), clock.edges.drain_end.get()) {
+            let lasted_ns = after_ns(first_ns, end_ns);
             problems.expect(
                 timed_out == 0 || lasted_ns >= timeout_ns.saturating_sub(slack_ns),
                 || {
                     format!(
                         "worker {}: {timed_out} time-outs of {} in {}",
-                        worker.worker,
+                        facts.number(worker),
                         time(timeout_ns),
                         time(lasted_ns)
                     )

@@ -44,6 +44,34 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// What the same check came to on each of several agents: it stands as on the one where it
+    /// stands worst, and the detail is of those.
+    pub(super) fn of_agents(outcomes: impl Iterator<Item = Self>) -> Self {
+        let badness = |standing| match standing {
+            Standing::NotApplicable => 0,
+            Standing::Held => 1,
+            Standing::Flagged => 2,
+            Standing::Broken => 3,
+        };
+        let outcomes: Vec<(usize, Self)> = (1..).zip(outcomes).collect();
+        let standings = outcomes.iter().map(|(_, outcome)| outcome.standing);
+        let worst = standings.max_by_key(|&standing| badness(standing));
+        let standing = worst.unwrap_or(Standing::NotApplicable);
+        let of_worst = || outcomes.iter().filter(|(_, it)| it.standing == standing);
+        let told = of_worst().take(PROBLEMS_TOLD);
+        let told: Vec<String> = told
+            .map(|(agent, outcome)| format!("agent {agent}: {}", outcome.detail))
+            .collect();
+        let mut detail = told.join("; ");
+        let untold = of_worst().count() - told.len();
+        if untold > 0 {
+            let _ = write!(detail, "; and {untold} more");
+        }
+        Self { standing, detail }
+    }
+}
+
 /// The problems found by a check that looks at many things.
 #[derive(Debug, Default)]
 pub(super) struct Problems {

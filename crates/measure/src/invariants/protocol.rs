@@ -7,38 +7,39 @@ use crate::{FailureCounts, FailureKind, Protocol};
 /// P1.
 pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
+    let is_tls = run.first().negotiated.tls.is_some();
     let mut problems = Problems::default();
-    for worker in &run.workers {
-        let (number, lifetime) = (worker.worker, worker.tallies.lifetime());
+    for worker in facts.workers() {
+        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
         let (full, resumed) = (lifetime.handshakes_full, lifetime.handshakes_resumed);
         let opened = lifetime.connections_opened;
-        let due = if run.load.tls.is_some() { opened } else { 0 };
+        let due = if is_tls { opened } else { 0 };
         problems.expect(sum([full, resumed]) == u128::from(due), || {
             format!(
                 "worker {number}: {full} full and {resumed} resumed handshakes of {opened} \
                  connections opened, {due} due"
             )
         });
-        let may_resume = run.load.tls.as_ref().is_some_and(|tls| tls.resumption);
+        let may_resume = run.plan.tls.as_ref().is_some_and(|tls| tls.resumption);
         problems.expect(may_resume || resumed == 0, || {
             format!("worker {number}: {resumed} resumed handshakes, though none may be")
         });
         let goaways = lifetime.goaways;
-        let goaways_most = match run.load.protocol {
+        let goaways_most = match run.protocol() {
             Protocol::Http1 => 0,
             Protocol::Http2 => opened,
         };
         problems.expect(goaways <= goaways_most, || {
             format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
         });
-        if run.load.protocol == Protocol::Http1 {
+        if run.protocol() == Protocol::Http1 {
             foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
                 problems.expect(false, || {
                     format!("worker {number}: {label} {count} times, over HTTP/1.1")
                 });
             });
         }
-        if run.load.tls.is_none() {
+        if !is_tls {
             foreign(&lifetime.failures, FailureKind::is_of_tls).for_each(|(label, count)| {
                 problems.expect(false, || {
                     format!("worker {number}: {label} {count} times, in clear text")
@@ -53,14 +54,14 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         format!("{timed} times of TLS handshakes in the histogram, {handshakes} handshakes")
     });
     let greetings = run.latencies.greeting.count();
-    let greetings_due = match run.load.protocol {
+    let greetings_due = match run.protocol() {
         Protocol::Http1 => 0,
         Protocol::Http2 => lifetime.connections_opened,
     };
     problems.expect(greetings == greetings_due, || {
         format!("{greetings} times to HTTP/2 settings in the histogram, {greetings_due} due")
     });
-    let over = match &run.load.tls {
+    let over = match &run.first().negotiated.tls {
         Some(tls) => format!(
             "over {}, {} full and {} resumed handshakes",
             tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
@@ -69,7 +70,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     };
     problems.or_held(format!(
         "{} {over}; {} connections opened, {} asked to be replaced",
-        run.load.protocol.name(),
+        run.protocol().name(),
         lifetime.connections_opened,
         lifetime.goaways
     ))

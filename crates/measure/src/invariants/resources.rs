@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems};
-use crate::{Backend, LoadDescription, ModelDescription, Protocol};
+use crate::{AgentRecord, Backend, Protocol};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -44,32 +44,25 @@ const WAITING_BYTES: u64 = 3 * 24;
 
 /// R1.
 pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
-    let (load, host) = (&facts.run.load, &facts.run.host);
-    if load.own_server {
+    let (agent, host) = (facts.agent(), &facts.agent().host);
+    if agent.own_server {
         return Outcome::not_applicable("the process also held the reference server");
     }
-    if load.backend == Backend::Sim {
+    if agent.backend == Backend::Sim {
         return Outcome::not_applicable("the process also held the simulated network");
     }
     if host.peak_resident_bytes == 0 {
         return Outcome::not_applicable("memory was not read");
     }
-    let workers = u64::from(load.workers);
-    let connections = u64::from(match load.model {
-        ModelDescription::Open {
-            connections_max, ..
-        } => connections_max.max(load.connections),
-        _ => load.connections,
-    });
-    let waiting = load
-        .model
-        .schedule()
-        .map_or(0, |schedule| schedule.queue_max);
+    let (share, negotiated) = (&agent.share, &agent.negotiated);
+    let workers = u64::from(share.workers);
+    let connections = u64::from(share.connections_most());
+    let waiting = share.queue_max.unwrap_or(0);
     let queue_bytes = WAITING_BYTES * u64::from(waiting);
     let copies = PAYLOAD_COPIES
-        .saturating_mul(u64::from(load.depth))
+        .saturating_mul(u64::from(negotiated.depth))
         .saturating_mul(workers.saturating_add(1));
-    let payload_bytes = load.request_bytes.saturating_mul(copies);
+    let payload_bytes = negotiated.request_bytes.saturating_mul(copies);
     let of = |budget: Budget, session_bytes: u64| {
         let per_connection_bytes = budget.per_connection_bytes.saturating_add(session_bytes);
         budget
@@ -79,14 +72,14 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
             .saturating_add(payload_bytes)
             .saturating_add(queue_bytes)
     };
-    let [session_ordinary, session_most] = session_bytes(load);
+    let [session_ordinary, session_most] = session_bytes(agent);
     let (ordinary, refused) = (of(ORDINARY, session_ordinary), of(REFUSED, session_most));
     let mib = |bytes: u64| bytes as f64 / MIB as f64;
     let words = format!(
         "{:.1} MiB resident at most with {workers} workers, {connections} connections and \
          requests of {} bytes; budget {:.1} MiB, refused over {:.1}",
         mib(host.peak_resident_bytes),
-        load.request_bytes,
+        negotiated.request_bytes,
         mib(ordinary),
         mib(refused)
     );
@@ -98,12 +91,14 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
 }
 
 /// What TLS and HTTP/2 add to a connection: ordinarily, and at most.
-fn session_bytes(load: &LoadDescription) -> [u64; 2] {
-    let depth = u64::from(load.depth);
-    let (is_tls, is_http2) = (load.tls.is_some(), load.protocol == Protocol::Http2);
+fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
+    let negotiated = &agent.negotiated;
+    let depth = u64::from(negotiated.depth);
+    let is_tls = negotiated.tls.is_some();
+    let is_http2 = negotiated.protocol == Protocol::Http2;
     let owned = if is_tls || is_http2 { OWNED_COPIES } else { 0 };
     let places = owned
-        .saturating_mul(load.request_bytes)
+        .saturating_mul(negotiated.request_bytes)
         .saturating_add(PLACE_BYTES)
         .saturating_mul(depth);
     std::array::from_fn(|budget| {
@@ -115,25 +110,25 @@ fn session_bytes(load: &LoadDescription) -> [u64; 2] {
 
 /// R2.
 pub(super) fn workers_fit(facts: &Facts<'_>) -> Outcome {
-    let (load, host) = (&facts.run.load, &facts.run.host);
-    let reported = facts.run.workers.len();
+    let (agent, host) = (facts.agent(), &facts.agent().host);
+    let reported = facts.workers().count();
     let words = format!(
         "{} workers, {reported} reported, {} usable CPUs",
-        load.workers, host.usable_cpus
+        agent.share.workers, host.usable_cpus
     );
-    if reported as u64 != u64::from(load.workers) {
+    if reported as u64 != u64::from(agent.share.workers) {
         return Outcome::broken(words);
     }
-    if load.backend == Backend::Sim {
+    if agent.backend == Backend::Sim {
         return Outcome::not_applicable(format!("simulated workers need no CPU each; {words}"));
     }
     if host.usable_cpus == 0 {
         return Outcome::not_applicable(format!("usable CPUs were not read; {words}"));
     }
-    if load.workers <= host.usable_cpus {
+    if agent.share.workers <= host.usable_cpus {
         return Outcome::held(words);
     }
-    if load.oversubscribed {
+    if facts.run.plan.oversubscribe {
         Outcome::flagged(format!("{words}, as was asked for"))
     } else {
         Outcome::broken(words)
@@ -142,8 +137,8 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Outcome {
 
 /// R3.
 pub(super) fn limits_suffice(facts: &Facts<'_>) -> Outcome {
-    let limits = &facts.run.limits;
-    if facts.run.load.backend == Backend::Sim {
+    let limits = &facts.agent().limits;
+    if facts.agent().backend == Backend::Sim {
         return Outcome::not_applicable("a simulated network has no limits");
     }
     let pairs = [

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems, percent, time};
-use crate::Once;
+use crate::{Backend, Once, after_ns};
 
 /// A wall clock that moved further than this against the monotonic one was set.
 const STEP_FLAGGED_NS: u64 = 1_000_000_000;
@@ -23,9 +23,9 @@ const DRAIN_OVERRUN_NS: u64 = 100_000_000;
 
 /// W1.
 pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
+    let agent = facts.agent();
     let mut problems = Problems::default();
-    for worker in &run.workers {
+    for worker in facts.workers() {
         let (number, edges) = (worker.worker, &worker.edges);
         let orders: [(&str, &[Once]); 4] = [
             (
@@ -40,11 +40,11 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
             // A run by count ends with the last reply of all workers: this one may be done before.
             (
                 "ready, drained, end of the run",
-                &[edges.ready, edges.drained, run.edges.finished],
+                &[edges.ready, edges.drained, agent.clock.edges.finished],
             ),
             (
                 "start of set-up, start",
-                &[run.edges.setup_start, edges.started],
+                &[agent.clock.edges.setup_start, edges.started],
             ),
             ("start, first send", &[edges.started, worker.first_send]),
         ];
@@ -60,12 +60,11 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
     if let Some(broken) = problems.broken() {
         return broken;
     }
-    let step_ns = run.wall.stepped_ns;
+    let step_ns = agent.clock.stepped_ns;
     let words = format!(
-        "instants of {} workers in order; wall clock moved {}{} against the monotonic clock",
-        run.workers.len(),
-        if step_ns < 0 { "-" } else { "" },
-        time(step_ns.unsigned_abs()),
+        "instants of {} workers in order; wall clock moved {} against the monotonic clock",
+        agent.workers.len(),
+        instant(step_ns),
     );
     if step_ns.unsigned_abs() > STEP_FLAGGED_NS {
         Outcome::flagged(format!(
@@ -78,8 +77,8 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
 
 /// W2.
 pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
-    let (run, edges) = (facts.run, &facts.run.edges);
-    if run.interrupted && facts.no_window() {
+    let edges = &facts.agent().clock.edges;
+    if facts.interrupted() && facts.no_window() {
         return Outcome::not_applicable("interrupted before the window");
     }
     let order = [
@@ -99,15 +98,15 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
         format!("edges of the phases not in order ({})", instants(&order))
     });
     for (words, at_ns, edge) in [
-        ("starts", run.window.start_ns, edges.measure_start),
-        ("ends", run.window.end_ns, edges.measure_end),
+        ("starts", 0, edges.measure_start),
+        ("ends", facts.window_end_ns(), edges.measure_end),
     ] {
         if let Some(edge_ns) = edge.get() {
             problems.expect(at_ns == edge_ns, || {
                 format!(
                     "the window {words} at {}, measure at {}",
-                    time(at_ns),
-                    time(edge_ns)
+                    instant(at_ns),
+                    instant(edge_ns)
                 )
             });
         }
@@ -115,12 +114,9 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
     problems.expect(!facts.no_window(), || {
         "the measure phase has no length".to_owned()
     });
-    for worker in &run.workers {
+    for worker in facts.workers() {
         let sent_before = worker.tallies.before.requests_sent;
-        let first_before = worker
-            .first_send
-            .get()
-            .is_some_and(|first_ns| first_ns < run.window.start_ns);
+        let first_before = worker.first_send.get().is_some_and(|first_ns| first_ns < 0);
         problems.expect((sent_before > 0) == first_before, || {
             format!(
                 "worker {}: {sent_before} requests counted before the window, but its first was \
@@ -139,7 +135,7 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
 
 /// W3.
 pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
-    let (run, edges) = (facts.run, &facts.run.edges);
+    let edges = &facts.agent().clock.edges;
     let mut problems = Problems::default();
     let of_run = [
         ("start of set-up", edges.setup_start),
@@ -155,7 +151,7 @@ pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
             format!("{words}: written {} times more", edge.rewrites())
         });
     }
-    for worker in &run.workers {
+    for worker in facts.workers() {
         let edges = &worker.edges;
         let of_worker = [
             ("start", edges.started),
@@ -180,17 +176,18 @@ pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
 
 /// W4.
 pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
-    if run.interrupted && facts.no_window() {
+    if facts.interrupted() && facts.no_window() {
         return Outcome::not_applicable("interrupted before the window");
     }
     let mut problems = Problems::default();
-    problems.expect(!run.workers.is_empty(), || "no worker reported".to_owned());
-    let common = run.window;
-    let (mut latest_start, mut earliest_end) = (common.start_ns, common.end_ns);
-    let (mut earliest_start, mut latest_end) = (common.start_ns, common.end_ns);
+    problems.expect(facts.workers().next().is_some(), || {
+        "no worker reported".to_owned()
+    });
+    let common_end = facts.window_end_ns();
+    let (mut latest_start, mut earliest_end) = (0, common_end);
+    let (mut earliest_start, mut latest_end) = (0, common_end);
     let mut longest_ns = facts.window_ns();
-    for worker in &run.workers {
+    for worker in facts.workers() {
         let edges = (
             worker.edges.window_start.get(),
             worker.edges.window_end.get(),
@@ -203,11 +200,10 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
         earliest_end = earliest_end.min(end_ns);
         earliest_start = earliest_start.min(start_ns);
         latest_end = latest_end.max(end_ns);
-        longest_ns = longest_ns.max(end_ns.saturating_sub(start_ns));
+        longest_ns = longest_ns.max(after_ns(start_ns, end_ns));
     }
-    let overlap_ns = earliest_end.saturating_sub(latest_start);
-    let outside_ns =
-        (common.start_ns - earliest_start).max(latest_end.saturating_sub(common.end_ns));
+    let overlap_ns = after_ns(latest_start, earliest_end);
+    let outside_ns = after_ns(earliest_start, 0).max(after_ns(common_end, latest_end));
     let lost_ns = (longest_ns - overlap_ns.min(longest_ns)).max(outside_ns);
     let shared = 1.0 - lost_ns as f64 / longest_ns.max(1) as f64;
     let words = format!(
@@ -231,8 +227,9 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
 
 /// W7.
 pub(super) fn all_time_reported(facts: &Facts<'_>) -> Outcome {
-    let (run, edges) = (facts.run, &facts.run.edges);
-    if run.load.backend == crate::Backend::Sim {
+    let clock = &facts.agent().clock;
+    let edges = &clock.edges;
+    if facts.agent().backend == Backend::Sim {
         return Outcome::not_applicable("simulated time is not the process's time");
     }
     let names = [
@@ -247,16 +244,16 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Outcome {
         edges.finished,
     ];
     // A run that was interrupted early lacks edges: the phase before a missing one reaches on.
-    let (mut from_ns, mut sum_ns, mut words) = (0, 0_u64, Vec::new());
+    let (mut from_ns, mut sum_ns, mut words) = (clock.process_start_ns, 0_u64, Vec::new());
     for (name, end) in names.into_iter().zip(ends) {
         if let Some(end_ns) = end.get() {
-            let length_ns = end_ns.saturating_sub(from_ns);
+            let length_ns = after_ns(from_ns, end_ns);
             words.push(format!("{name} {}", time(length_ns)));
             sum_ns = sum_ns.saturating_add(length_ns);
             from_ns = end_ns;
         }
     }
-    let process_ns = run.wall.process_ns;
+    let process_ns = clock.process_ns;
     let words = format!(
         "{} make {} of the process's {}",
         words.join(", "),
@@ -272,7 +269,7 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Outcome {
 
 /// W8.
 pub(super) fn ends_on_time(facts: &Facts<'_>) -> Outcome {
-    let (run, edges) = (facts.run, &facts.run.edges);
+    let (run, edges) = (facts.run, &facts.agent().clock.edges);
     if facts.ended_by_count() {
         return Outcome::not_applicable("a run by count ends with its last reply");
     }
@@ -280,8 +277,8 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Outcome {
     else {
         return Outcome::not_applicable("the run has no end of measure or of drain");
     };
-    let drain_ns = drain_end_ns.saturating_sub(end_ns);
-    let limit_ns = run.load.drain_limit_ns;
+    let drain_ns = after_ns(end_ns, drain_end_ns);
+    let limit_ns = run.plan.drain_limit_ns;
     let drain = format!(
         "drain took {} of at most {}",
         time(drain_ns),
@@ -290,14 +287,14 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Outcome {
     if drain_ns > limit_ns.saturating_add(DRAIN_OVERRUN_NS) {
         return Outcome::broken(drain);
     }
-    if run.interrupted {
+    if facts.interrupted() {
         return Outcome::held(format!("interrupted; {drain}"));
     }
     let Some(planned_ns) = edges.measure_end_planned.get() else {
         return Outcome::broken(format!("a run by duration has no planned end; {drain}"));
     };
     let off_ns = end_ns.abs_diff(planned_ns);
-    let duration_ns = run.load.duration_ns.unwrap_or(facts.window_ns());
+    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.window_ns());
     let words = format!(
         "measure ended {} {} its planned end; {drain}",
         time(off_ns),
@@ -319,10 +316,16 @@ fn in_order(edges: &[Once]) -> bool {
     edges.iter().filter_map(|edge| edge.get()).is_sorted()
 }
 
+/// An instant in words.
+fn instant(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", time(ns.unsigned_abs()))
+}
+
 fn instants(edges: &[Once]) -> String {
     let words: Vec<_> = edges
         .iter()
-        .map(|edge| edge.get().map_or("none".to_owned(), time))
+        .map(|edge| edge.get().map_or("none".to_owned(), instant))
         .collect();
     words.join(", ")
 }

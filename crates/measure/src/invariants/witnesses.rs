@@ -47,15 +47,15 @@ impl Payload {
 /// at most one reply per place. What was handed over in it may not have been on the link when it
 /// ended, or when its connection did.
 fn payloads(facts: &Facts<'_>) -> [Payload; 2] {
-    let (load, window) = (&facts.run.load, &facts.summary.window);
-    let places = f64::from(facts.summary.live.max) * f64::from(load.depth.max(1));
+    let (negotiated, window) = (&facts.agent().negotiated, &facts.summary.window);
+    let places = f64::from(facts.summary.live.max) * f64::from(negotiated.depth.max(1));
     let reply_bytes = match window.replies.total() {
         0 => RECEIVE_BUFFER_BYTES,
         replies => (window.bytes_received as f64 / replies as f64).min(RECEIVE_BUFFER_BYTES),
     };
     let failures: f64 = window.failures.iter().map(|(_, count)| count as f64).sum();
     let cut_short = failures + window.connections_opened as f64;
-    let unsent_bytes = (places + cut_short) * load.request_bytes as f64;
+    let unsent_bytes = (places + cut_short) * negotiated.request_bytes as f64;
     let of = |direction, bytes, outside_bytes| {
         Payload::new(direction, bytes, outside_bytes, facts.window_ns())
     };
@@ -67,13 +67,13 @@ fn payloads(facts: &Facts<'_>) -> [Payload; 2] {
 
 /// I6.
 pub(super) fn payload_fits(facts: &Facts<'_>) -> Outcome {
-    if facts.run.load.backend == Backend::Sim {
+    if facts.agent().backend == Backend::Sim {
         return Outcome::not_applicable("a simulated network has no link");
     }
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
     }
-    let Some(network) = &facts.run.evidence.network else {
+    let Some(network) = &facts.agent().evidence.network else {
         return Outcome::not_applicable("the way to the server was not looked at");
     };
     match &network.route {
@@ -120,7 +120,7 @@ struct Link {
 /// interface itself counted as much, the figures are right and the speed is not.
 fn under_speed(facts: &Facts<'_>, link: &Link) -> Outcome {
     let most_per_s = link.bytes_per_s * LINK_SHARE_MOST;
-    let interval_s = facts.run.evidence.interval_ns as f64 / 1e9;
+    let interval_s = facts.agent().evidence.interval_ns as f64 / 1e9;
     let payloads = payloads(facts);
     let mut words = format!(
         "{}; {} and {} of payload",
@@ -159,16 +159,17 @@ fn under_speed(facts: &Facts<'_>, link: &Link) -> Outcome {
 
 /// The ceiling is of receiving: a server that throws away what it is sent may take more.
 fn under_ceiling(facts: &Facts<'_>) -> Outcome {
-    let (load, host) = (&facts.run.load, &facts.run.host);
-    let Some(calibration) = &facts.run.calibration else {
+    let (agent, host) = (facts.agent(), &facts.agent().host);
+    let workers = agent.share.workers;
+    let Some(calibration) = &agent.calibration else {
         return Outcome::not_applicable(
             "`brunt calibrate` has not measured this machine's loopback ceiling",
         );
     };
-    let Some(ceiling) = calibration.ceiling(load.backend, load.workers) else {
+    let Some(ceiling) = calibration.ceiling(agent.backend, workers) else {
         return Outcome::not_applicable(format!(
             "the calibration has no ceiling of {}",
-            load.backend.name()
+            agent.backend.name()
         ));
     };
     if host.usable_cpus > calibration.usable_cpus {
@@ -177,7 +178,7 @@ fn under_ceiling(facts: &Facts<'_>) -> Outcome {
             calibration.usable_cpus, host.usable_cpus
         ));
     }
-    let Some(most_per_s) = ceiling_of(ceiling, load.workers) else {
+    let Some(most_per_s) = ceiling_of(ceiling, workers) else {
         return Outcome::not_applicable("the calibration has no ceiling of bytes");
     };
     let [received, sent] = payloads(facts);
@@ -211,8 +212,12 @@ fn ceiling_of(ceiling: &Ceiling, workers: u32) -> Option<f64> {
 /// it may have counted or not: it may never have seen it, or have answered to nobody. What others
 /// sent meanwhile says nothing against the run.
 pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
-    let Some(count) = &facts.run.evidence.server_count else {
-        return Outcome::not_applicable("the server's own count was not read (--verify-url)");
+    let count = match facts.run.server_count() {
+        Ok(Some(count)) => count,
+        Ok(None) => {
+            return Outcome::not_applicable("the server's own count was not read (--verify-url)");
+        }
+        Err(reason) => return Outcome::not_applicable(reason),
     };
     let ServerCount {
         url,
@@ -220,7 +225,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
         before,
         after,
         own_reads,
-    } = count;
+    } = &count;
     if after < before {
         return Outcome::broken(format!(
             "{path} at {url} went back from {before} to {after}: the server was started anew, or \
@@ -240,7 +245,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
         let words = format!("{words}: {too_few} too few");
         return if too_few <= places(facts) {
             Outcome::flagged(format!(
-                "{words}, no more than can be under way: they may be counted later"
+                "{words}, no more than can be in flight: they may be counted later"
             ))
         } else {
             Outcome::broken(words)
@@ -267,7 +272,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
 
 /// Requests that can be in flight at once.
 fn places(facts: &Facts<'_>) -> u64 {
-    let load = &facts.run.load;
-    let connections = facts.summary.live.max.max(load.connections);
-    u64::from(connections) * u64::from(load.depth.max(1))
+    let run = facts.run;
+    let connections = facts.summary.live.max.max(run.plan.connections);
+    u64::from(connections) * u64::from(run.depth().max(1))
 }

@@ -2,12 +2,11 @@
 //! whose quantiles and rates are known.
 
 use super::*;
-use crate::Quantile;
 use crate::grid;
 use crate::intervals::IntervalRecorder;
 use crate::invariants::sample::{run, steady_run};
 use crate::noise::Noise;
-use crate::{Series, StatusCounts};
+use crate::{Histogram, Series, StatusCounts};
 
 const RUNS: u64 = 200;
 const LENGTHS_S: [u64; 3] = [1, 2, 10];
@@ -139,7 +138,7 @@ impl Server {
     /// Makes `run` one against it.
     fn run(self, length_s: u64, noise: &mut Noise, run: &mut Run) {
         let window_ns = length_s * S;
-        run.window.end_ns = run.window.start_ns + window_ns;
+        run.window_ns = window_ns;
         run.latencies.response = Histogram::default();
         run.latencies.unfinished = Histogram::default();
         let mut intervals = IntervalRecorder::default();
@@ -321,7 +320,7 @@ fn servers_that_switch_are_held() {
 fn rates_are_held() {
     for (deviation, memory_ns) in [(0.0, S), (0.1, S / 20), (0.02, S / 50)] {
         let mut run = steady_run();
-        run.workers.truncate(1);
+        run.agents[0].workers.truncate(1);
         for length_s in LENGTHS_S {
             let window_ns = length_s * S;
             let server = Server::Wanders {
@@ -346,9 +345,9 @@ fn rates_are_held() {
                         }
                     }
                 }
-                run.window.end_ns = run.window.start_ns + window_ns;
-                run.workers[0].tallies.measure.replies = replies;
-                run.workers[0].series = series;
+                run.window_ns = window_ns;
+                run.agents[0].workers[0].tallies.measure.replies = replies;
+                run.agents[0].workers[0].series = series;
                 let found = run.successes_interval().expect("parts enough");
                 let range = found.low_per_s..=found.high_per_s;
                 held += u64::from(range.contains(&truth_per_s));

@@ -6,72 +6,30 @@ mod coverage;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
-use crate::quantile::samples_needed;
+use crate::confidence::{Ranks, Z_95, samples_needed};
+use crate::quantile::quantile_of;
 use crate::steadiness::whole_points;
+use crate::unfinished::with_bounds;
 use crate::variation::{PARTS_LEAST, half_width_of_sum};
-use crate::{Histogram, Intervals, Run, ScheduleDescription};
+use crate::{Interval, Intervals, NoInterval, Quantile, RateInterval, Run, ScheduleDescription};
 
-/// Half the width of a two-sided 95 % interval, in standard deviations.
-const Z_95: f64 = 1.96;
 /// The quantiles on the way from the median to another one, and their complements below it.
 const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
-/// A two-sided 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// Its lower end, nanoseconds.
-    pub low_ns: u64,
-    /// Its upper end, nanoseconds.
-    pub high_ns: u64,
-}
-
-/// A two-sided 95 % confidence interval of a rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateInterval {
-    /// Its lower end, per second.
-    pub low_per_s: f64,
-    /// Its upper end, per second.
-    pub high_per_s: f64,
-}
-
-/// Why a figure has no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoInterval {
-    /// It is not recorded when the durations were, so that neighbours may have been alike.
-    #[error("how it varied over the window is not recorded")]
-    NotOverTime,
-    /// What varies over the window was planned to vary.
-    #[error("the rate is planned to vary over the window")]
-    PlannedToVary,
-    /// The window has no length.
-    #[error("the measure phase has no length")]
-    NoWindow,
-    /// What is not seen often over the window cannot be seen to vary.
-    #[error("too few parts of the window have replies ({parts}, need {needed})")]
-    TooFewParts {
-        /// Parts of the window that hold the replies.
-        parts: u64,
-        /// Parts needed.
-        needed: u64,
-    },
-    /// Replies that are near in time are alike, so that the interval would reach beyond them all.
-    #[error("{samples} replies tell no more than about {worth} independent ones (need {needed})")]
-    TooAlike {
-        /// Replies at hand.
-        samples: u64,
-        /// As many independent ones would tell as much.
-        worth: u64,
-        /// Independent ones needed.
-        needed: u64,
-    },
-    /// Its upper end is among what was never answered.
-    #[error("requests that were never answered may lie within it")]
-    Unanswered,
-}
-
 impl Run {
+    /// The `q`-quantile of the response time of successful replies, with what is known of those
+    /// that never came, and with its interval.
+    pub fn response_quantile(&self, q: f64) -> Quantile {
+        let latencies = &self.latencies;
+        match quantile_of(&latencies.response, &latencies.unfinished, q) {
+            Quantile::Known { ns, .. } => Quantile::Known {
+                ns,
+                interval: response_interval(self, q, ns),
+            },
+            unknown => unknown,
+        }
+    }
+
     /// The interval of the rate of successful replies: how much it would vary from one such window
     /// to the next, from how it varies within this one.
     ///
@@ -101,44 +59,8 @@ impl Run {
 }
 
 fn is_planned_to_vary(run: &Run) -> bool {
-    let schedule = run.load.model.schedule();
+    let schedule = run.plan.model.schedule();
     schedule.is_some_and(ScheduleDescription::varies)
-}
-
-/// The ranks (from 1) of the `q`-quantile of `samples` values, at least one, and of the ends of
-/// its interval, if they tell as much as `worth` independent ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ranks {
-    pub(crate) low: u64,
-    pub(crate) middle: u64,
-    pub(crate) high: u64,
-}
-
-impl Ranks {
-    pub(crate) fn of(samples: u64, q: f64, worth: f64) -> Self {
-        let expected = samples as f64 * q;
-        let margin = Z_95 * samples as f64 * (q * (1.0 - q) / worth).sqrt();
-        let rank = |rank: f64| (rank as u64).clamp(1, samples);
-        Self {
-            low: rank((expected - margin).floor()),
-            // As `value_at_quantile` has it: 0.99 of 100 is the 99th for all that floats say.
-            middle: rank((expected - 1e-9 * expected).ceil()),
-            high: rank((expected + margin).ceil() + 1.0),
-        }
-    }
-}
-
-/// `finished` durations and `unfinished` ones, as the least that they can have been.
-pub(crate) fn with_bounds<'a>(
-    finished: &'a Histogram,
-    unfinished: &Histogram,
-) -> Cow<'a, Histogram> {
-    if unfinished.count() == 0 {
-        return Cow::Borrowed(finished);
-    }
-    let mut merged = finished.clone();
-    merged.merge(unfinished);
-    Cow::Owned(merged)
 }
 
 /// The interval of the `q`-quantile of the response time, which is `ns`.
@@ -207,9 +129,7 @@ fn worth_of(run: &Run, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval>
     let latencies = &run.latencies;
     let finished = latencies.intervals.count() as f64;
     let expected = (q * samples as f64).min(finished);
-    let shares = latencies
-        .intervals
-        .shares(ns, expected, run.window.length_ns());
+    let shares = latencies.intervals.shares(ns, expected, run.window_ns);
     let all: f64 = shares.iter().map(|share| share.all).sum();
     let below: f64 = shares.iter().map(|share| share.below).sum();
     let squares: f64 = shares.iter().map(|share| share.all * share.all).sum();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::intervals::IntervalRecorder;
 use crate::invariants::sample::{open_run, run, steady_run, with_counts};
-use crate::{ModelDescription, Quantile, Series, SeriesPoint, StageDescription};
+use crate::{Histogram, ModelDescription, Series, SeriesPoint, StageDescription};
 
 const MS: u64 = 1_000_000;
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -13,7 +13,7 @@ const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 /// A run of `window_ns` with these completions, each an offset and a response time.
 fn run_of(window_ns: u64, completions: impl IntoIterator<Item = (u64, u64)>) -> Run {
     let mut run = run();
-    run.window.end_ns = run.window.start_ns + window_ns;
+    run.window_ns = window_ns;
     run.latencies.response = Histogram::default();
     run.latencies.unfinished = Histogram::default();
     let mut intervals = IntervalRecorder::default();
@@ -230,11 +230,11 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
         (vec![stage(10.0, 10.0), stage(20.0, 20.0)], true),
     ] {
         let mut run = even_run(|interval| MS + interval * 37 % 100 * 10_000);
-        run.workers.truncate(1);
-        run.workers[0].series = Series::default();
-        run.workers[0].series.points = vec![SeriesPoint::default(); 100];
-        run.load.model = open_run().load.model;
-        if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
+        run.agents[0].workers.truncate(1);
+        run.agents[0].workers[0].series = Series::default();
+        run.agents[0].workers[0].series.points = vec![SeriesPoint::default(); 100];
+        run.plan.model = open_run().plan.model;
+        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
             schedule.stages = stages;
         }
         let planned = Some(NoInterval::PlannedToVary);
@@ -268,7 +268,7 @@ fn a_rate_has_its_interval() {
     assert!(half(&by_turns) < 100.0, "{}", half(&by_turns));
     assert!(half(&in_order) > 1_000.0, "{}", half(&in_order));
     let mut no_window = steady_run();
-    no_window.window.end_ns = no_window.window.start_ns;
+    no_window.window_ns = 0;
     assert_eq!(no_window.successes_interval(), Err(NoInterval::NoWindow));
 }
 

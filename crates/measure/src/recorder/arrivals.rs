@@ -88,7 +88,7 @@ impl Recorder {
     /// `waiting` arrivals wait for a free connection.
     pub fn waiting(&mut self, at_ns: u64, waiting: u64) {
         if let Some(offset) = self.window.offset(at_ns) {
-            let point = self.recording.record.series.at(offset, self.live);
+            let point = self.point(offset);
             point.waiting_max = point.waiting_max.max(waiting);
         }
     }

@@ -16,7 +16,7 @@ impl Recorder {
         tally.failures.add(kind);
         tally.discarded_bytes += discarded_bytes;
         if let Some(offset) = self.window.offset(at_ns) {
-            self.recording.record.series.at(offset, self.live).failures += 1;
+            self.point(offset).failures += 1;
         }
         if self.live == 0 && kind.is_refusal() {
             self.is_down(at_ns);
@@ -43,8 +43,8 @@ impl Recorder {
         live.not_begun_ns = live.not_begun_ns.saturating_add(waited_ns);
     }
 
-    /// After an attempt that failed a connection was not tried again until its pause, from
-    /// `from_ns` to `to_ns`, was over.
+    /// After an attempt that failed a connection was not tried again from `from_ns` to `to_ns`: its
+    /// pause lasted, or the worker did not run.
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
         let waited_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;
@@ -68,7 +68,7 @@ impl Recorder {
             _ => self.live_since_ns,
         };
         record.downtimes.push(Downtime {
-            from_ns,
+            from_ns: from_ns.cast_signed(),
             until_ns: None,
         });
     }
@@ -106,8 +106,14 @@ impl Recorder {
         self.tally(at_ns).connections_opened += 1;
         self.recording.latencies.connect.record(connect_ns);
         if let Some(downtime) = self.recording.record.downtimes.last_mut() {
-            downtime.until_ns.get_or_insert(at_ns);
+            downtime.until_ns.get_or_insert(at_ns.cast_signed());
         }
+        self.live_changed(at_ns, self.live + 1);
+    }
+
+    /// A connection that was opened for an earlier round is open still.
+    pub fn kept_open(&mut self, at_ns: u64) {
+        self.recording.record.connections_kept += 1;
         self.live_changed(at_ns, self.live + 1);
     }
 
@@ -130,20 +136,21 @@ impl Recorder {
             .live
             .connection_ns
             .saturating_add(u64::from(self.live).saturating_mul(open_ns));
+        let Window { start_ns, end_ns } = self.window;
         if let Some(offset) = self.window.offset(at_ns) {
-            let point = record.series.at(offset, self.live);
+            let point = self.point(offset);
             point.live_min = point.live_min.min(live);
             point.live_max = point.live_max.max(live);
+            let record = &mut self.recording.record;
             record.live.min = record.live.min.min(live);
             record.live.max = record.live.max.max(live);
-        } else if at_ns < self.window.start_ns {
+        } else if at_ns < start_ns {
             record.live.min = live;
             record.live.max = live;
         }
-        let Window { start_ns, end_ns } = self.window;
         if start_ns < end_ns && self.live_since_ns < end_ns && at_ns >= end_ns {
             // The window is over: its last intervals saw the connections open until now.
-            record.series.at(end_ns - 1 - start_ns, self.live);
+            self.point(end_ns - 1 - start_ns);
         }
         self.live = live;
         self.live_since_ns = at_ns;

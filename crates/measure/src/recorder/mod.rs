@@ -14,11 +14,12 @@ use crate::intervals::IntervalRecorder;
 use crate::record::{LiveConnections, Pause};
 use crate::stages::StageRecorder;
 use crate::{
-    CarriedIn, FailureScope, Histogram, Latencies, NameRecord, Series, Tally, Window, WorkerRecord,
+    CarriedIn, FailureScope, Histogram, Latencies, NameRecord, Series, SeriesPoint, Tally, Window,
+    WorkerRecord,
 };
 
 pub use arrivals::Skip;
-pub use requests::{Answer, Issue};
+pub use requests::{Answer, RequestTiming};
 
 /// What a worker hands over at its end.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +56,16 @@ pub struct Recorder {
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
     names: NameRecorder,
+    /// The point of the series that goes on: events come nearly in order.
+    point: CurrentPoint,
+}
+
+/// Where one point of a series is, and which offsets from the start of the window it holds.
+#[derive(Clone, Debug, Default)]
+struct CurrentPoint {
+    index: usize,
+    from_ns: u64,
+    until_ns: u64,
 }
 
 impl Recorder {
@@ -86,6 +97,7 @@ impl Recorder {
             until_end: Histogram::default(),
             stages: StageRecorder::default(),
             names: NameRecorder::default(),
+            point: CurrentPoint::default(),
         }
     }
 
@@ -118,6 +130,7 @@ impl Recorder {
         };
         self.intervals.set_window(length_ns);
         self.recording.record.series = Series::over(length_ns);
+        self.point = CurrentPoint::default();
         self.recording.record.live.min = self.live;
         self.recording.record.live.max = self.live;
     }
@@ -162,12 +175,15 @@ impl Recorder {
     pub fn paused(&mut self, from_ns: u64, until_ns: u64) {
         let pauses = &mut self.recording.record.pauses;
         if pauses.len() < Pause::KEPT_MAX {
-            pauses.push(Pause { from_ns, until_ns });
+            pauses.push(Pause {
+                from_ns: from_ns.cast_signed(),
+                until_ns: until_ns.cast_signed(),
+            });
         }
     }
 
-    /// Ends the recording. `end_ns` is the window's end where it was not known before; it is
-    /// ignored where an earlier end was set.
+    /// Ends the recording; its instants are those of the clock of the process. `end_ns` is the
+    /// window's end where it was not known before; it is ignored where an earlier end was set.
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
@@ -207,6 +223,31 @@ impl Recorder {
         }
     }
 
+    /// The point of the series at this offset from the start of the window.
+    #[inline]
+    fn point(&mut self, offset_ns: u64) -> &mut SeriesPoint {
+        let is_current = (self.point.from_ns..self.point.until_ns).contains(&offset_ns);
+        if !is_current {
+            self.move_to_point(offset_ns);
+        }
+        &mut self.recording.record.series.points[self.point.index]
+    }
+
+    #[cold]
+    fn move_to_point(&mut self, offset_ns: u64) {
+        let series = &mut self.recording.record.series;
+        // It may make the intervals longer.
+        series.at(offset_ns, self.live);
+        let index = offset_ns / series.interval_ns;
+        let from_ns = index * series.interval_ns;
+        self.point = CurrentPoint {
+            index: index as usize,
+            from_ns,
+            until_ns: from_ns.saturating_add(series.interval_ns),
+        };
+    }
+
+    #[inline]
     fn tally(&mut self, at_ns: u64) -> &mut Tally {
         let phase = self.window.phase(at_ns);
         self.recording.record.tallies.get_mut(phase)

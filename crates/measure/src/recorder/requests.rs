@@ -1,13 +1,15 @@
 //! What is recorded of requests and their replies.
 
 use super::{Recorder, Recording};
-use crate::status::is_success;
-use crate::{CarriedIn, FailureKind, Opening, Parts, Phase, Population, StageRecord, Window};
+use crate::{
+    CarriedIn, FailureKind, Histogram, Opening, Parts, Phase, Population, ReplyOutcome,
+    StageRecord, Window,
+};
 
 /// When a request was due and when it was sent. In a closed loop, and within a connection that was
 /// itself planned, a request is due when it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Issue {
+pub struct RequestTiming {
     /// Its response time counts from here, and it belongs to the window in which this lies.
     pub due_ns: u64,
     /// Just before it was handed to the backend.
@@ -19,8 +21,8 @@ pub struct Issue {
 /// A final reply that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Status code.
-    pub status: u16,
+    /// Its status, or what stands for it.
+    pub outcome: ReplyOutcome,
     /// It reports an error and says when to ask again (`Retry-After`).
     pub retry_after: bool,
     /// Interim replies before it.
@@ -37,25 +39,25 @@ pub struct Answer {
 
 impl Recorder {
     /// `requests` requests of `bytes` bytes in all were handed to the backend. Later calls name
-    /// them by the same `issue`.
-    pub fn sent(&mut self, issue: Issue, requests: u32, bytes: u64) {
-        self.last_due_ns = self.last_due_ns.max(issue.due_ns);
+    /// them by the same `timing`.
+    pub fn sent(&mut self, timing: RequestTiming, requests: u32, bytes: u64) {
+        self.last_due_ns = self.last_due_ns.max(timing.due_ns);
         let record = &mut self.recording.record;
         if record.first_send.get().is_none() {
-            record.first_send.set(issue.sent_ns);
+            record.first_send.set(timing.sent_ns);
         }
-        self.count_request(issue.due_ns, |population| {
+        self.count_request(timing.due_ns, |population| {
             population.issued += u64::from(requests);
         });
-        let tally = self.tally(issue.sent_ns);
+        let tally = self.tally(timing.sent_ns);
         tally.requests_sent += u64::from(requests);
         tally.bytes_sent += bytes;
     }
 
     /// As [`Recorder::sent`], for the figures by name of one request.
     #[inline]
-    pub fn sent_by_name(&mut self, issue: Issue) {
-        self.names.sent(issue, self.window);
+    pub fn sent_by_name(&mut self, timing: RequestTiming) {
+        self.names.sent(timing, self.window);
     }
 
     /// `bytes` bytes were handed to the backend beside those that [`Recorder::sent`] is told of.
@@ -67,45 +69,41 @@ impl Recorder {
     pub fn received(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).bytes_received += bytes;
         if let Some(offset) = self.window.offset(at_ns) {
-            self.recording
-                .record
-                .series
-                .at(offset, self.live)
-                .bytes_received += bytes;
+            self.point(offset).bytes_received += bytes;
         }
     }
 
     /// A final reply is complete.
-    pub fn reply(&mut self, issue: Issue, done_ns: u64, answer: &Answer) {
+    pub fn reply(&mut self, timing: RequestTiming, done_ns: u64, answer: &Answer) {
         let tally = self.tally(done_ns);
-        tally.replies.add(answer.status);
+        tally.replies.add(answer.outcome);
         tally.retry_afters += u64::from(answer.retry_after);
         tally.interim_replies += u64::from(answer.interim);
         tally.reply_head_bytes += answer.head_bytes;
         tally.reply_body_bytes += answer.body_bytes;
-        let success = is_success(answer.status);
-        let record = &mut self.recording.record;
-        let size = answer.head_bytes + answer.body_bytes;
-        record.reply_bytes_min = Some(record.reply_bytes_min.map_or(size, |min| min.min(size)));
+        let success = answer.outcome.is_success();
         if let Some(offset) = self.window.offset(done_ns) {
-            let point = record.series.at(offset, self.live);
+            let point = self.point(offset);
             if success {
                 point.successes += 1;
             } else {
                 point.errors += 1;
             }
         }
-        record.under_way_ns += self.window.overlap_ns(issue.sent_ns, done_ns);
-        if issue.sent_ns < self.window.start_ns {
-            self.carried_in_ended(issue, done_ns, |carried_in| carried_in.answered += 1);
+        let record = &mut self.recording.record;
+        let size = answer.head_bytes + answer.body_bytes;
+        record.reply_bytes_min = Some(record.reply_bytes_min.map_or(size, |min| min.min(size)));
+        record.in_flight_ns += self.window.overlap_ns(timing.sent_ns, done_ns);
+        if timing.sent_ns < self.window.start_ns {
+            self.carried_in_ended(timing, done_ns, |carried_in| carried_in.answered += 1);
         }
         let Recording {
             record, latencies, ..
         } = &mut self.recording;
-        if let Some(due_offset_ns) = self.window.offset(issue.due_ns) {
+        if let Some(due_offset_ns) = self.window.offset(timing.due_ns) {
             record.population.recorded += 1;
-            self.names.reply(issue, done_ns, answer);
-            let response_ns = done_ns.saturating_sub(issue.due_ns);
+            self.names.reply(timing, done_ns, answer);
+            let response_ns = done_ns.saturating_sub(timing.due_ns);
             if let Some(stage) = self.stages.at(due_offset_ns) {
                 stage.population.recorded += 1;
                 if success {
@@ -116,8 +114,8 @@ impl Recorder {
                 latencies.response.record(response_ns);
                 let offset_ns = self.window.nearest_offset(done_ns);
                 self.intervals.record(offset_ns, response_ns);
-                let service_ns = done_ns.saturating_sub(issue.sent_ns);
-                let first_byte_ns = answer.first_byte_ns.saturating_sub(issue.sent_ns);
+                let service_ns = done_ns.saturating_sub(timing.sent_ns);
+                let first_byte_ns = answer.first_byte_ns.saturating_sub(timing.sent_ns);
                 let first_byte_ns = first_byte_ns.min(service_ns);
                 latencies.first_byte.record(first_byte_ns);
                 latencies.transfer.record(service_ns - first_byte_ns);
@@ -130,6 +128,11 @@ impl Recorder {
         }
     }
 
+    /// The response times of the window so far.
+    pub fn response(&self) -> &Histogram {
+        &self.recording.latencies.response
+    }
+
     /// The parts of the response time of a successful reply to a request that was due at
     /// `due_ns`, and whether a kernel stamp had to be moved for them.
     pub fn split(&mut self, due_ns: u64, (parts, was_moved): (Parts, bool)) {
@@ -139,24 +142,24 @@ impl Recorder {
         }
     }
 
-    /// The first reply of a connection since its `opening` is complete, with this status: what
+    /// The first reply of a connection since its `opening` is complete, with this outcome: what
     /// [`Recorder::reply`] is told of as well.
     pub fn reply_on_new_connection(
         &mut self,
-        issue: Issue,
+        timing: RequestTiming,
         done_ns: u64,
-        status: u16,
+        outcome: ReplyOutcome,
         opening: Opening,
     ) {
         let Recording {
             record, latencies, ..
         } = &mut self.recording;
-        let service_ns = done_ns.saturating_sub(issue.sent_ns);
+        let service_ns = done_ns.saturating_sub(timing.sent_ns);
         let least_ns = &mut record.first_service_ns_min;
         *least_ns = Some(least_ns.map_or(service_ns, |ns| ns.min(service_ns)));
-        if is_success(status) && self.window.contains(issue.due_ns) {
-            let response_ns = done_ns.saturating_sub(issue.due_ns);
-            let with_connect_ns = response_ns.saturating_add(opening.before_ns(issue.due_ns));
+        if outcome.is_success() && self.window.contains(timing.due_ns) {
+            let response_ns = done_ns.saturating_sub(timing.due_ns);
+            let with_connect_ns = response_ns.saturating_add(opening.before_ns(timing.due_ns));
             latencies.with_connect.record(with_connect_ns);
         }
     }
@@ -172,34 +175,34 @@ impl Recorder {
     /// A request failed, and `discarded_bytes` of its incomplete reply are lost with it.
     pub fn request_failed(
         &mut self,
-        issue: Issue,
+        timing: RequestTiming,
         at_ns: u64,
         kind: FailureKind,
         discarded_bytes: u64,
     ) {
         self.failed(at_ns, kind, discarded_bytes);
-        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
-        if issue.sent_ns < self.window.start_ns {
-            self.carried_in_ended(issue, at_ns, |carried_in| carried_in.failed += 1);
+        self.recording.record.in_flight_ns += self.window.overlap_ns(timing.sent_ns, at_ns);
+        if timing.sent_ns < self.window.start_ns {
+            self.carried_in_ended(timing, at_ns, |carried_in| carried_in.failed += 1);
         }
-        self.names.failed(issue, at_ns, kind, self.window);
-        self.count_request(issue.due_ns, |population| population.failed += 1);
+        self.names.failed(timing, at_ns, kind, self.window);
+        self.count_request(timing.due_ns, |population| population.failed += 1);
         if kind == FailureKind::TimedOut {
-            self.unfinished(issue.due_ns, at_ns);
+            self.unfinished(timing.due_ns, at_ns);
         }
     }
 
     /// A request was still in flight when drain ended.
-    pub fn censored(&mut self, issue: Issue, at_ns: u64, discarded_bytes: u64) {
-        self.recording.record.under_way_at_end += 1;
-        self.recording.record.under_way_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+    pub fn censored(&mut self, timing: RequestTiming, at_ns: u64, discarded_bytes: u64) {
+        self.recording.record.in_flight_at_end += 1;
+        self.recording.record.in_flight_ns += self.window.overlap_ns(timing.sent_ns, at_ns);
         self.tally(at_ns).discarded_bytes += discarded_bytes;
-        if issue.sent_ns < self.window.start_ns {
-            self.carried_in_outlasted(issue, at_ns);
+        if timing.sent_ns < self.window.start_ns {
+            self.carried_in_outlasted(timing, at_ns);
         }
-        self.names.censored(issue, at_ns, self.window);
-        self.count_request(issue.due_ns, |population| population.censored += 1);
-        self.unfinished(issue.due_ns, at_ns);
+        self.names.censored(timing, at_ns, self.window);
+        self.count_request(timing.due_ns, |population| population.censored += 1);
+        self.unfinished(timing.due_ns, at_ns);
     }
 
     /// `bytes` of those received belong to no reply by their nature: they are counted by
@@ -210,26 +213,31 @@ impl Recorder {
 
     /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that
     /// is in the window.
-    fn carried_in_ended(&mut self, issue: Issue, at_ns: u64, count: impl Fn(&mut CarriedIn)) {
+    fn carried_in_ended(
+        &mut self,
+        timing: RequestTiming,
+        at_ns: u64,
+        count: impl Fn(&mut CarriedIn),
+    ) {
         match self.window.phase(at_ns) {
             Phase::Before => {}
             Phase::Measure => {
-                self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+                self.carried_in.in_flight_ns += self.window.overlap_ns(timing.sent_ns, at_ns);
                 count(&mut self.carried_in);
             }
-            Phase::After => self.carried_in_outlasted(issue, at_ns),
+            Phase::After => self.carried_in_outlasted(timing, at_ns),
         }
     }
 
     /// A request that was sent before the window was in flight until after it, as of `at_ns`. With
     /// a schedule of requests it is one of warm-up's, whatever it took; else its place in the loop
     /// was taken throughout, and no request of the window speaks for it.
-    fn carried_in_outlasted(&mut self, issue: Issue, at_ns: u64) {
-        self.carried_in.in_flight_ns += self.window.overlap_ns(issue.sent_ns, at_ns);
+    fn carried_in_outlasted(&mut self, timing: RequestTiming, at_ns: u64) {
+        self.carried_in.in_flight_ns += self.window.overlap_ns(timing.sent_ns, at_ns);
         self.carried_in.unanswered += 1;
         let Window { start_ns, end_ns } = self.window;
         if !self.is_planned && start_ns < end_ns && start_ns <= at_ns {
-            let outlasted_ns = at_ns.saturating_sub(issue.sent_ns);
+            let outlasted_ns = at_ns.saturating_sub(timing.sent_ns);
             self.recording.latencies.unfinished.record(outlasted_ns);
         }
     }

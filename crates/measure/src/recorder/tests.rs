@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ArrivalCounts, FailureKind, Instants, Parts, Population, StageRecord};
+use crate::{ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord};
 
 const START_NS: u64 = 500;
 const END_NS: u64 = 1_500;
 
 /// Due when it was sent.
-fn at(sent_ns: u64) -> Issue {
-    Issue {
+fn at(sent_ns: u64) -> RequestTiming {
+    RequestTiming {
         due_ns: sent_ns,
         sent_ns,
         request: 0,
@@ -19,7 +19,7 @@ fn at(sent_ns: u64) -> Issue {
 
 fn answer(status: u16, interim: u32, head_bytes: u64, body_bytes: u64) -> Answer {
     Answer {
-        status,
+        outcome: status.into(),
         retry_after: false,
         interim,
         head_bytes,
@@ -32,6 +32,44 @@ fn with_window(window: Window) -> Recorder {
     let mut recorder = Recorder::new(0, 8, 8);
     recorder.set_window(window);
     recorder
+}
+
+#[test]
+fn replies_without_a_status_are_successes_and_errors() {
+    let mut recorder = with_window(Window {
+        start_ns: 0,
+        end_ns: 1_000,
+    });
+    recorder.plan_names(vec![0].into(), 1);
+    for (outcome, done_ns) in [
+        (ReplyOutcome::SUCCESS, 30),
+        (ReplyOutcome::ERROR, 40),
+        (200.into(), 50),
+    ] {
+        let timing = at(10);
+        recorder.sent(timing, 1, 5);
+        recorder.sent_by_name(timing);
+        let answer = Answer {
+            outcome,
+            ..answer(200, 0, 7, 0)
+        };
+        recorder.reply(timing, done_ns, &answer);
+    }
+    let Recording {
+        record,
+        latencies,
+        names,
+    } = recorder.finish(1_000);
+    let replies = &record.tallies.measure.replies;
+    assert_eq!(
+        (replies.total(), replies.successes(), replies.errors()),
+        (3, 2, 1)
+    );
+    assert_eq!(latencies.response.count(), 2);
+    assert_eq!(latencies.response_error.count(), 1);
+    assert_eq!((names[0].population.recorded, names[0].errors()), (3, 1));
+    assert_eq!(names[0].statuses.len(), 1);
+    assert_eq!(record.series.points[0].errors, 1);
 }
 
 /// Connections opened and closed: `(at, +1 or -1)`.
@@ -199,7 +237,7 @@ fn an_end_before_the_start_leaves_an_empty_window() {
     let record = recorder.finish(500).record;
     assert_eq!(record.population, Default::default());
     assert_eq!(record.live.connection_ns, 0);
-    assert_eq!(record.under_way_ns, 0);
+    assert_eq!(record.in_flight_ns, 0);
     assert_eq!(record.tallies.measure, Tally::default());
     assert!(record.series.points.is_empty());
 }
@@ -230,7 +268,7 @@ fn a_late_notice_of_the_end_keeps_the_accounting() {
 }
 
 #[test]
-fn requests_under_way_count_for_their_part_in_the_window() {
+fn requests_in_flight_count_for_their_part_in_the_window() {
     // (sent, done, part in the window of 100 to 200)
     let cases = [
         (10, 90, 0),
@@ -251,7 +289,7 @@ fn requests_under_way_count_for_their_part_in_the_window() {
         recorder.request_failed(at(sent_ns), done_ns, FailureKind::Reset, 0);
         recorder.censored(at(sent_ns), done_ns, 0);
         let record = recorder.finish(200).record;
-        assert_eq!(record.under_way_ns, 3 * part_ns, "{sent_ns} to {done_ns}");
+        assert_eq!(record.in_flight_ns, 3 * part_ns, "{sent_ns} to {done_ns}");
     }
 }
 
@@ -264,7 +302,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
     recorder.plan_requests();
     // (due, sent, done): due before the window, sent after it, answered after it.
     for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
-        let issue = Issue {
+        let timing = RequestTiming {
             due_ns,
             sent_ns,
             request: 0,
@@ -272,9 +310,9 @@ fn what_is_planned_counts_from_its_planned_instant() {
         recorder.arrival_planned(due_ns);
         recorder.arrival_sent(due_ns, sent_ns, true);
         recorder.lag(due_ns, 7);
-        recorder.sent(issue, 1, 80);
+        recorder.sent(timing, 1, 80);
         recorder.received(done_ns, 100);
-        recorder.reply(issue, done_ns, &answer(200, 0, 100, 0));
+        recorder.reply(timing, done_ns, &answer(200, 0, 100, 0));
         let parts = Parts::of(&Instants {
             due_ns,
             free_ns: due_ns + 10,
@@ -339,7 +377,7 @@ fn first_byte_and_transfer_make_the_service_time() {
             ..answer(200, 0, 100, 0)
         };
         recorder.reply(
-            Issue {
+            RequestTiming {
                 due_ns,
                 sent_ns,
                 request: 0,
@@ -349,11 +387,11 @@ fn first_byte_and_transfer_make_the_service_time() {
         );
         // Neither is that of an error reply, nor of a request of another phase.
         let error = Answer {
-            status: 500,
+            outcome: 500.into(),
             ..answer
         };
         recorder.reply(
-            Issue {
+            RequestTiming {
                 due_ns,
                 sent_ns,
                 request: 0,
@@ -484,7 +522,7 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
             in_flight_ns: 300 + 400 + 3 * 1_000,
         };
         assert_eq!(record.carried_in, Some(carried_in));
-        assert_eq!(record.under_way_ns, carried_in.in_flight_ns);
+        assert_eq!(record.in_flight_ns, carried_in.in_flight_ns);
         assert_eq!(record.population, Population::default());
         // What outlasted the window took at least as long as it was seen to; in a plan, it has
         // no place.
@@ -649,9 +687,9 @@ fn op() -> impl Strategy<Value = Op> {
 /// What the recorder should say, kept as plain lists.
 #[derive(Default)]
 struct Model {
-    under_way: Vec<Issue>,
+    in_flight: Vec<RequestTiming>,
     /// Issued, ended, answered.
-    ended: Vec<(Issue, u64, bool)>,
+    ended: Vec<(RequestTiming, u64, bool)>,
     /// Due instants of what timed out, was censored or, with a schedule, skipped.
     unfinished: Vec<u64>,
     /// `(at, live from then on)`.
@@ -722,16 +760,16 @@ proptest! {
                 }
                 Op::Send { late_ns, waited, .. } if is_planned => {
                     let due_ns = now_ns.saturating_sub(late_ns);
-                    let issue = Issue { due_ns, sent_ns: now_ns, request: 0, };
+                    let timing = RequestTiming { due_ns, sent_ns: now_ns, request: 0, };
                     recorder.arrival_planned(due_ns);
                     recorder.arrival_sent(due_ns, now_ns, waited);
                     recorder.lag(due_ns, late_ns);
-                    recorder.sent(issue, 1, 80);
-                    model.under_way.push(issue);
+                    recorder.sent(timing, 1, 80);
+                    model.in_flight.push(timing);
                 }
                 Op::Send { requests, .. } => {
                     recorder.sent(at(now_ns), requests, 80 * u64::from(requests));
-                    model.under_way.extend((0..requests).map(|_| at(now_ns)));
+                    model.in_flight.extend((0..requests).map(|_| at(now_ns)));
                 }
                 Op::Skip { late_ns, why } => {
                     let due_ns = now_ns.saturating_sub(late_ns);
@@ -741,24 +779,24 @@ proptest! {
                         model.unfinished.push(due_ns);
                     }
                 }
-                Op::Reply { which, status, body } if !model.under_way.is_empty() => {
-                    let issue = model.under_way.swap_remove(which % model.under_way.len());
+                Op::Reply { which, status, body } if !model.in_flight.is_empty() => {
+                    let timing = model.in_flight.swap_remove(which % model.in_flight.len());
                     recorder.received(now_ns, 30 + body);
                     let answer = Answer {
                         first_byte_ns: now_ns.saturating_sub(body),
                         ..answer(status, 1, 30, body)
                     };
-                    recorder.reply(issue, now_ns, &answer);
+                    recorder.reply(timing, now_ns, &answer);
                     head_total += 30;
-                    model.ended.push((issue, now_ns, true));
+                    model.ended.push((timing, now_ns, true));
                 }
-                Op::Fail { which, kind, discarded } if !model.under_way.is_empty() => {
-                    let issue = model.under_way.swap_remove(which % model.under_way.len());
+                Op::Fail { which, kind, discarded } if !model.in_flight.is_empty() => {
+                    let timing = model.in_flight.swap_remove(which % model.in_flight.len());
                     recorder.received(now_ns, discarded);
-                    recorder.request_failed(issue, now_ns, kind, discarded);
-                    model.ended.push((issue, now_ns, false));
+                    recorder.request_failed(timing, now_ns, kind, discarded);
+                    model.ended.push((timing, now_ns, false));
                     if kind == FailureKind::TimedOut {
-                        model.unfinished.push(issue.due_ns);
+                        model.unfinished.push(timing.due_ns);
                     }
                 }
                 Op::ConnectFailed => recorder.failed(now_ns, FailureKind::ConnectRefused, 0),
@@ -766,10 +804,10 @@ proptest! {
             }
         }
         let drained_ns = now_ns + 1;
-        for issue in std::mem::take(&mut model.under_way) {
-            recorder.censored(issue, drained_ns, 0);
-            model.ended.push((issue, drained_ns, false));
-            model.unfinished.push(issue.due_ns);
+        for timing in std::mem::take(&mut model.in_flight) {
+            recorder.censored(timing, drained_ns, 0);
+            model.ended.push((timing, drained_ns, false));
+            model.unfinished.push(timing.due_ns);
         }
         let common_end_ns = end_ns.min(drained_ns.max(START_NS));
         let recording = recorder.finish(if window_set { common_end_ns } else { now_ns });
@@ -780,7 +818,7 @@ proptest! {
             lifetime.requests_sent,
             lifetime.replies.total()
                 + lifetime.failures.total(FailureScope::Request)
-                + record.under_way_at_end
+                + record.in_flight_at_end
         );
         prop_assert_eq!(
             lifetime.bytes_received,
@@ -869,12 +907,12 @@ proptest! {
             let expected = model
                 .ended
                 .iter()
-                .filter(|(issue, _, answered)| *answered && window.contains(issue.due_ns))
+                .filter(|(timing, _, answered)| *answered && window.contains(timing.due_ns))
                 .count() as u64;
             prop_assert_eq!(population.recorded, expected);
             let carried = |is_so: &dyn Fn(u64, bool) -> bool| {
-                let of_warmup = model.ended.iter().filter(|(issue, done_ns, answered)| {
-                    let left = issue.sent_ns < START_NS && *done_ns >= START_NS.min(drained_ns);
+                let of_warmup = model.ended.iter().filter(|(timing, done_ns, answered)| {
+                    let left = timing.sent_ns < START_NS && *done_ns >= START_NS.min(drained_ns);
                     left && is_so(*done_ns, *answered)
                 });
                 of_warmup.count() as u64
@@ -886,8 +924,8 @@ proptest! {
                 failed: carried(&|done_ns, answered| in_it(done_ns) && !answered),
                 unanswered: carried(&|done_ns, _| !in_it(done_ns)),
                 in_flight_ns: Model::integral(window, |at_ns| {
-                    let lasts = |(issue, done_ns, _): &&(Issue, u64, bool)| {
-                        issue.sent_ns < START_NS && at_ns < *done_ns
+                    let lasts = |(timing, done_ns, _): &&(RequestTiming, u64, bool)| {
+                        timing.sent_ns < START_NS && at_ns < *done_ns
                     };
                     model.ended.iter().filter(lasts).count() as u64
                 }),
@@ -904,13 +942,13 @@ proptest! {
             prop_assert_eq!(latencies.unfinished.count(), unfinished);
             let open_ns = Model::integral(window, |at_ns| model.live_at(at_ns));
             prop_assert_eq!(record.live.connection_ns, open_ns);
-            let under_way_ns = Model::integral(window, |at_ns| {
-                let lasts = |(issue, done_ns, _): &&(Issue, u64, bool)| {
-                    issue.sent_ns <= at_ns && at_ns < *done_ns
+            let in_flight_ns = Model::integral(window, |at_ns| {
+                let lasts = |(timing, done_ns, _): &&(RequestTiming, u64, bool)| {
+                    timing.sent_ns <= at_ns && at_ns < *done_ns
                 };
                 model.ended.iter().filter(lasts).count() as u64
             });
-            prop_assert_eq!(record.under_way_ns, under_way_ns);
+            prop_assert_eq!(record.in_flight_ns, in_flight_ns);
             let in_window = |&&(at_ns, _): &&(u64, u64)| window.contains(at_ns);
             let levels = model.live.iter().filter(in_window).map(|&(_, live)| live);
             let before = model.live_at(START_NS - 1);

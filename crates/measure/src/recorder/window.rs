@@ -3,10 +3,12 @@
 use crate::{Phase, Window};
 
 impl Window {
+    #[inline]
     pub(crate) fn contains(&self, at_ns: u64) -> bool {
         self.phase(at_ns) == Phase::Measure
     }
 
+    #[inline]
     pub(super) fn offset(&self, at_ns: u64) -> Option<u64> {
         self.contains(at_ns).then(|| at_ns - self.start_ns)
     }
@@ -25,6 +27,7 @@ impl Window {
             .saturating_sub(from_ns.max(self.start_ns))
     }
 
+    #[inline]
     pub(super) fn phase(&self, at_ns: u64) -> Phase {
         if at_ns < self.start_ns {
             Phase::Before

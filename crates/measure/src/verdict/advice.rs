@@ -1,25 +1,30 @@
 //! What to change or to try next, as options to type where there are such.
 
 use super::Grade;
+use super::SignalId;
 use super::case::{Case, ratio};
-use super::rules::Weighed;
 use super::thresholds::NOT_PROCESSED_NOTICEABLE;
+use super::weighed::Weighed;
 use super::words::truncated;
-use crate::{FailureKind, LoadDescription, ModelDescription, Protocol};
+use crate::{FailureKind, ModelDescription, PlanDescription, Protocol};
 
 /// Connections and rates are raised by this factor.
 const MORE: u64 = 2;
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
-pub(super) fn of_doubts(doubts: &[&str], load: &LoadDescription) -> Vec<String> {
+pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<String> {
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
-            "steal" => "run on a machine whose CPUs are its own, and repeat".to_owned(),
-            "throttling" => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
-            "drift" => "let it settle first: --warmup 10s, and a longer run: -d 60s".to_owned(),
-            _ if load.duration_ns.is_none() => "more requests: a higher -n, or -d 10s".to_owned(),
+            SignalId::Steal => "run on a machine whose CPUs are its own, and repeat".to_owned(),
+            SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
+            SignalId::Drift => {
+                "let it settle first: --warmup 10s, and a longer run: -d 60s".to_owned()
+            }
+            _ if plan.stop.duration_ns.is_none() => {
+                "more requests: a higher -n, or -d 10s".to_owned()
+            }
             _ => "a longer run: -d 10s".to_owned(),
         });
     }
@@ -35,20 +40,22 @@ pub(super) fn of_shared_host() -> Vec<String> {
 
 pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
     let case = weighed.case;
-    let (load, usable) = (&case.run.load, case.run.host.usable_cpus);
-    let shows = |ids: &[&str], grade| ids.iter().any(|id| weighed.grade(id) == grade);
+    let run = case.run;
+    let usable = case.agent.host.usable_cpus;
+    let (workers, connections) = (case.agent.share.workers, case.agent.share.connections);
+    let shows = |ids: &[SignalId], grade| ids.iter().any(|&id| weighed.grade(id) == grade);
     let mut advice = Vec::new();
     for grade in [Grade::Fail, Grade::Warn] {
-        if shows(&["throttling"], grade) {
+        if shows(&[SignalId::Throttling], grade) {
             advice.push("raise the CPU quota of brunt's cgroup (cpu.max)".to_owned());
         }
-        if shows(&["pauses"], grade) {
+        if shows(&[SignalId::Pauses], grade) {
             advice.push(
                 "let brunt run: something stopped it (SIGSTOP, a frozen cgroup, a paused machine)"
                     .to_owned(),
             );
         }
-        if shows(&["client_limits"], grade) {
+        if shows(&[SignalId::ClientLimits], grade) {
             advice.push(
                 "keep connections alive, add --source-address, or raise \
                  net.ipv4.ip_local_port_range and ulimit -n"
@@ -56,40 +63,42 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             );
         }
         if shows(
-            &["run_queue_wait", "involuntary_switches", "cpu_pressure"],
+            &[
+                SignalId::RunQueueWait,
+                SignalId::InvoluntarySwitches,
+                SignalId::CpuPressure,
+            ],
             grade,
         ) {
             advice.push("give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned());
         }
         let is_slow = [
-            "worker_idle",
-            "own_share",
-            "schedule_lag",
-            "plan_sent",
-            "ceiling",
-            "added_delay",
-            "zero_windows",
-            "receive_prunes",
+            SignalId::WorkerIdle,
+            SignalId::OwnShare,
+            SignalId::ScheduleLag,
+            SignalId::PlanSent,
+            SignalId::Ceiling,
+            SignalId::AddedDelay,
+            SignalId::ZeroWindows,
+            SignalId::ReceivePrunes,
         ];
         if shows(&is_slow, grade) {
-            advice.push(
-                if load.workers < usable && load.workers < load.connections {
-                    format!("more workers: -t {}", usable.min(load.connections))
-                } else if load.depth > 1 && load.connections < usable {
-                    let option = match load.protocol {
-                        Protocol::Http1 => "--pipeline",
-                        Protocol::Http2 => "--streams",
-                    };
-                    format!("more workers, which need connections: -c {usable}, lower {option}")
-                } else {
-                    "load from more CPUs or more machines".to_owned()
-                },
-            );
+            advice.push(if workers < usable && workers < connections {
+                format!("more workers: -t {}", usable.min(connections))
+            } else if run.depth() > 1 && connections < usable {
+                let option = match run.protocol() {
+                    Protocol::Http1 => "--pipeline",
+                    Protocol::Http2 => "--streams",
+                };
+                format!("more workers, which need connections: -c {usable}, lower {option}")
+            } else {
+                "load from more CPUs or more machines".to_owned()
+            });
         }
-        if shows(&["send_buffer"], grade) {
+        if shows(&[SignalId::SendBuffer], grade) {
             advice.push("raise net.ipv4.tcp_wmem".to_owned());
         }
-        if shows(&["worker_imbalance"], grade) {
+        if shows(&[SignalId::WorkerImbalance], grade) {
             advice.push("a number of connections that the workers divide evenly: -c".to_owned());
         }
     }
@@ -104,7 +113,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
 }
 
 pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
-    vec![if weighed.fails("link_use") {
+    vec![if weighed.fails(SignalId::LinkUse) {
         "a faster link, or smaller replies".to_owned()
     } else {
         "load from nearer to the server, or find where segments are lost".to_owned()
@@ -125,9 +134,9 @@ pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
     )]
 }
 
-pub(super) fn of_planned_rate(load: &LoadDescription) -> Vec<String> {
+pub(super) fn of_planned_rate(plan: &PlanDescription) -> Vec<String> {
     vec![
-        match load.model {
+        match plan.model {
             ModelDescription::Sessions { .. } => "for the capacity: a higher --connection-rate",
             _ => "for the capacity: a higher -r, or none",
         }
@@ -136,10 +145,10 @@ pub(super) fn of_planned_rate(load: &LoadDescription) -> Vec<String> {
 }
 
 /// `id`: the signal that decided.
-pub(super) fn of_server(id: &str) -> Vec<String> {
+pub(super) fn of_server(id: SignalId) -> Vec<String> {
     match id {
-        "server_throttling" => vec!["for more: raise the server's CPU quota".to_owned()],
-        "accept_queue" => {
+        SignalId::ServerThrottling => vec!["for more: raise the server's CPU quota".to_owned()],
+        SignalId::AcceptQueue => {
             vec!["for more: a longer accept queue (listen backlog, net.core.somaxconn)".to_owned()]
         }
         _ => Vec::new(),
@@ -147,26 +156,26 @@ pub(super) fn of_server(id: &str) -> Vec<String> {
 }
 
 pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
-    let load = &case.run.load;
-    let option = match load.model {
+    let (run, plan) = (case.run, &case.run.plan);
+    let option = match plan.model {
         ModelDescription::Open { .. } => "--max-connections",
         _ => "-c",
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);
     let now = case.connections_most();
     let connections = format!("{option} {}", more(now));
-    let mut advice = vec![match (load.protocol, &load.protocol_note) {
+    let mut advice = vec![match (run.protocol(), &run.first().negotiated.note) {
         (Protocol::Http1, _) => connections,
         // Streams beyond the requests that a connection carries would not be used.
-        (Protocol::Http2, None) if !load.keepalive || load.requests_per_connection.is_some() => {
+        (Protocol::Http2, None) if !plan.keepalive() || plan.requests_per_connection.is_some() => {
             connections
         }
-        (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(load.depth)),
+        (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(run.depth())),
         // The note says why there can be no more streams.
         (Protocol::Http2, Some(note)) => format!("{connections}; {}", truncated(note)),
     }];
     // A lock in the server, or another service behind it, looks the same from here.
-    if case.elasticity.is_none() && now > 1 {
+    if case.elasticity.is_none() && now > 1 && case.run.is_plain() {
         advice.push("--diagnose: make sure that more connections give more".to_owned());
     }
     advice
@@ -196,28 +205,28 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let case = weighed.case;
     let has_stages = case
         .run
-        .load
+        .plan
         .model
         .schedule()
         .is_some_and(|schedule| !schedule.stages.is_empty());
     let mut advice = Vec::new();
-    if case.run.diagnosis.is_none() && !has_stages {
+    if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
         advice.push("--diagnose: try more and fewer connections, and added work".to_owned());
     }
-    if weighed.grade("server_cpu") == Grade::Unknown {
+    if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if case.is_local() {
             "--watch PID or NAME: watch the server's processes".to_owned()
         } else {
             "--watch-url URL: watch the server by a Prometheus exporter".to_owned()
         });
     }
-    if !case.is_local() && !case.network_has_room() {
+    if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
         advice.push("--link-speed SPEED: of the slowest link on the way".to_owned());
     }
     if case.is_closed() {
-        let more = u64::from(case.run.load.connections).saturating_mul(MORE);
+        let more = u64::from(case.run.plan.connections).saturating_mul(MORE);
         advice.push(format!("more connections: -c {more}"));
-    } else if weighed.fails("backlog") || weighed.grade("backlog") == Grade::Warn {
+    } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
         advice.push("more connections: --max-connections".to_owned());
     }
     if advice.is_empty() {

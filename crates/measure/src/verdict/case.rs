@@ -9,22 +9,24 @@ use super::thresholds::{
     STARVED_BELOW,
 };
 use super::words::{count, counted};
-use crate::invariants::{Finding, Standing, check};
+use crate::invariants::{Finding, Standing};
 use crate::outage::server_failure_of;
 use crate::overlap::common;
 use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
-    Backend, CpuTimes, Effect, Evidence, FailureKind, KernelSample, MeanParts, ModelDescription,
-    NetworkEvidence, NoSuccess, Overload, Protocol, Quantile, Route, Run, ServerEvidence,
-    ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters, ThreadUse,
-    Throttling, Window, samples_needed,
+    AgentRecord, CpuTimes, Effect, Evidence, FailureKind, KernelSample, MeanParts,
+    ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol, Quantile, Route, Run,
+    ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters,
+    ThreadUse, Throttling, WorkerRecord, samples_needed,
 };
 
-/// A run with what is derived from it.
+/// A run with what is derived from it, as one of its agents saw it.
 pub(super) struct Case<'a> {
     pub(super) run: &'a Run,
+    /// The agent, whose machine, network and server are looked at.
+    pub(super) agent: &'a AgentRecord,
     pub(super) summary: Summary,
     pub(super) overload: Option<Overload>,
     pub(super) steadiness: Steadiness,
@@ -83,9 +85,8 @@ pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
 }
 
 impl Threads {
-    fn of(run: &Run) -> Option<Self> {
-        let read: Vec<&ThreadUse> = run
-            .workers
+    fn of(workers: &[WorkerRecord]) -> Option<Self> {
+        let read: Vec<&ThreadUse> = workers
             .iter()
             .filter_map(|worker| worker.thread.as_ref())
             .filter(|thread| thread.interval_ns > 0)
@@ -105,7 +106,7 @@ impl Threads {
         });
         let per_s = |thread: &&ThreadUse, count: f64| count * 1e9 / thread.interval_ns as f64;
         Some(Self {
-            unread: run.workers.len() - read.len(),
+            unread: workers.len() - read.len(),
             idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
             idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
             run_wait: waits.max_by(f64::total_cmp),
@@ -146,26 +147,34 @@ fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
-        let summary = run.summary();
+    /// The run as each of its agents saw it. `summary` and `findings` are those of all together.
+    pub(super) fn of_agents(run: &'a Run, summary: &Summary, findings: &[Finding]) -> Vec<Self> {
+        let agents = run.agents.iter();
+        agents
+            .map(|agent| Self::of(run, agent, summary, findings))
+            .collect()
+    }
+
+    fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
         let mut kernel = KernelSample::default();
-        run.workers
+        agent
+            .workers
             .iter()
             .for_each(|worker| kernel.merge(&worker.kernel));
         let diagnosis = run.diagnosis.as_ref();
         Self {
-            overload: overload_of(run, &summary),
-            steadiness: steadiness_of(run, &summary),
-            no_success: no_success_of(run, &summary),
-            server_failure: server_failure_of(run, &summary),
-            summary,
-            broken: check(run)
-                .into_iter()
+            overload: overload_of(run, summary),
+            steadiness: steadiness_of(run, summary),
+            no_success: no_success_of(run, summary),
+            server_failure: server_failure_of(run, summary),
+            broken: findings
+                .iter()
                 .filter(|finding| finding.standing == Standing::Broken)
+                .cloned()
                 .collect(),
-            threads: Threads::of(run),
-            client_cpus: run.evidence.host.client_cpus.iter().copied().collect(),
-            server_cpus: run
+            threads: Threads::of(&agent.workers),
+            client_cpus: agent.evidence.host.client_cpus.iter().copied().collect(),
+            server_cpus: agent
                 .evidence
                 .server
                 .iter()
@@ -178,14 +187,16 @@ impl<'a> Case<'a> {
             delay_effect: diagnosis
                 .and_then(|made| made.delay_effect())
                 .filter(says_something),
+            summary: summary.clone(),
+            agent,
             run,
         }
     }
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
     pub(super) fn paused_ns(&self) -> f64 {
-        let Window { start_ns, end_ns } = self.run.window;
-        let workers = self.run.workers.iter();
+        let (start_ns, end_ns) = (0, i64::try_from(self.run.window_ns).unwrap_or(i64::MAX));
+        let workers = self.agent.workers.iter();
         let pauses = common(workers.map(|worker| {
             let pauses = worker.pauses.iter();
             pauses.map(|it| (it.from_ns.max(start_ns), it.until_ns.min(end_ns)))
@@ -196,7 +207,7 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn evidence(&self) -> &'a Evidence {
-        &self.run.evidence
+        &self.agent.evidence
     }
 
     /// Length of the readings, nanoseconds. Absent when there were none.
@@ -206,11 +217,11 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.run.load.model, ModelDescription::Closed { .. })
+        matches!(self.run.plan.model, ModelDescription::Closed { .. })
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.load.model, ModelDescription::Open { .. })
+        matches!(self.run.plan.model, ModelDescription::Open { .. })
     }
 
     /// Complete replies in the window, whatever their status.
@@ -218,11 +229,13 @@ impl<'a> Case<'a> {
         self.summary.window.replies.total()
     }
 
-    /// Complete replies per second.
-    pub(super) fn replies_per_s(&self) -> Option<f64> {
+    /// Complete replies per second to the agent.
+    pub(super) fn replies_per_s_of_agent(&self) -> Option<f64> {
+        let workers = self.agent.workers.iter();
+        let replies = workers.map(|worker| worker.tallies.measure.replies.total());
         ratio(
-            self.replies() as f64 * 1e9,
-            self.run.window.length_ns() as f64,
+            replies.fold(0, u64::saturating_add) as f64 * 1e9,
+            self.run.window_ns as f64,
         )
     }
 
@@ -267,16 +280,17 @@ impl<'a> Case<'a> {
 
     /// Whether client and server share a machine and nothing lies between them, as in simulation.
     pub(super) fn is_local(&self) -> bool {
-        if self.run.load.backend == Backend::Sim {
+        if self.run.is_simulated() {
             return true;
         }
         match self.network().map(|network| &network.route) {
             Some(Route::UnixSocket | Route::Loopback) => true,
             Some(Route::Interface { .. }) => false,
             Some(Route::Unknown) | None => {
-                let load = &self.run.load;
-                load.unix_socket.is_some()
-                    || load
+                self.run.plan.unix_socket.is_some()
+                    || self
+                        .agent
+                        .negotiated
                         .address
                         .parse()
                         .is_ok_and(|address: SocketAddr| address.ip().is_loopback())
@@ -365,13 +379,13 @@ impl<'a> Case<'a> {
             return Saturation::None;
         };
         let saturated = f64::from(threads.saturated);
-        let (Some(used), Some(under_way)) =
-            (server.cpus_used(), self.summary.under_way_mean.known())
+        let (Some(used), Some(in_flight)) =
+            (server.cpus_used(), self.summary.in_flight_mean.known())
         else {
             return Saturation::None;
         };
         // Handshakes are work as well.
-        let demand = under_way + self.opening_mean().unwrap_or(0.0);
+        let demand = in_flight + self.opening_mean().unwrap_or(0.0);
         if threads.saturated == 0 || demand < DEMAND_PER_THREAD * saturated {
             return Saturation::None;
         }
@@ -429,10 +443,10 @@ impl<'a> Case<'a> {
         if let Some(threads) = self.threads.filter(|threads| threads.unread == 0) {
             return Some(threads.cpus_used);
         }
-        let host = &self.run.host;
+        let host = &self.agent.host;
         let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
         let process = ratio(cpu_ns, host.cpu_interval_ns as f64)?;
-        if !self.run.load.own_server {
+        if !self.agent.own_server {
             return Some(process);
         }
         let server = self
@@ -464,7 +478,7 @@ impl<'a> Case<'a> {
         } else {
             return None;
         };
-        let workers = self.run.workers.iter();
+        let workers = self.run.workers();
         let first_ns = workers
             .filter_map(|worker| worker.first_service_ns_min)
             .min();
@@ -474,13 +488,7 @@ impl<'a> Case<'a> {
 
     /// Connections that there may be.
     pub(super) fn connections_most(&self) -> u32 {
-        let load = &self.run.load;
-        match load.model {
-            ModelDescription::Open {
-                connections_max, ..
-            } => connections_max.max(load.connections),
-            _ => load.connections,
-        }
+        self.run.plan.connections_most()
     }
 
     /// Requests that there could be at once: places on the connections.
@@ -490,16 +498,14 @@ impl<'a> Case<'a> {
 
     /// Requests that may be in flight on a connection: never more than it carries in all.
     fn depth(&self) -> u64 {
-        let load = &self.run.load;
-        let carried = load.requests_per_connection.unwrap_or(u64::MAX);
-        u64::from(load.depth).min(carried).max(1)
+        let carried = self.run.plan.requests_per_connection.unwrap_or(u64::MAX);
+        u64::from(self.run.depth()).min(carried).max(1)
     }
 
     /// The same in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
-        let load = &self.run.load;
         let connections = counted(self.connections_most().into(), "connection", "connections");
-        match (self.depth(), load.protocol) {
+        match (self.depth(), self.run.protocol()) {
             (0 | 1, _) => connections,
             (depth, Protocol::Http1) => {
                 format!("{connections} of {} pipelined requests", count(depth))
@@ -513,11 +519,11 @@ impl<'a> Case<'a> {
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
         let live = summary.live_mean.known()?;
-        let busy = match self.run.load.model {
-            ModelDescription::Closed { .. } if self.run.load.think_time_ns == 0 => 1.0,
+        let busy = match self.run.plan.model {
+            ModelDescription::Closed { .. } if self.run.plan.think_time_ns() == 0 => 1.0,
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
                 let depth = self.depth() as f64;
-                ratio(summary.under_way_mean.known()?, live * depth)?
+                ratio(summary.in_flight_mean.known()?, live * depth)?
             }
             ModelDescription::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
@@ -533,8 +539,8 @@ impl<'a> Case<'a> {
         let timed_out = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut]
             .map(|kind| window.failures.get(kind));
         let in_vain_ns =
-            timed_out.iter().sum::<u64>() as f64 * self.run.load.connect_timeout_ns as f64;
+            timed_out.iter().sum::<u64>() as f64 * self.run.plan.connect_timeout_ns as f64;
         let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
-        ratio(opened_ns + in_vain_ns, self.run.window.length_ns() as f64)
+        ratio(opened_ns + in_vain_ns, self.run.window_ns as f64)
     }
 }

@@ -1,7 +1,8 @@
 //! The rules of runs that failed on the server's side, and what to do about it.
 
+use super::SignalId;
 use super::case::Case;
-use super::rules::{Decision, Weighed};
+use super::weighed::{Decision, Weighed};
 use super::words::{count, counted, duration, number};
 use crate::{FailureKind, NoSuccess, NoSuccessCause, Outage, Protocol, ServerFailure};
 
@@ -25,15 +26,14 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
         1 => format!("the only {one}"),
         _ => format!("{share} {total} {many}"),
     };
+    let (reply, replies) = if whole {
+        ("reply", "replies")
+    } else {
+        ("request", "requests")
+    };
     match found.cause {
-        NoSuccessCause::Status(status) => {
-            let (one, many) = if whole {
-                ("reply", "replies")
-            } else {
-                ("request", "requests")
-            };
-            format!("{} had status {status}", of(one, many))
-        }
+        NoSuccessCause::Status(status) => format!("{} had status {status}", of(reply, replies)),
+        NoSuccessCause::Error => format!("{} had an error for an answer", of(reply, replies)),
         NoSuccessCause::Failure(kind) => {
             let (one, many) = match kind.scope() {
                 crate::FailureScope::Request => ("request", "requests"),
@@ -42,7 +42,7 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
             format!("{} failed ({})", of(one, many), kind.label())
         }
         NoSuccessCause::Unanswered => {
-            let window_ns = case.run.window.length_ns() as f64;
+            let window_ns = case.run.window_ns as f64;
             format!(
                 "{} got no reply in a window of {}",
                 of("request", "requests"),
@@ -56,7 +56,6 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
 /// What to do about requests that all end in `cause`.
 fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
     use FailureKind as Kind;
-    let load = &case.run.load;
     let advice = match cause {
         NoSuccessCause::Status(status) => match status {
             401 | 403 | 407 => "send what the server asks for, such as -H 'Authorization: ...'",
@@ -68,6 +67,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
             400..=499 => "the server finds fault with the request: look at one reply: curl -v URL",
             _ => "look into the server's log, and at one reply: curl -v URL",
         },
+        NoSuccessCause::Error => "look into the server's log, and at one reply",
         NoSuccessCause::Failure(kind) => match kind {
             Kind::TlsExpected => "the server wants https: https://... in place of http://...",
             Kind::TimedOut => {
@@ -89,7 +89,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
             | Kind::TlsFailed
             | Kind::TlsBroken => "look into the server's log, and at one handshake: curl -v URL",
             Kind::OtherProtocol => "name the protocol: --http1 or --http2",
-            kind if kind.is_malformed() => match load.protocol {
+            kind if kind.is_malformed() => match case.run.protocol() {
                 Protocol::Http1 => "check the port: what answers there does not speak HTTP/1.1",
                 Protocol::Http2 => "check the port: what answers there does not speak HTTP/2",
             },
@@ -107,8 +107,8 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
     let case = weighed.case;
     let found = case.server_failure.as_ref()?;
     // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
-    let is_explained = weighed.fails("client_limits")
-        || weighed.fails("accept_queue") && found.kind == Some(FailureKind::ConnectTimedOut);
+    let is_explained = weighed.fails(SignalId::ClientLimits)
+        || weighed.fails(SignalId::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
     if is_explained || found.answered_throughout {
         return None;
     }
@@ -116,7 +116,7 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
         [] => missing_words(case, found),
         [outage] => format!("the server was gone {}", when(*outage, case)),
         [first, ..] => {
-            let down_ns = found.down_ns(case.run.window) as f64;
+            let down_ns = found.down_ns(case.run.window_ns) as f64;
             let back = if found.is_down_at_end() {
                 ", and it did not come back"
             } else {
@@ -131,7 +131,7 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
         }
     };
     because.push_str(&format!("; {}", losses(found)));
-    if let Some(asked) = case.run.load.requests {
+    if let Some(asked) = case.run.plan.stop.requests {
         let unsent = case
             .summary
             .unsent
@@ -147,7 +147,7 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
         }
     }
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
-    Some(weighed.decision(because, ["server_cpu"], vec![advice]))
+    Some(weighed.decision(because, [SignalId::ServerCpu], vec![advice]))
 }
 
 /// How many connections the server did not take, in words.
@@ -177,7 +177,11 @@ pub(super) fn connections_refused(weighed: &Weighed<'_>) -> Option<Decision> {
         "raise the server's limit of connections, or ask for about {} of them",
         number(open.floor())
     );
-    Some(weighed.decision(because, ["server_cpu", "worker_idle"], vec![advice]))
+    Some(weighed.decision(
+        because,
+        [SignalId::ServerCpu, SignalId::WorkerIdle],
+        vec![advice],
+    ))
 }
 
 /// When the server was gone, in words.
@@ -193,7 +197,7 @@ fn when(outage: Outage, case: &Case<'_>) -> String {
             duration((until_ns - from_ns) as f64)
         ),
         (from_ns, None) => {
-            let rest_ns = case.run.window.length_ns().saturating_sub(from_ns);
+            let rest_ns = case.run.window_ns.saturating_sub(from_ns);
             format!(
                 "from {from} of the window on, and did not come back in {}",
                 duration(rest_ns as f64)

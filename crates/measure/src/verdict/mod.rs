@@ -7,19 +7,22 @@ mod advice;
 mod case;
 mod failed;
 mod rules;
+mod signal_id;
 mod signals;
 #[cfg(test)]
 mod tests;
 mod thresholds;
+mod weighed;
 mod words;
 
 use serde::Serialize;
 
-use crate::Run;
+use crate::{Finding, Run, Summary};
 use case::Case;
-use rules::{Decision, Weighed};
 pub use rules::{VERDICT_RULES, VerdictRule};
+pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};
+use weighed::{Decision, Weighed};
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -105,7 +108,7 @@ pub enum Side {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
     /// Its name in data, such as `worker_idle`.
-    pub id: &'static str,
+    pub id: SignalId,
     /// How it stands.
     pub grade: Grade,
     /// Whom it accuses when it is not healthy.
@@ -123,38 +126,36 @@ pub struct Judgement {
     /// Why, in one line of words.
     pub because: String,
     /// Names of the signals that decided, the strongest first.
-    pub decisive: Vec<&'static str>,
+    pub decisive: Vec<SignalId>,
     /// What to change or to try next; may be empty.
     pub advice: Vec<String>,
     /// All signals.
     pub signals: Vec<Signal>,
 }
 
-impl Run {
-    /// What limited this run. Pure: the same run gives the same verdict. The invariants are
-    /// checked anew; what is stored of them is not relied on.
-    pub fn judge(&self) -> Judgement {
-        let case = Case::of(self);
-        let signals = signals::read_all(&case);
-        let weighed = Weighed {
-            case: &case,
-            signals: &signals,
-        };
-        let (verdict, decision) = rules::decide(&weighed);
-        let Decision {
-            because,
-            decisive,
-            mut advice,
-        } = decision;
-        if verdict != Verdict::Invalid {
-            advice::add_of_replacements(&case, &mut advice);
-        }
-        Judgement {
-            verdict,
-            because,
-            decisive,
-            advice,
-            signals,
-        }
+/// What limited `run`, whose figures and invariants are at hand.
+pub(crate) fn judge(run: &Run, summary: &Summary, findings: &[Finding]) -> Judgement {
+    let cases = Case::of_agents(run, summary, findings);
+    let signals = signals::read_all(&cases);
+    let weighed = Weighed {
+        case: &cases[0],
+        cases: &cases,
+        signals: &signals,
+    };
+    let (verdict, decision) = rules::decide(&weighed);
+    let Decision {
+        because,
+        decisive,
+        mut advice,
+    } = decision;
+    if verdict != Verdict::Invalid {
+        advice::add_of_replacements(&cases[0], &mut advice);
+    }
+    Judgement {
+        verdict,
+        because,
+        decisive,
+        advice,
+        signals,
     }
 }

@@ -3,15 +3,14 @@
 //! The order is what keeps the one error out that must not happen: no rule that speaks of the
 //! server, of the rate or of the connections is reached while a signal of the client fails.
 
+use super::SignalId;
 use super::advice;
 use super::case::Case;
 use super::failed;
 use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
+use super::weighed::{DECISIVE_MAX, Decision, Weighed};
 use super::words::{duration, percent};
-use super::{Grade, Side, Signal, Verdict};
-
-/// Names of signals told in a short report.
-const DECISIVE_MAX: usize = 3;
+use super::{Grade, Side, Verdict};
 
 /// One rule.
 pub struct VerdictRule {
@@ -20,14 +19,6 @@ pub struct VerdictRule {
     /// When it matches, one line.
     pub rule: &'static str,
     decide: fn(&Weighed<'_>) -> Option<Decision>,
-}
-
-/// What a rule says when it matches.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Decision {
-    pub(super) because: String,
-    pub(super) decisive: Vec<&'static str>,
-    pub(super) advice: Vec<String>,
 }
 
 /// All rules, the last of which always matches.
@@ -41,6 +32,11 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         verdict: Verdict::NoSuccess,
         rule: "no request succeeded",
         decide: failed::no_success,
+    },
+    VerdictRule {
+        verdict: Verdict::Inconclusive,
+        rule: "the agents did not measure at the same time",
+        decide: not_one_load,
     },
     VerdictRule {
         verdict: Verdict::ServerFailed,
@@ -109,118 +105,16 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
 ];
 
-/// Signals of the client by what they mean: several of one kind are one warning.
-pub(super) const KINDS: &[&[&str]] = &[
-    &["worker_idle", "ceiling", "added_delay"],
-    &["run_queue_wait", "involuntary_switches", "cpu_pressure"],
-    &["own_share", "schedule_lag", "plan_sent"],
-    &["throttling"],
-    &["pauses"],
-    &["zero_windows", "receive_prunes"],
-    &["send_buffer"],
-    &["client_limits"],
-    &["worker_imbalance"],
-];
-
 /// What a server at its end shows by itself, the strongest first.
-const SERVER_SIGNALS: [&str; 3] = ["server_throttling", "accept_queue", "server_cpu"];
+const SERVER_SIGNALS: [SignalId; 3] = [
+    SignalId::ServerThrottling,
+    SignalId::AcceptQueue,
+    SignalId::ServerCpu,
+];
 /// Hard facts that explain a lack of replies, and a rate that drifts.
-const HARD_FACTS: [&str; 2] = ["client_limits", "accept_queue"];
+const HARD_FACTS: [SignalId; 2] = [SignalId::ClientLimits, SignalId::AcceptQueue];
 /// Conclusions from other signals: they contradict none.
-const CONCLUSIONS: [&str; 1] = ["backlog"];
-
-/// The signals of a run, as rules ask for them.
-pub(super) struct Weighed<'a> {
-    pub(super) case: &'a Case<'a>,
-    pub(super) signals: &'a [Signal],
-}
-
-impl Weighed<'_> {
-    fn signal(&self, id: &str) -> Option<&Signal> {
-        self.signals.iter().find(|signal| signal.id == id)
-    }
-
-    pub(super) fn grade(&self, id: &str) -> Grade {
-        self.signal(id)
-            .map_or(Grade::Unknown, |signal| signal.grade)
-    }
-
-    pub(super) fn fails(&self, id: &str) -> bool {
-        self.grade(id) == Grade::Fail
-    }
-
-    pub(super) fn detail(&self, id: &str) -> &str {
-        self.signal(id).map_or("", |signal| signal.detail.as_str())
-    }
-
-    /// Names of those of `side` that stand at `grade`, in the order of the table.
-    fn of(&self, side: Side, grade: Grade) -> Vec<&'static str> {
-        self.signals
-            .iter()
-            .filter(|signal| signal.side == side && signal.grade == grade)
-            .map(|signal| signal.id)
-            .collect()
-    }
-
-    /// The first of these that are known, without repetition.
-    fn strongest(&self, ids: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
-        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
-        for id in ids {
-            let is_known = self.grade(id) != Grade::Unknown;
-            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
-                strongest.push(id);
-            }
-        }
-        strongest
-    }
-
-    pub(super) fn decision(
-        &self,
-        because: impl Into<String>,
-        decisive: impl IntoIterator<Item = &'static str>,
-        advice: Vec<String>,
-    ) -> Decision {
-        Decision {
-            because: because.into(),
-            decisive: self.strongest(decisive),
-            advice,
-        }
-    }
-
-    /// Whether it is known that brunt is not at its end: by its workers' time or, where that was
-    /// not read, by replies that do not wait for them.
-    pub(super) fn client_has_time(&self) -> bool {
-        match self.grade("worker_idle") {
-            Grade::Healthy | Grade::Warn => true,
-            Grade::Fail => false,
-            Grade::Unknown => self.grade("own_share") == Grade::Healthy,
-        }
-    }
-
-    /// Kinds of warnings by the client. None count while its workers have time: nothing that is
-    /// only worth a look then lowers the throughput.
-    fn client_warnings(&self) -> Vec<&'static str> {
-        if self.case.workers_have_time() {
-            return Vec::new();
-        }
-        let warns = self.of(Side::Client, Grade::Warn);
-        KINDS
-            .iter()
-            .filter_map(|kind| kind.iter().copied().find(|id| warns.contains(id)))
-            .collect()
-    }
-
-    /// Whether the network is known not to be what limits, and shows no sign of it.
-    fn network_is_out(&self) -> bool {
-        self.case.network_has_room() && self.of(Side::Network, Grade::Warn).is_empty()
-    }
-
-    /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
-    /// a machine that a server of which nothing is known may share.
-    fn rest_is_out(&self) -> bool {
-        self.network_is_out() && self.case.host_has_room()
-    }
-}
+const CONCLUSIONS: [SignalId; 1] = [SignalId::Backlog];
 
 /// The first match.
 pub(super) fn decide(weighed: &Weighed<'_>) -> (Verdict, Decision) {
@@ -233,7 +127,7 @@ pub(super) fn decide(weighed: &Weighed<'_>) -> (Verdict, Decision) {
 fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
     let broken = &weighed.case.broken;
     let first = broken.first()?;
-    let names: Vec<&str> = broken.iter().map(|finding| finding.id.as_str()).collect();
+    let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
     let told = names.len().min(DECISIVE_MAX);
     let mut because = names[..told].join(", ");
     if names.len() > told {
@@ -244,41 +138,55 @@ fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
     Some(weighed.decision(because, [], Vec::new()))
 }
 
+/// Nothing that each of them saw is of the load of all.
+fn not_one_load(weighed: &Weighed<'_>) -> Option<Decision> {
+    let because = weighed.case.run.not_one_load()?;
+    let advice = "start the runs at the same time, and merge those".to_owned();
+    Some(weighed.decision(because, [], vec![advice]))
+}
+
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of
 /// the server: a client that is held back is so with ups and downs, and lost segments come in
 /// bursts.
 fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
-    let is_hard = HARD_FACTS.iter().any(|id| weighed.fails(id));
+    let is_hard = HARD_FACTS.iter().any(|&id| weighed.fails(id));
     let is_explained = is_hard
-        || weighed.fails("shared_host")
+        || weighed.fails(SignalId::SharedHost)
         || [Side::Client, Side::Network]
             .into_iter()
             .any(|side| !weighed.of(side, Grade::Fail).is_empty());
-    let doubts: Vec<&'static str> = weighed
+    let doubts: Vec<SignalId> = weighed
         .of(Side::Doubt, Grade::Fail)
         .into_iter()
         .filter(|id| match *id {
-            "shared_host" => false,
-            "drift" => !is_explained,
-            "samples" => !is_hard,
+            SignalId::SharedHost => false,
+            SignalId::Drift => !is_explained,
+            SignalId::Samples => !is_hard,
             _ => true,
         })
         .collect();
     let because = match *doubts.first()? {
-        "steal" => "the hypervisor took CPUs away: the figures are not of one machine",
-        "throttling" => "brunt's CPU quota stopped it now and then: the figures are not steady",
-        "drift" => "the rate was not steady: no single figure describes it",
+        SignalId::Steal => "the hypervisor took CPUs away: the figures are not of one machine",
+        SignalId::Throttling => {
+            "brunt's CPU quota stopped it now and then: the figures are not steady"
+        }
+        SignalId::Drift => "the rate was not steady: no single figure describes it",
         _ => "there is too little to judge by",
     };
-    let advice = advice::of_doubts(&doubts, &weighed.case.run.load);
+    let advice = advice::of_doubts(&doubts, &weighed.case.run.plan);
     Some(weighed.decision(because, doubts, advice))
 }
 
 fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
-    weighed.fails("shared_host").then(|| {
+    weighed.fails(SignalId::SharedHost).then(|| {
         weighed.decision(
             "the figures describe the pair, on CPUs of both",
-            ["shared_host", "run_queue_wait", "server_cpu", "worker_idle"],
+            [
+                SignalId::SharedHost,
+                SignalId::RunQueueWait,
+                SignalId::ServerCpu,
+                SignalId::WorkerIdle,
+            ],
             advice::of_shared_host(),
         )
     })
@@ -287,7 +195,7 @@ fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
 /// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
 fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
     let is_planned = !weighed.case.is_closed();
-    let is_spoilt = weighed.fails("pauses") || weighed.fails("refusals");
+    let is_spoilt = weighed.fails(SignalId::Pauses) || weighed.fails(SignalId::Refusals);
     (is_planned && !is_spoilt)
         .then(|| planned_rate(weighed))
         .flatten()
@@ -295,7 +203,7 @@ fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
 
 fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
     // A brunt that was stopped now and then may have brought a server to its end in between.
-    if weighed.fails("pauses") {
+    if weighed.fails(SignalId::Pauses) {
         return None;
     }
     let mut sides = Vec::new();
@@ -328,24 +236,25 @@ fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let warnings = weighed.client_warnings();
     // A server whose CPU is used up limits, however near its end the client is [tuned]: beside
     // nginx with one worker brunt is idle for some 20 % of its time, and warns half of the time.
-    let server_is_full = weighed.fails("server_cpu");
+    let server_is_full = weighed.fails(SignalId::ServerCpu);
     if fails.is_empty() && (warnings.len() < 2 || server_is_full) {
         return None;
     }
-    let server_has_room = weighed
-        .case
-        .server_headroom()
+    // Of the agents that see the server.
+    let headrooms = weighed.cases.iter().filter_map(Case::server_headroom);
+    let server_has_room = headrooms
+        .min_by(f64::total_cmp)
         .is_some_and(|headroom| headroom >= HEADROOM_LEAST);
     let server = if server_has_room { "can" } else { "may" };
-    let stopped = match weighed.fails("pauses") {
-        true => format!("{}: ", weighed.detail("pauses")),
+    let stopped = match weighed.fails(SignalId::Pauses) {
+        true => format!("{}: ", weighed.detail(SignalId::Pauses)),
         false => String::new(),
     };
     let because = format!("{stopped}brunt was the limit; the server {server} do more");
     let decisive = fails
         .into_iter()
         .chain(warnings)
-        .chain(["worker_idle", "server_cpu"]);
+        .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
     Some(weighed.decision(because, decisive, advice::of_client(weighed)))
 }
 
@@ -354,32 +263,43 @@ fn network_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     if fails.is_empty() {
         return None;
     }
-    let because = if weighed.fails("link_use") {
+    let because = if weighed.fails(SignalId::LinkUse) {
         "the link is full: the figures describe it, not the server"
     } else {
         "the network loses or delays segments: the figures describe it, not the server"
     };
     let advice = advice::of_network(weighed);
-    let decisive = fails.into_iter().chain(["worker_idle", "server_cpu"]);
+    let decisive = fails
+        .into_iter()
+        .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
     Some(weighed.decision(because, decisive, advice))
 }
 
 fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    if weighed.fails("refusals") {
-        let decisive = ["refusals", "server_cpu", "worker_idle"];
+    if weighed.fails(SignalId::Refusals) {
+        let decisive = [
+            SignalId::Refusals,
+            SignalId::ServerCpu,
+            SignalId::WorkerIdle,
+        ];
         let advice = advice::of_refusals(weighed.case);
-        return Some(weighed.decision(weighed.detail("refusals"), decisive, advice));
+        return Some(weighed.decision(weighed.detail(SignalId::Refusals), decisive, advice));
     }
     planned_rate(weighed)
 }
 
 fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
-    weighed.fails("planned_rate").then(|| {
+    weighed.fails(SignalId::PlannedRate).then(|| {
         let words = "the rate asked for was met, the capacity not measured";
         weighed.decision(
             with_own_share(weighed.case, words.to_owned()),
-            ["planned_rate", "worker_idle", "server_cpu", "schedule_lag"],
-            advice::of_planned_rate(&weighed.case.run.load),
+            [
+                SignalId::PlannedRate,
+                SignalId::WorkerIdle,
+                SignalId::ServerCpu,
+                SignalId::ScheduleLag,
+            ],
+            advice::of_planned_rate(&weighed.case.run.plan),
         )
     })
 }
@@ -419,16 +339,21 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         };
         with_own_share(weighed.case, format!("{what} the server{words}"))
     };
-    let decide = |words: &str, id: &'static str| {
-        let decisive = [id, "worker_idle", "own_share", "server_cpu"];
+    let decide = |words: &str, id: SignalId| {
+        let decisive = [
+            id,
+            SignalId::WorkerIdle,
+            SignalId::OwnShare,
+            SignalId::ServerCpu,
+        ];
         weighed.decision(because(words), decisive, advice::of_server(id))
     };
     if weighed.client_has_time()
-        && let Some(id) = SERVER_SIGNALS.into_iter().find(|id| weighed.fails(id))
+        && let Some(id) = SERVER_SIGNALS.into_iter().find(|&id| weighed.fails(id))
     {
         return Some(match id {
-            "server_throttling" => decide(", under its CPU quota", id),
-            "accept_queue" => decide(", whose accept queue is full", id),
+            SignalId::ServerThrottling => decide(", under its CPU quota", id),
+            SignalId::AcceptQueue => decide(", whose accept queue is full", id),
             _ => decide("", id),
         });
     }
@@ -444,30 +369,35 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         .is_some_and(|effect| may_give_more && effect.high < EFFECT_WEAK);
     let work_is_hidden = match case.delay_effect {
         Some(effect) => effect.high < EFFECT_WEAK,
-        None => case.workers_have_time(),
+        None => weighed.all(Case::workers_have_time),
     };
     if gives_no_more && work_is_hidden {
-        let decisive = ["elasticity", "added_delay", "worker_idle", "server_cpu"];
+        let decisive = [
+            SignalId::Elasticity,
+            SignalId::AddedDelay,
+            SignalId::WorkerIdle,
+            SignalId::ServerCpu,
+        ];
         return Some(weighed.decision(because(""), decisive, Vec::new()));
     }
     // Weaker signs need a client that is beyond doubt.
-    if !weighed.client_has_time() || weighed.grade("worker_idle") == Grade::Warn {
+    if !weighed.client_has_time() || weighed.grade(SignalId::WorkerIdle) == Grade::Warn {
         return None;
     }
-    let backlog = weighed.signal("backlog")?;
+    let backlog = weighed.signal(SignalId::Backlog)?;
     if backlog.grade == Grade::Fail && backlog.side == Side::Server {
-        return Some(decide("", "backlog"));
+        return Some(decide("", SignalId::Backlog));
     }
     weighed
-        .fails("receive_window")
-        .then(|| decide(", which does not read", "receive_window"))
+        .fails(SignalId::ReceiveWindow)
+        .then(|| decide(", which does not read", SignalId::ReceiveWindow))
 }
 
 fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let elasticity = weighed.case.elasticity;
     let gave_more = elasticity.is_some_and(|effect| effect.low > EFFECT_STRONG);
     let gave_less = elasticity.is_some_and(|effect| effect.low <= EFFECT_STRONG);
-    let would_give = weighed.fails("connections_busy")
+    let would_give = weighed.fails(SignalId::ConnectionsBusy)
         && weighed.client_has_time()
         && weighed.rest_is_out()
         && !gave_less;
@@ -475,13 +405,18 @@ fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         return None;
     }
     let first = if gave_more {
-        "elasticity"
+        SignalId::Elasticity
     } else {
-        "connections_busy"
+        SignalId::ConnectionsBusy
     };
     Some(weighed.decision(
         with_own_share(weighed.case, "more connections would give more".to_owned()),
-        [first, "connections_busy", "server_cpu", "worker_idle"],
+        [
+            first,
+            SignalId::ConnectionsBusy,
+            SignalId::ServerCpu,
+            SignalId::WorkerIdle,
+        ],
         advice::of_concurrency(weighed.case),
     ))
 }
@@ -492,18 +427,18 @@ fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
     } else {
         "it is not known whether brunt has time"
     };
-    let server = match weighed.grade("server_cpu") {
+    let server = match weighed.grade(SignalId::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
         Grade::Warn => "the server is near its end",
         Grade::Healthy | Grade::Fail => "the server has CPU to spare",
     };
     let because = format!("{client}, and {server}");
     let decisive = [
-        "server_cpu",
-        "worker_idle",
-        "elasticity",
-        "own_share",
-        "backlog",
+        SignalId::ServerCpu,
+        SignalId::WorkerIdle,
+        SignalId::Elasticity,
+        SignalId::OwnShare,
+        SignalId::Backlog,
     ];
     Some(weighed.decision(because, decisive, advice::to_decide(weighed)))
 }

@@ -1,6 +1,6 @@
 //! Chunked framing (RFC 9112 section 7.1): where the chunks and the trailers of a body end.
 
-use super::ReplyError;
+use super::error::ReplyError;
 use super::head::{self, Gathered};
 use crate::Limits;
 

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::ReplyError;
+use super::error::ReplyError;
 use crate::Limits;
 use crate::field_value::{decimal, list};
 
@@ -140,7 +140,7 @@ fn check_status_line(line: &[u8]) -> Result<(), ReplyError> {
     }
 }
 
-/// What came of a head, or of a trailer line, in earlier reads. Each byte is looked at once,
+/// The part of a head, or of a trailer line, from earlier reads. Each byte is looked at once,
 /// however small the reads are.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {

@@ -1,9 +1,9 @@
 //! The parser of replies: bytes of one connection in, complete replies out.
 
-use thiserror::Error;
-
 use super::chunked::Chunked;
+use super::error::ReplyError;
 use super::head::{self, Framing, Gathered, Head};
+use super::known_head::KnownHead;
 use crate::Limits;
 
 /// A complete final reply.
@@ -32,49 +32,6 @@ pub struct Progress {
     pub consumed: usize,
     /// The reply that the last of these bytes completed.
     pub reply: Option<Reply>,
-}
-
-/// Why a reply was refused. The connection cannot be used any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ReplyError {
-    /// The head is not HTTP, or its status is under 100.
-    #[error("the head is malformed")]
-    MalformedHead,
-    /// The server answers in TLS, by an alert: it does not take requests in clear text.
-    #[error("it is an alert of TLS")]
-    TlsAlert,
-    /// A head is over [`Limits::head_bytes`].
-    #[error("the head is too large")]
-    HeadTooLarge,
-    /// A head, or the trailers, have more fields than [`Limits::header_fields`].
-    #[error("there are too many header fields")]
-    TooManyHeaders,
-    /// The version is neither HTTP/1.0 nor HTTP/1.1.
-    #[error("the version is neither HTTP/1.0 nor HTTP/1.1")]
-    UnsupportedVersion,
-    /// Content-Length is not a number, over `u64::MAX`, or contradicts itself.
-    #[error("Content-Length is malformed or contradicts itself")]
-    BadContentLength,
-    /// Transfer-Encoding is malformed, has chunked anywhere but once at its end, comes with
-    /// Content-Length, or in HTTP/1.0.
-    #[error("Transfer-Encoding does not say where the body ends")]
-    BadTransferEncoding,
-    /// The chunked framing or a trailer line is malformed, or a size line is over 4 KiB.
-    #[error("the chunked framing is malformed")]
-    BadChunk,
-    /// The trailers are over [`Limits::head_bytes`].
-    #[error("the trailers are too large")]
-    TrailersTooLarge,
-    /// More interim replies than [`Limits::interim_replies`], or 101 (Switching Protocols), which
-    /// was not asked for.
-    #[error("there are too many interim replies, or one that was not asked for")]
-    BadInterim,
-    /// The peer closed inside a head, or after interim replies only.
-    #[error("the connection was closed inside the head")]
-    TruncatedHead,
-    /// The peer closed before the end that the body's framing tells.
-    #[error("the connection was closed inside the body")]
-    TruncatedBody,
 }
 
 /// The state of the reply that is being received on one connection.
@@ -120,7 +77,8 @@ enum Stage {
 impl ReplyParser {
     /// Takes bytes up to the end of at most one final reply; the caller calls again with the rest,
     /// which is the next (pipelined) reply. `head_request`: the reply being received answers HEAD,
-    /// so it has no body; the same for all calls of one reply.
+    /// so it has no body; the same for all calls of one reply. `known` is the head that came last,
+    /// on whatever connection.
     ///
     /// # Errors
     ///
@@ -134,13 +92,50 @@ impl ReplyParser {
         bytes: &[u8],
         limits: &Limits,
         head_request: bool,
+        known: &mut KnownHead,
+    ) -> Result<Progress, ReplyError> {
+        let mut consumed = 0;
+        if self.is_idle()
+            && let Some(head) = known.find(bytes, head_request)
+        {
+            if let Framing::Length(body_bytes) = head.framing
+                && body_bytes <= (bytes.len() - head.len) as u64
+            {
+                return Ok(Progress {
+                    consumed: head.len + body_bytes as usize,
+                    reply: Some(Reply {
+                        status: head.status,
+                        head_bytes: head.len as u64,
+                        body_bytes,
+                        interim: 0,
+                        keep_alive: head.keep_alive,
+                        retry_after: head.retry_after,
+                    }),
+                });
+            }
+            // The body does not end here: it is framed like any other.
+            consumed = head.len;
+            self.head_bytes = consumed as u64;
+            self.start_final_body(head);
+        }
+        self.receive_parsed(bytes, consumed, limits, head_request, known)
+    }
+
+    /// The same without the latest head, of which `consumed` bytes are taken already.
+    fn receive_parsed(
+        &mut self,
+        bytes: &[u8],
+        consumed: usize,
+        limits: &Limits,
+        head_request: bool,
+        known: &mut KnownHead,
     ) -> Result<Progress, ReplyError> {
         let earlier = self.pending_bytes();
-        let received = self.receive_stages(bytes, limits, head_request);
+        let received = self.receive_stages(bytes, consumed, limits, head_request, known);
         if let Err(error) = received {
             self.reset();
             self.stage = Stage::Failed(error);
-            self.head_bytes = earlier + bytes.len() as u64;
+            self.head_bytes = earlier + (bytes.len() - consumed) as u64;
         }
         received
     }
@@ -148,10 +143,11 @@ impl ReplyParser {
     fn receive_stages(
         &mut self,
         bytes: &[u8],
+        mut consumed: usize,
         limits: &Limits,
         head_request: bool,
+        known: &mut KnownHead,
     ) -> Result<Progress, ReplyError> {
-        let mut consumed = 0;
         loop {
             let rest = &bytes[consumed..];
             if rest.is_empty() {
@@ -162,7 +158,7 @@ impl ReplyParser {
             }
             let is_complete = match &mut self.stage {
                 Stage::Head => {
-                    let (taken, head) = self.receive_head(rest, limits, head_request)?;
+                    let (taken, head) = self.receive_head(rest, limits, head_request, known)?;
                     consumed += taken;
                     self.head_bytes += taken as u64;
                     match head {
@@ -207,10 +203,14 @@ impl ReplyParser {
         bytes: &[u8],
         limits: &Limits,
         head_request: bool,
+        known: &mut KnownHead,
     ) -> Result<(usize, Option<Head>), ReplyError> {
         if self.gathered.is_none() {
             let window = &bytes[..bytes.len().min(limits.head_bytes as usize)];
             if let Some(head) = head::parse(window, limits, head_request)? {
+                if head.status >= 200 {
+                    known.keep(bytes, head, head_request);
+                }
                 return Ok((head.len, Some(head)));
             }
         }
@@ -235,16 +235,21 @@ impl ReplyParser {
             self.interim += 1;
             return Ok(false);
         }
+        self.start_final_body(head);
+        Ok(head.framing == Framing::Length(0))
+    }
+
+    /// The same of a final reply, which ends with its head only where the body has no bytes.
+    #[inline]
+    fn start_final_body(&mut self, head: Head) {
         self.status = head.status;
         self.keep_alive = head.keep_alive;
         self.retry_after = head.retry_after;
         self.stage = match head.framing {
-            Framing::Length(0) => return Ok(true),
             Framing::Length(left) => Stage::Length(left),
             Framing::Chunked => Stage::Chunked(Chunked::default()),
             Framing::UntilClose => Stage::UntilClose,
         };
-        Ok(false)
     }
 
     /// Gives out the reply and starts afresh.
@@ -267,7 +272,7 @@ impl ReplyParser {
     ///
     /// # Errors
     ///
-    /// The reply was cut short ([`ReplyError::TruncatedHead`], [`ReplyError::TruncatedBody`]), or
+    /// The reply was truncated ([`ReplyError::TruncatedHead`], [`ReplyError::TruncatedBody`]), or
     /// refused before. [`pending_bytes`](Self::pending_bytes) stays as it was until
     /// [`reset`](Self::reset).
     pub fn end(&mut self) -> Result<Option<Reply>, ReplyError> {
@@ -283,7 +288,7 @@ impl ReplyParser {
         Err(error)
     }
 
-    /// Bytes taken that belong to no complete reply: those of the reply under way or, after an
+    /// Bytes taken that belong to no complete reply: those of the reply in flight or, after an
     /// error, of the refused reply, all bytes of the failing call included. 0 again after
     /// [`reset`](Self::reset), so read it before.
     #[inline]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::chunked::MAX_SIZE_LINE_BYTES;
-use super::{MAX_HEADER_FIELDS, Reply, ReplyError, ReplyParser};
+use super::{KnownHead, MAX_HEADER_FIELDS, Reply, ReplyError, ReplyParser};
 use crate::Limits;
 
 /// What a connection gave from its first byte to its end.
@@ -25,7 +25,7 @@ fn run<'a>(
     limits: &Limits,
     head_request: bool,
 ) -> Outcome {
-    let mut parser = ReplyParser::default();
+    let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
     let mut fed_bytes = 0;
     let account = |replies: &[Reply], parser: &ReplyParser| {
@@ -38,7 +38,7 @@ fn run<'a>(
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            match parser.receive(rest, limits, head_request) {
+            match parser.receive(rest, limits, head_request, &mut known) {
                 Ok(progress) => {
                     assert!(progress.reply.is_some() || progress.consumed == rest.len());
                     assert_eq!(parser.is_idle(), progress.reply.is_some());
@@ -71,7 +71,7 @@ fn run<'a>(
 }
 
 /// The same, without the bytes discarded after an error: they depend on how much of the wire was
-/// handed over by then.
+/// received by then.
 fn run_cut<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
@@ -480,10 +480,12 @@ fn head_bytes_hold_interim_replies() {
 #[test]
 fn idle_until_the_first_byte_and_after_the_last() {
     let wire = b"HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-    let mut parser = ReplyParser::default();
+    let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     assert!(parser.is_idle());
     for (at, byte) in wire.iter().enumerate() {
-        let progress = parser.receive(&[*byte], &Limits::default(), false).unwrap();
+        let progress = parser
+            .receive(&[*byte], &Limits::default(), false, &mut known)
+            .unwrap();
         assert_eq!(progress.reply.is_some(), at + 1 == wire.len());
         assert_eq!(parser.is_idle(), at + 1 == wire.len());
     }
@@ -492,23 +494,20 @@ fn idle_until_the_first_byte_and_after_the_last() {
 
 #[test]
 fn bytes_after_an_error_are_counted_until_reset() {
-    let limits = Limits::default();
-    let mut parser = ReplyParser::default();
+    let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
+    let mut receive = |parser: &mut ReplyParser, bytes: &[u8]| {
+        parser.receive(bytes, &Limits::default(), false, &mut known)
+    };
     let error = Err(ReplyError::MalformedHead);
-    assert!(parser.receive(b"HTTP/1.1 ", &limits, false).is_ok());
-    assert_eq!(parser.receive(b"oops, and more", &limits, false), error);
+    assert!(receive(&mut parser, b"HTTP/1.1 ").is_ok());
+    assert_eq!(receive(&mut parser, b"oops, and more"), error);
     assert_eq!(parser.pending_bytes(), 23);
-    assert_eq!(
-        parser.receive(b"HTTP/1.1 204 N\r\n\r\n", &limits, false),
-        error
-    );
+    assert_eq!(receive(&mut parser, b"HTTP/1.1 204 N\r\n\r\n"), error);
     assert_eq!(parser.pending_bytes(), 41);
     assert!(!parser.is_idle());
     parser.reset();
     assert_eq!((parser.pending_bytes(), parser.is_idle()), (0, true));
-    let progress = parser
-        .receive(b"HTTP/1.1 204 N\r\n\r\n", &limits, false)
-        .unwrap();
+    let progress = receive(&mut parser, b"HTTP/1.1 204 N\r\n\r\n").unwrap();
     assert_eq!(progress.reply.map(|reply| reply.status), Some(204));
 }
 
@@ -517,6 +516,62 @@ fn an_error_counts_all_bytes_of_its_call_but_no_earlier_reply() {
     let wire = b"HTTP/1.1 204 N\r\n\r\ngarbage";
     let outcome = run([&wire[..]], &Limits::default(), false);
     assert_eq!((outcome.replies.len(), outcome.discarded_bytes), (1, 7));
+}
+
+/// Pairs of replies on two connections that share the latest head: the second reply is what it is
+/// on a connection of its own, whatever came before.
+#[test]
+fn a_known_head_changes_nothing() {
+    let head = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+    let long = format!("Content-Length: 2\r\nX: {}\r\n", "x".repeat(2_000));
+    let wires = [
+        head("Content-Length: 2\r\n") + "hi",
+        head("Content-Length: 2\r\n") + "hiHTTP/1.1 204 N\r\n\r\n",
+        head("Content-Length: 2\r\n") + "h",
+        head("Content-Length: 0\r\n"),
+        head("Content-Length: 0\r\nConnection: close\r\n"),
+        head("Transfer-Encoding: chunked\r\n") + "2\r\nhi\r\n0\r\n\r\n",
+        head("Transfer-Encoding: chunked\r\n") + "2\r\nhi\r\noops",
+        head("") + "until the end",
+        head(&long) + "hi",
+        "HTTP/1.1 100 C\r\n\r\n".to_owned() + &head("Content-Length: 2\r\n") + "hi",
+        "HTTP/1.1 429 T\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        "HTTP/1.1 304 N\r\nContent-Length: 9\r\n\r\n".to_owned(),
+        "oops".to_owned(),
+    ];
+    // All replies of a connection, and its end.
+    let all = |wire: &str, cut: usize, head_request, known: &mut KnownHead| {
+        let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
+        let (left, right) = wire.as_bytes().split_at(cut);
+        for mut rest in [left, right] {
+            while !rest.is_empty() {
+                match parser.receive(rest, &Limits::default(), head_request, known) {
+                    Ok(progress) => {
+                        replies.extend(progress.reply);
+                        rest = &rest[progress.consumed..];
+                    }
+                    Err(error) => return (replies, Err(error), parser.pending_bytes() > 0),
+                }
+            }
+        }
+        let end = parser.end();
+        (replies, end.map(|_| ()), parser.pending_bytes() > 0)
+    };
+    for before in &wires {
+        for wire in &wires {
+            for (head_before, head_request) in
+                [(false, false), (false, true), (true, false), (true, true)]
+            {
+                let alone = all(wire, 0, head_request, &mut KnownHead::default());
+                for cut in 0..=wire.len() {
+                    let mut known = KnownHead::default();
+                    let _ = all(before, 0, head_before, &mut known);
+                    let found = all(wire, cut, head_request, &mut known);
+                    assert_eq!(found, alone, "{before:?} {wire:?} {cut} {head_request}");
+                }
+            }
+        }
+    }
 }
 
 /// Each limit, met exactly and passed by one, whole and at every cut.

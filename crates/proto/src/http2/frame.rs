@@ -278,7 +278,7 @@ pub enum Setting {
     HeaderTableSize(u32),
     /// Whether it takes pushed replies: 0 or 1. Initially 1; a server must not send 1.
     EnablePush(u32),
-    /// Streams that its peer may have under way. Initially without limit.
+    /// Streams that its peer may have in flight. Initially without limit.
     MaxConcurrentStreams(u32),
     /// Window of each stream in bytes, at most [`WINDOW_BYTES_MAX`]. Initially [`WINDOW_BYTES`].
     InitialWindowSize(u32),

@@ -1,4 +1,4 @@
-//! Bytes of any kind handed to the client and to HPACK, and what must hold then; for fuzzing, and
+//! Bytes of any kind given to the client and to HPACK, and what must hold then; for fuzzing, and
 //! for the tests.
 
 use std::slice::from_ref;
@@ -13,7 +13,7 @@ use crate::Limits;
 pub(super) struct Use {
     pub(super) template: Template,
     pub(super) limits: Limits,
-    /// Streams under way at most.
+    /// Streams in flight at most.
     pub(super) depth: u32,
     /// Requests in all; sent as soon as they may be.
     pub(super) requests: u32,
@@ -80,7 +80,7 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
             assert_eq!(received, settled + overhead_bytes + client.pending_bytes());
             let Some(event) = event else { break };
             events.push(event);
-            while requests_left > 0 && client.under_way() < client.depth() {
+            while requests_left > 0 && client.in_flight() < client.depth() {
                 client.request(from_ref(&how.template), 0, &mut sent);
                 requests_left -= 1;
             }
@@ -93,15 +93,15 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
     }
     let pending_bytes = client.pending_bytes();
     let (mut streams, mut abandoned_bytes) = (0, 0);
-    let under_way = client.under_way();
+    let in_flight = client.in_flight();
     while let Some((place, bytes)) = client.abandon() {
         assert!(place < how.depth);
         streams += 1;
         abandoned_bytes += bytes;
     }
     assert_eq!(
-        (streams, client.under_way(), client.depth()),
-        (under_way, 0, 0)
+        (streams, client.in_flight(), client.depth()),
+        (in_flight, 0, 0)
     );
     assert_eq!(client.pending_bytes() + abandoned_bytes, pending_bytes);
     Outcome {

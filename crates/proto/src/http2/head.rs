@@ -1,5 +1,5 @@
-//! What a client needs of a reply's field blocks: the status, the length of the body, when to come
-//! again, and whether the block is well formed (RFC 9113 sections 8.2 and 8.3).
+//! What a client needs of a reply's field blocks: the status, the length of the body, when to
+//! retry, and whether the block is well formed (RFC 9113 sections 8.2 and 8.3).
 
 use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep, is_text};
 use super::reply::MalformedReply;
@@ -99,7 +99,7 @@ impl Keep for Meaning {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),
             // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
-            // applications set them, and clients put up with them, as in HTTP/1.1.
+            // applications set them, and clients accept them, as in HTTP/1.1.
             Name::RetryAfter | Name::Other | Name::Bad => is_text(value).then_some(0),
         };
         Self {
@@ -455,7 +455,7 @@ mod tests {
                 &[(":status", "200"), ("content-length", "7\r\n")],
                 head(200, Bad),
             ),
-            // Spaces around a value are put up with.
+            // Spaces around a value are accepted.
             (
                 &[(":status", "200"), ("a", " b"), ("c", "d\t"), ("e", " ")],
                 head(200, Absent),

@@ -1,4 +1,4 @@
-//! What a connection gives out: replies, failures, and the limits they are held to.
+//! What a connection yields: replies, failures, and the limits that hold for them.
 
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub struct Reply {
 pub struct Progress {
     /// Bytes taken. Without an event: all of them.
     pub consumed: usize,
-    /// What came of them. There may be more without further bytes: call again, with what is left,
+    /// What they complete. There may be more without further bytes: call again, with what is left,
     /// until there is none.
     pub event: Option<Event>,
 }
@@ -101,11 +101,11 @@ pub enum MalformedReply {
     /// Content-Length is not a number, over `u64::MAX`, or contradicts itself.
     #[error("Content-Length is malformed or contradicts itself")]
     BadContentLength,
-    /// The reply ended with fewer bytes of DATA than Content-Length tells.
-    #[error("the body is shorter than the head tells")]
+    /// The reply ended with fewer bytes of DATA than Content-Length states.
+    #[error("the body is shorter than Content-Length states")]
     ShortBody,
-    /// There are more bytes of DATA than Content-Length tells, or some where there is no body.
-    #[error("the body is longer than the head tells")]
+    /// There are more bytes of DATA than Content-Length states, or some where there is no body.
+    #[error("the body is longer than Content-Length states")]
     LongBody,
     /// More interim replies than [`interim_replies`](crate::Limits::interim_replies), one that
     /// ends the stream, or 101.
@@ -166,7 +166,7 @@ pub enum Violation {
 }
 
 impl ConnectionError {
-    /// The code to tell the server (RFC 9113 section 5.4.1).
+    /// The code to send to the server (RFC 9113 section 5.4.1).
     pub const fn code(self) -> ErrorCode {
         match self {
             Self::NotHttp2 | Self::Protocol(_) => ErrorCode::ProtocolError,

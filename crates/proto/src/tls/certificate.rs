@@ -1,4 +1,4 @@
-//! Certificates in words: why one does not pass, and whether it signed itself.
+//! Messages about certificates: why one fails verification, and whether it is self-signed.
 
 use std::fmt;
 use std::net::IpAddr;

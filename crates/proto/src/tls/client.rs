@@ -8,7 +8,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, KeyLog, RootCertStore};
 
 use super::error::ConfigError;
-use super::names::{self, Version};
+use super::names::Version;
+use super::provider;
 use super::resumption::Store;
 use super::verifier::{Anything, Remembering};
 
@@ -90,8 +91,8 @@ impl ClientSide {
     /// nothing to offer.
     pub fn new(options: ClientOptions) -> Result<Self, ConfigError> {
         let server_name = parse_server_name(&options.server_name)?;
-        let versions = names::versions(options.version_min, options.version_max)?;
-        let provider = names::provider(&versions, &options.cipher_suites, &options.groups)?;
+        let versions = provider::versions(options.version_min, options.version_max)?;
+        let provider = provider::provider(&versions, &options.cipher_suites, &options.groups)?;
         let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions)

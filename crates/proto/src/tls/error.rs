@@ -1,4 +1,4 @@
-//! What goes wrong in TLS, in words that say what to change.
+//! Errors of TLS. Their messages say what to change.
 
 use rustls::{AlertDescription, InvalidMessage};
 use thiserror::Error;

@@ -75,7 +75,7 @@ fn feed_garbage(session: Result<Session, super::TlsError>, bytes: &[u8], piece_b
     assert!(end.plain.is_empty(), "nobody sent anything");
 }
 
-/// A whole conversation. The damages are pairs of how many bytes to leave alone and what to change
+/// A whole session. The damages are pairs of how many bytes to leave alone and what to change
 /// in the next one; none, for the end of `damages`.
 fn converse(sides: &Sides, damages: &[u8], piece_bytes: usize) {
     let mut damages = damages.chunks_exact(2);

@@ -1,6 +1,6 @@
 //! TLS 1.2 and 1.3 (RFC 5246, RFC 8446): clients and servers as values, on rustls.
 //!
-//! A [`Session`] is handed the peer's bytes and gives plain text and bytes to send. Between calls
+//! A [`Session`] takes the peer's bytes and gives plain text and bytes to send. Between calls
 //! it keeps nothing but keys and an incomplete record; what all sessions of a run share is prepared
 //! once, as a [`ClientSide`] or a [`ServerSide`].
 
@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod fuzz;
 mod names;
+mod provider;
 mod resumption;
 mod server;
 mod session;
@@ -24,3 +25,8 @@ pub use fuzz::fuzz_tls;
 pub use names::{Version, cipher_suite_names, group_names};
 pub use server::{ServerOptions, ServerSide};
 pub use session::{Negotiated, Scratch, Session};
+
+/// HTTP/2 in ALPN (RFC 9113 section 3.2).
+pub const ALPN_HTTP2: &[u8] = b"h2";
+/// HTTP/1.1 in ALPN (RFC 7301 section 6).
+pub const ALPN_HTTP1: &[u8] = b"http/1.1";

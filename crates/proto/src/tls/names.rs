@@ -1,33 +1,7 @@
 //! Versions, cipher suites and key exchange groups by the names of the IANA registries.
 
-use std::sync::LazyLock;
-
-use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, kx_group};
-use rustls::crypto::{CipherSuiteCommon, CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite};
-use rustls::{SupportedProtocolVersion, Tls12CipherSuite, version};
-
-use super::error::ConfigError;
-
-/// Groups offered unless others are asked for: those without a post-quantum part, which costs time
-/// and bytes that few servers spend.
-const DEFAULT_GROUPS: [&dyn SupportedKxGroup; 3] =
-    [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
-
-/// The cipher suites, in the order in which they are offered.
-///
-/// TLS 1.2 cannot change keys, so rustls ends its sessions of AES-GCM after 2^24 records. Other
-/// clients and servers go on, and to end them would put failures into a measurement that the
-/// server has no part in: so there is no such limit here.
-static CIPHER_SUITES: LazyLock<Vec<SupportedCipherSuite>> = LazyLock::new(|| {
-    ALL_CIPHER_SUITES
-        .iter()
-        .map(|suite| match suite {
-            SupportedCipherSuite::Tls12(suite) => without_limit(suite),
-            other => *other,
-        })
-        .collect()
-});
+use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS};
+use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 
 /// A version of TLS, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +32,7 @@ impl Version {
 
 /// Every cipher suite that can be asked for, in the order in which they are offered.
 pub fn cipher_suite_names() -> impl Iterator<Item = &'static str> {
-    CIPHER_SUITES
+    ALL_CIPHER_SUITES
         .iter()
         .map(|suite| cipher_suite_name(suite.suite()))
 }
@@ -84,110 +58,5 @@ pub(super) fn group_name(group: NamedGroup) -> &'static str {
         NamedGroup::X25519 => "x25519",
         NamedGroup::secp256r1MLKEM768 => "SecP256r1MLKEM768",
         other => other.as_str().unwrap_or("unknown"),
-    }
-}
-
-/// The versions from `min` to `max`.
-pub(super) fn versions(
-    min: Version,
-    max: Version,
-) -> Result<Vec<&'static SupportedProtocolVersion>, ConfigError> {
-    if min > max {
-        return Err(ConfigError::Versions(min, max));
-    }
-    let all = [
-        (Version::Tls13, &version::TLS13),
-        (Version::Tls12, &version::TLS12),
-    ];
-    let chosen = all
-        .into_iter()
-        .filter(|(version, _)| (min..=max).contains(version));
-    Ok(chosen.map(|(_, supported)| supported).collect())
-}
-
-/// The cryptography on offer: the cipher suites and groups of these names, in this order, or all
-/// suites and the default groups where there are none.
-pub(super) fn provider(
-    versions: &[&'static SupportedProtocolVersion],
-    cipher_suites: &[String],
-    groups: &[String],
-) -> Result<CryptoProvider, ConfigError> {
-    let mut provider = aws_lc_rs::default_provider();
-    provider.kx_groups = DEFAULT_GROUPS.to_vec();
-    provider.cipher_suites = if cipher_suites.is_empty() {
-        CIPHER_SUITES.clone()
-    } else {
-        cipher_suites
-            .iter()
-            .map(|name| find_cipher_suite(name))
-            .collect::<Result<_, _>>()?
-    };
-    if !groups.is_empty() {
-        provider.kx_groups = groups
-            .iter()
-            .map(|name| find_group(name))
-            .collect::<Result<_, _>>()?;
-    }
-    let is_possible = |version: &&'static SupportedProtocolVersion| {
-        let mut suites = provider.cipher_suites.iter();
-        let mut groups = provider.kx_groups.iter();
-        suites.any(|suite| suite.version() == *version)
-            && groups.any(|group| group.usable_for_version(version.version))
-    };
-    if versions.iter().any(is_possible) {
-        Ok(provider)
-    } else {
-        Err(ConfigError::NothingLeft)
-    }
-}
-
-/// The same cipher suite, for any number of records. It lives as long as the program.
-fn without_limit(suite: &Tls12CipherSuite) -> SupportedCipherSuite {
-    let common = CipherSuiteCommon {
-        confidentiality_limit: u64::MAX,
-        ..suite.common
-    };
-    SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite { common, ..*suite })))
-}
-
-fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
-    let mut suites = CIPHER_SUITES.iter();
-    let found = suites.find(|suite| cipher_suite_name(suite.suite()).eq_ignore_ascii_case(name));
-    found
-        .copied()
-        .ok_or_else(|| ConfigError::CipherSuite(name.to_owned()))
-}
-
-fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> {
-    let mut groups = ALL_KX_GROUPS.iter();
-    let found = groups.find(|group| group_name(group.name()).eq_ignore_ascii_case(name));
-    found
-        .copied()
-        .ok_or_else(|| ConfigError::Group(name.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sessions_that_cannot_change_keys_end_after_no_number_of_records() {
-        let versions = versions(Version::Tls12, Version::Tls13).unwrap();
-        for names in [
-            &[][..],
-            &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256".to_owned()],
-        ] {
-            let provider = provider(&versions, names, &[]).unwrap();
-            let limits: Vec<u64> = provider
-                .cipher_suites
-                .iter()
-                .filter_map(|suite| match suite {
-                    SupportedCipherSuite::Tls12(suite) => Some(suite.common.confidentiality_limit),
-                    _ => None,
-                })
-                .collect();
-            assert!(!limits.is_empty());
-            assert!(limits.iter().all(|limit| *limit == u64::MAX), "{limits:?}");
-        }
     }
 }

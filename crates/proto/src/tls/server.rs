@@ -9,7 +9,8 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use super::error::ConfigError;
-use super::names::{self, Version};
+use super::names::Version;
+use super::provider;
 
 /// How servers speak TLS.
 #[derive(Debug)]
@@ -68,8 +69,8 @@ impl ServerSide {
     /// or an oldest version that is newer than the newest.
     pub fn new(options: ServerOptions) -> Result<Self, ConfigError> {
         let identity = |error: &dyn fmt::Display| ConfigError::Identity(error.to_string());
-        let versions = names::versions(options.version_min, options.version_max)?;
-        let mut provider = names::provider(&versions, &[], &[])?;
+        let versions = provider::versions(options.version_min, options.version_max)?;
+        let mut provider = provider::provider(&versions, &[], &[])?;
         // A server takes whatever group a client offers.
         provider.kx_groups = rustls::crypto::aws_lc_rs::ALL_KX_GROUPS.to_vec();
         let provider = Arc::new(provider);

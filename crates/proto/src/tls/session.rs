@@ -30,7 +30,7 @@ pub struct Scratch {
     incoming: Vec<u8>,
 }
 
-/// What a handshake agreed on.
+/// What a handshake negotiated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negotiated {
     /// The version of TLS.
@@ -107,7 +107,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A client's session. Its first bytes to send come of a [`Session::receive`] without bytes.
+    /// A client's session. Its first bytes to send come from a [`Session::receive`] without bytes.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Takes bytes of the peer, cut anywhere: appends plain text to `plain` and what must be sent,
-    /// an alert that tells of an error too, to `out`.
+    /// the alert for an error included, to `out`.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl Session {
         if self.is_handshaking() {
             return;
         }
-        // A session that failed has nobody to tell.
+        // A session that failed sends no alert.
         let _ = self.write(RECORD_OVERHEAD_MAX + 2, out, |traffic, room| {
             traffic.queue_close_notify(room)
         });
@@ -263,7 +263,7 @@ impl Session {
         self.common().alpn_protocol()
     }
 
-    /// What the handshake agreed on. Absent before it is complete.
+    /// What the handshake negotiated. Absent before it is complete.
     pub fn negotiated(&self) -> Option<Negotiated> {
         let common = self.common();
         if common.is_handshaking() {
@@ -330,7 +330,7 @@ fn drive<Data>(
     }
 }
 
-/// Appends what is to tell the peer of an error.
+/// Appends the alert that reports an error to the peer.
 fn put_alerts<Data>(connection: &mut impl Records<Data>, rest: &mut [u8], out: &mut Vec<u8>) {
     while connection.has_output() {
         let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state else {

@@ -1,4 +1,4 @@
-//! Verifiers of server certificates: one that remembers what it verified last, one that takes any.
+//! Verifiers of server certificates: one that remembers its last result, one that accepts any.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -235,7 +235,7 @@ fn the_servers_limit_of_streams_is_kept() {
     let mut talk = talk(&PLAIN, 200, 50, random_answer);
     talk.server.max_concurrent_streams(7);
     let outcome = talk.run();
-    assert_eq!(outcome.under_way_max, 7);
+    assert_eq!(outcome.in_flight_max, 7);
     check_answered(&outcome, 200, random_answer);
 }
 

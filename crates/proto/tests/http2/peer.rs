@@ -43,7 +43,7 @@ impl Numbers {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// Bytes of the body, as they are handed to the server.
+    /// Bytes of the body, as they are given to the server.
     pub(crate) pieces: Vec<usize>,
     pub(crate) interim: u32,
     pub(crate) has_trailers: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Talk {
     pub(crate) abrupt_end_after: Option<u32>,
 }
 
-/// What came of it, by the streams' identifiers.
+/// The outcomes, by the streams' identifiers.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) replies: BTreeMap<u32, Reply>,
@@ -98,7 +98,7 @@ pub(crate) struct Outcome {
     pub(crate) sent: u32,
     /// Streams without an outcome when the connection ended.
     pub(crate) abandoned: u32,
-    pub(crate) under_way_max: u32,
+    pub(crate) in_flight_max: u32,
     pub(crate) seen: BTreeMap<u32, Seen>,
 }
 
@@ -129,7 +129,7 @@ impl Talk {
         outcome
     }
 
-    /// Sends the requests and takes what comes of them, in reads of all sizes.
+    /// Sends the requests and takes the responses, in reads of all sizes.
     async fn use_client(&self, mut io: DuplexStream) -> Outcome {
         let limits = Limits {
             head_bytes: 1 << 20,
@@ -153,7 +153,7 @@ impl Talk {
                 continue;
             }
             let may_send = outcome.sent < self.requests && client.depth() > 0;
-            if client.is_ready() && client.under_way() == 0 && !may_send {
+            if client.is_ready() && client.in_flight() == 0 && !may_send {
                 break;
             }
             let size_bits = 1 + sizes.below(16);
@@ -195,12 +195,12 @@ impl Talk {
                         assert_eq!(earlier, None);
                     }
                 }
-                while outcome.sent < self.requests && client.under_way() < client.depth() {
+                while outcome.sent < self.requests && client.in_flight() < client.depth() {
                     let place = client.request(from_ref(&self.template), 0, &mut out);
                     streams[place as usize] = 2 * outcome.sent + 1;
                     outcome.sent += 1;
                 }
-                outcome.under_way_max = outcome.under_way_max.max(client.under_way());
+                outcome.in_flight_max = outcome.in_flight_max.max(client.in_flight());
             }
             settled += client.take_overhead();
             assert_eq!(received, settled + client.pending_bytes());

@@ -1,6 +1,7 @@
 //! The derived figures of the stored form and of the table: plain numbers, or null with a reason.
 
 mod absent;
+mod agents;
 mod latency;
 mod names;
 mod resources;
@@ -10,17 +11,20 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, ModelDescription,
-    Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, Judged,
+    ModelDescription, Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict,
 };
 use serde::Serialize;
 
 use self::absent::Absent;
+pub use self::agents::AgentFigures;
+use self::agents::overlap_share;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{
-    CpuUse, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_counted, server_cpu,
+    CpuUse, client_cpu, cpu_ns_per_reply, peak_resident_bytes, requests_per_cpu_s, server_counted,
+    server_cpu,
 };
 pub use self::stages::StageFigures;
 pub(crate) use self::stages::{RecordedStage, recorded_stages};
@@ -38,6 +42,13 @@ pub struct StoredSummary {
     pub broken: Vec<String>,
     /// Names of the invariants that hold, but not well.
     pub flagged: Vec<String>,
+    /// All invariants.
+    pub findings: Vec<Finding>,
+    /// Share of the window in which all agents measured at once; null for one agent. Under 0.9 they
+    /// are not one load, and there are no rates of all together.
+    pub windows_overlap_share: Option<f64>,
+    /// Each agent by itself.
+    pub agents: Vec<AgentFigures>,
     /// What limited the run.
     pub verdict: VerdictFigures,
     /// Length of the window, nanoseconds.
@@ -95,7 +106,7 @@ pub struct StoredSummary {
     /// Open connections over the window.
     pub live: LiveRange,
     /// Mean of the requests in flight over the window.
-    pub under_way_mean: Option<f64>,
+    pub in_flight_mean: Option<f64>,
     /// Response time of successful replies to requests issued in the window: from the planned
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
@@ -147,7 +158,7 @@ pub struct StoredSummary {
     pub server_counted: Option<u64>,
     /// CPU of brunt (user and system) per complete reply of the window, nanoseconds.
     pub cpu_ns_per_reply: Option<f64>,
-    /// Most memory resident at any time, bytes.
+    /// Most memory resident at any time, bytes; of several agents the most of any.
     pub peak_resident_bytes: u64,
     /// Figures over time, of the window: the sum of the workers' series.
     pub series: Series,
@@ -197,7 +208,7 @@ pub struct Replies {
     pub errors: u64,
 }
 
-/// Requests and connections of all phases: `sent = answered + failed + under_way`.
+/// Requests and connections of all phases: `sent = answered + failed + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllPhases {
@@ -208,7 +219,7 @@ pub struct AllPhases {
     /// Requests that failed.
     pub failed: u64,
     /// Requests still in flight when drain ended.
-    pub under_way: u64,
+    pub in_flight: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
     /// Connections opened.
@@ -247,15 +258,6 @@ pub struct LiveRange {
     pub max: u32,
 }
 
-/// The word for what made a request due.
-pub(crate) fn model_name(model: &ModelDescription) -> &'static str {
-    match model {
-        ModelDescription::Closed { .. } => "closed",
-        ModelDescription::Open { .. } => "open",
-        ModelDescription::Sessions { .. } => "sessions",
-    }
-}
-
 /// Arrivals planned in the window and sent in it, per second of it.
 pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
     let arrivals = &summary.arrivals;
@@ -269,31 +271,28 @@ pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
     };
     Figure::ratio(
         sent as f64,
-        run.window.length_ns() as f64 / 1e9,
+        run.window_ns as f64 / 1e9,
         "the measure phase has no length",
     )
 }
 
-/// The findings of `run` with this standing.
-pub(crate) fn standing_at(run: &Run, standing: Standing) -> impl Iterator<Item = &Finding> {
-    run.findings
-        .iter()
-        .filter(move |finding| finding.standing == standing)
-}
-
 /// Their names.
 pub(crate) fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String> {
-    findings.map(|finding| finding.id.clone()).collect()
+    findings.map(|finding| finding.id.to_owned()).collect()
 }
 
 impl StoredSummary {
-    /// Derives the figures of `run`.
-    pub fn new(run: &Run) -> Self {
-        let summary = run.summary();
-        let broken = ids(standing_at(run, Standing::Broken));
+    /// Derives the figures of a run.
+    pub fn new(judged: &Judged<'_>) -> Self {
+        let (run, summary) = (judged.run, &judged.summary);
+        let broken = ids(judged.standing_at(Standing::Broken));
         let mut absent = Absent::default();
-        let withheld =
-            (!broken.is_empty()).then(|| format!("withheld: {} broken", broken.join(", ")));
+        let withheld = judged.withheld();
+        // Each agent has a rate of its own, though all together have none.
+        let agents = match broken.is_empty() {
+            true => AgentFigures::all(run, None, &mut absent),
+            false => AgentFigures::all(run, withheld.as_deref(), &mut absent),
+        };
         let mut rate = |path, figure: &Figure| match &withheld {
             Some(reason) => absent.note(path, reason),
             None => absent.figure(path, figure),
@@ -302,26 +301,26 @@ impl StoredSummary {
         let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
         let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
         let bytes_sent_per_s = rate("bytes_sent_per_s", &summary.bytes_sent_per_s);
-        let ceiling_share = rate("ceiling_share", &ceiling_share(run, &summary));
+        let ceiling_share = rate("ceiling_share", &ceiling_share(run, summary));
         let withheld = withheld.as_deref();
         let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
         let steadiness = SteadinessFigures::new(run, withheld, &mut absent);
-        let server = ServerFigures::new(run, &summary, withheld, &mut absent);
+        let server = ServerFigures::new(run, summary, withheld, &mut absent);
         let server_counted = match server_counted(run) {
             Some(Ok(count)) => Some(count),
             Some(Err(reason)) => absent.note("server_counted", &reason),
             None => absent.note("server_counted", "the server's own count was not read"),
         };
-        let judgement = run.judge();
-        let schedule = ScheduleFigures::new(run, &summary, withheld, &mut absent);
+        let judgement = judged.judgement.clone();
+        let schedule = ScheduleFigures::new(run, summary, withheld, &mut absent);
         let latencies = &run.latencies;
-        let service = match run.load.model {
+        let service = match run.plan.model {
             ModelDescription::Open { .. } => {
                 Some(Latency::new("service", &latencies.service, &mut absent))
             }
             _ => absent.note("service", "the response time counts from the send as well"),
         };
-        let first_reply = match run.load.model {
+        let first_reply = match run.plan.model {
             ModelDescription::Sessions { .. } => Some(Latency::new(
                 "first_reply",
                 &latencies.first_reply,
@@ -333,19 +332,19 @@ impl StoredSummary {
             true => Some(Latency::with_connect("with_connect", run, &mut absent)),
             false => absent.note("with_connect", "not every request opened a connection"),
         };
-        let tls = match run.load.tls {
+        let tls = match run.first().negotiated.tls {
             Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
             None => absent.note("tls", "clear text"),
         };
-        let greeting = match run.load.protocol {
+        let greeting = match run.protocol() {
             Protocol::Http2 => Some(Latency::new("greeting", &latencies.greeting, &mut absent)),
             Protocol::Http1 => absent.note("greeting", "HTTP/1.1"),
         };
-        let own = match run.load.stamps_every {
+        let own = match run.plan.stamps_every() {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
         };
-        let rest = match run.load.stamps_every {
+        let rest = match run.plan.stamps_every() {
             Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
             None => absent.note("rest", "no kernel stamps were taken"),
         };
@@ -356,10 +355,13 @@ impl StoredSummary {
         Self {
             valid: broken.is_empty(),
             broken,
-            flagged: ids(standing_at(run, Standing::Flagged)),
+            flagged: ids(judged.standing_at(Standing::Flagged)),
+            findings: judged.findings.clone(),
+            windows_overlap_share: absent.figure("windows_overlap_share", &overlap_share(run)),
+            agents,
             successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
             verdict: judgement.into(),
-            window_ns: run.window.length_ns(),
+            window_ns: run.window_ns,
             successes_per_s,
             successes_interval_95,
             steadiness,
@@ -367,7 +369,7 @@ impl StoredSummary {
             attempts_per_s,
             bytes_received_per_s,
             bytes_sent_per_s,
-            model: model_name(&run.load.model),
+            model: run.plan.model.name(),
             planned_per_s: schedule.planned_per_s,
             arrivals_sent_per_s: schedule.sent_per_s,
             arrivals: schedule.arrivals,
@@ -393,7 +395,7 @@ impl StoredSummary {
             },
             statuses: summary.window.replies.clone(),
             failures: summary.window.failures.clone(),
-            all_phases: AllPhases::new(&run.load.model, &summary),
+            all_phases: AllPhases::new(&run.plan.model, summary),
             live: LiveRange {
                 asked: summary.live.asked,
                 most: summary.live.most,
@@ -401,7 +403,7 @@ impl StoredSummary {
                 mean: absent.figure("live.mean", &summary.live_mean),
                 max: summary.live.max,
             },
-            under_way_mean: absent.figure("under_way_mean", &summary.under_way_mean),
+            in_flight_mean: absent.figure("in_flight_mean", &summary.in_flight_mean),
             response: Latency::of_response("response", run, &mut absent),
             with_connect,
             response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
@@ -421,9 +423,9 @@ impl StoredSummary {
             client: ClientFigures::new(run, &mut absent),
             server,
             server_counted,
-            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, &summary)),
-            peak_resident_bytes: run.host.peak_resident_bytes,
-            series: summary.series,
+            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
+            peak_resident_bytes: peak_resident_bytes(run),
+            series: summary.series.clone(),
             absent: absent.into_reasons(),
         }
     }
@@ -441,7 +443,7 @@ struct ScheduleFigures {
 
 impl ScheduleFigures {
     fn new(run: &Run, summary: &Summary, withheld: Option<&str>, absent: &mut Absent) -> Self {
-        if run.load.model.schedule().is_none() {
+        if run.plan.model.schedule().is_none() {
             for path in [
                 "planned_per_s",
                 "arrivals_sent_per_s",
@@ -496,7 +498,7 @@ impl AllPhases {
             sent: summary.lifetime.requests_sent,
             answered: summary.lifetime.replies.total(),
             failed: summary.lifetime.failures.total(FailureScope::Request),
-            under_way: summary.under_way_at_end,
+            in_flight: summary.in_flight_at_end,
             connect_failures: summary.lifetime.failures.total(FailureScope::Connect),
             connections_opened: opened,
             connections_replaced: opened.saturating_sub(first),

@@ -1,6 +1,6 @@
 //! What client and server used while the window lasted.
 
-use brunt_measure::{Backend, Figure, Run, ServerEvidence, ServerScope, Summary};
+use brunt_measure::{AgentRecord, Backend, Figure, Run, ServerEvidence, ServerScope, Summary};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -84,19 +84,27 @@ impl CpuUse {
 
 /// CPU of brunt over the window, or why it is not known.
 pub(crate) fn client_cpu(run: &Run) -> Result<CpuUse, &'static str> {
-    const NOT_READ: &str = "no CPU time was read";
-    let host = &run.host;
-    if run.load.backend == Backend::Sim {
+    let agents = run.agents.iter().map(client_cpu_of);
+    agents
+        .reduce(|sum, agent| Ok(sum?.plus(agent?)))
+        .unwrap_or(Err(NOT_READ))
+}
+
+const NOT_READ: &str = "no CPU time was read";
+
+fn client_cpu_of(agent: &AgentRecord) -> Result<CpuUse, &'static str> {
+    let host = &agent.host;
+    if agent.backend == Backend::Sim {
         return Err("the network was simulated");
     }
-    if !run.load.own_server {
+    if !agent.own_server {
         if host.cpu_user_ns == 0 && host.cpu_system_ns == 0 {
             return Err(NOT_READ);
         }
         return CpuUse::over(host.cpu_user_ns, host.cpu_system_ns, host.cpu_interval_ns)
             .ok_or(NOT_READ);
     }
-    let threads = run.workers.iter().map(|worker| {
+    let threads = agent.workers.iter().map(|worker| {
         let thread = worker.thread?;
         CpuUse::over(thread.cpu_user_ns, thread.cpu_system_ns, thread.interval_ns)
     });
@@ -106,11 +114,20 @@ pub(crate) fn client_cpu(run: &Run) -> Result<CpuUse, &'static str> {
         .ok_or("the process also held the reference server")
 }
 
+/// Most memory resident at any time in any of the agents, bytes.
+pub(crate) fn peak_resident_bytes(run: &Run) -> u64 {
+    let peaks = run
+        .agents
+        .iter()
+        .map(|agent| agent.host.peak_resident_bytes);
+    peaks.max().unwrap_or(0)
+}
+
 /// CPU of brunt per complete reply of the window, nanoseconds: also where the process held the
 /// server too, if the workers' own CPU was read.
 pub(crate) fn cpu_ns_per_reply(run: &Run, summary: &Summary) -> Figure {
     match client_cpu(run) {
-        Ok(cpu) if run.load.own_server => Figure::ratio(
+        Ok(cpu) if run.own_server() => Figure::ratio(
             cpu.user_ns + cpu.system_ns,
             summary.window.replies.total() as f64,
             "no complete reply",
@@ -128,7 +145,7 @@ pub(crate) fn server_cpu(server: &ServerEvidence) -> Option<CpuUse> {
 /// their own interval: the readings of the server need not span the window.
 pub(crate) fn requests_per_cpu_s(run: &Run, summary: &Summary, server: &ServerEvidence) -> Figure {
     let replies = summary.window.replies.total() as f64;
-    match (server_cpu(server), run.window.length_ns()) {
+    match (server_cpu(server), run.window_ns) {
         (_, 0) => Figure::Absent("the measure phase has no length".to_owned()),
         (None, _) => Figure::Absent(READ_ONCE.to_owned()),
         (Some(cpu), window_ns) => Figure::ratio(
@@ -141,7 +158,10 @@ pub(crate) fn requests_per_cpu_s(run: &Run, summary: &Summary, server: &ServerEv
 
 /// The server's own count of requests over the run; absent where that went back.
 pub(crate) fn server_counted(run: &Run) -> Option<Result<u64, String>> {
-    let count = run.evidence.server_count.as_ref()?;
+    let count = match run.server_count() {
+        Ok(count) => count?,
+        Err(reason) => return Some(Err(reason)),
+    };
     let counted = count.after.checked_sub(count.before);
     Some(counted.ok_or_else(|| {
         format!(
@@ -177,7 +197,7 @@ impl ServerFigures {
         withheld: Option<&str>,
         absent: &mut Absent,
     ) -> Option<Self> {
-        let evidence = &run.evidence;
+        let evidence = run.evidence_of_server();
         let Some(server) = &evidence.server else {
             let reason = evidence.missing.get("server").map(String::as_str);
             return absent.note("server", reason.unwrap_or("the server was not watched"));

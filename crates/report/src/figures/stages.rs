@@ -60,7 +60,7 @@ impl RecordedStage<'_> {
 /// Why there are none.
 pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, String> {
     let asked = run
-        .load
+        .plan
         .model
         .schedule()
         .map_or(&[][..], |it| it.stages.as_slice());
@@ -74,7 +74,7 @@ pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, Strin
     if records.is_empty() {
         return Err("not recorded".to_owned());
     }
-    let mut left_ns = run.window.length_ns();
+    let mut left_ns = run.window_ns;
     let stages = asked.iter().zip(records).map(|(asked, record)| {
         let measured_ns = asked.duration_ns.min(left_ns);
         left_ns -= measured_ns;

@@ -1,6 +1,6 @@
 //! The verdict, and how far the headline may be trusted, as stored.
 
-use brunt_measure::{Figure, Judgement, RateInterval, Run, Signal, Summary, Verdict};
+use brunt_measure::{Figure, Judgement, RateInterval, Run, Signal, SignalId, Summary, Verdict};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -14,7 +14,7 @@ pub struct VerdictFigures {
     /// Why, in one line of words.
     pub because: String,
     /// Names of the signals that decided, the strongest first.
-    pub decisive: Vec<&'static str>,
+    pub decisive: Vec<SignalId>,
     /// What to change or to try next; may be empty.
     pub advice: Vec<String>,
     /// All signals.
@@ -63,15 +63,19 @@ pub(crate) fn data_name(verdict: Verdict) -> &'static str {
 /// Complete replies per second as a share of the ceiling that `brunt calibrate` found for this
 /// backend and number of workers.
 pub(crate) fn ceiling_share(run: &Run, summary: &Summary) -> Figure {
-    if !run.load.is_like_calibration() {
+    if !run.is_plain() {
+        return Figure::Absent("several agents share no ceiling".to_owned());
+    }
+    let agent = run.first();
+    if !run.is_like_calibration() {
         return Figure::Absent("calibrated over HTTP/1.1 in clear text only".to_owned());
     }
-    let Some(calibration) = &run.calibration else {
+    let Some(calibration) = &agent.calibration else {
         return Figure::Absent("this machine was not calibrated".to_owned());
     };
-    let window_s = run.window.length_ns() as f64 / 1e9;
+    let window_s = run.window_ns as f64 / 1e9;
     let replies = summary.window.replies.total() as f64;
-    match calibration.ceiling(run.load.backend, run.load.workers) {
+    match calibration.ceiling(agent.backend, agent.share.workers) {
         Some(ceiling) => Figure::ratio(
             replies,
             ceiling.requests_per_s * window_s,
@@ -79,7 +83,7 @@ pub(crate) fn ceiling_share(run: &Run, summary: &Summary) -> Figure {
         ),
         None => Figure::Absent(format!(
             "the calibration has no ceiling for {}",
-            run.load.backend.name()
+            agent.backend.name()
         )),
     }
 }

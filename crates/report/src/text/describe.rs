@@ -1,6 +1,9 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{CarriedIn, FailureCounts, Once, Run, StatusCounts, Steadiness, Summary};
+use brunt_measure::{
+    AgentRecord, CarriedIn, FailureCounts, Once, Run, RunEdges, StatusCounts, Steadiness, Summary,
+    after_ns,
+};
 
 use crate::units;
 
@@ -19,22 +22,31 @@ pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
 /// How long the drain may take without being told of.
 const DRAIN_USUAL_NS: u64 = 1_000_000_000;
 
-/// How long each phase took; `verbose`: the drain in any case.
+/// How long each phase took, with several agents the longest of each; `verbose`: the drain in any
+/// case.
 pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
-    let edges = &run.edges;
-    let length_ns = |from: Once, to: Once| {
-        let edges = from.get().zip(to.get());
-        edges.map(|(from, to)| to.saturating_sub(from))
+    let length_ns = |from: fn(&RunEdges) -> Once, to: fn(&RunEdges) -> Once| {
+        let agents = run.agents.iter().map(|agent| &agent.clock.edges);
+        let lengths = agents.filter_map(|edges| {
+            let edges = from(edges).get().zip(to(edges).get());
+            edges.map(|(from, to)| after_ns(from, to))
+        });
+        lengths.max()
     };
-    let mut items = vec![format!(
-        "{} measured",
-        units::duration(run.window.length_ns())
-    )];
-    for (name, from, to, usual_ns) in [
-        ("set-up", edges.setup_start, edges.warmup_start, 1),
-        ("warm-up", edges.warmup_start, edges.measure_start, 1),
-        ("drain", edges.measure_end, edges.drain_end, DRAIN_USUAL_NS),
-    ] {
+    type Edge = fn(&RunEdges) -> Once;
+    type Phase = (&'static str, Edge, Edge, u64);
+    let told: [Phase; 3] = [
+        ("set-up", |it| it.setup_start, |it| it.warmup_start, 1),
+        ("warm-up", |it| it.warmup_start, |it| it.measure_start, 1),
+        (
+            "drain",
+            |it| it.measure_end,
+            |it| it.drain_end,
+            DRAIN_USUAL_NS,
+        ),
+    ];
+    let mut items = vec![format!("{} measured", units::duration(run.window_ns))];
+    for (name, from, to, usual_ns) in told {
         let told = length_ns(from, to).filter(|&ns| verbose || ns >= usual_ns);
         items.extend(told.map(|ns| format!("{name} {}", units::duration(ns))));
     }
@@ -44,11 +56,11 @@ pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
 /// What sets this run apart from what was asked for.
 pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
-    if run.interrupted {
-        let measured = match (run.load.duration_ns, run.load.requests) {
+    if run.interrupted() {
+        let measured = match (run.plan.stop.duration_ns, run.plan.stop.requests) {
             (Some(asked_ns), _) => format!(
                 "{} of {}",
-                units::seconds(run.window.length_ns(), 3),
+                units::seconds(run.window_ns, 3),
                 units::seconds(asked_ns, 3),
             ),
             (None, Some(asked)) => format!(
@@ -56,15 +68,17 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
                 units::count(summary.population.issued),
                 counted(asked, "request", "requests"),
             ),
-            (None, None) => units::seconds(run.window.length_ns(), 3),
+            (None, None) => units::seconds(run.window_ns, 3),
         };
         notes.push(format!("interrupted: the figures describe {measured}"));
     }
-    if let Some(reason) = &run.load.backend_note {
-        notes.push(format!("{}: {reason}", run.load.backend.name()));
-    }
-    if let Some(reason) = &run.load.protocol_note {
-        notes.push(format!("{}: {reason}", run.load.protocol.name()));
+    for (number, agent) in (1..).zip(&run.agents) {
+        for note in agent_notes(agent) {
+            notes.push(match run.is_plain() {
+                true => note,
+                false => format!("agent {number}: {note}"),
+            });
+        }
     }
     if summary.stamps_clamped > 0 {
         notes.push(format!(
@@ -76,10 +90,21 @@ pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
             )
         ));
     }
-    if run.load.own_server {
+    if run.own_server() {
         notes.push("the target was brunt's reference server, in the same process".to_owned());
     }
     notes
+}
+
+/// What an agent could not do as it was asked to.
+fn agent_notes(agent: &AgentRecord) -> Vec<String> {
+    let (backend, protocol) = (agent.backend, agent.negotiated.protocol);
+    let backend_note = agent.backend_note.iter();
+    let protocol_note = agent.negotiated.note.iter();
+    backend_note
+        .map(|reason| format!("{}: {reason}", backend.name()))
+        .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name())))
+        .collect()
 }
 
 /// How the rate drifts, where it does.

@@ -1,15 +1,18 @@
 //! What the experiment of `--diagnose` found, or why there was none.
 
-use brunt_measure::{Judgement, Run};
+use brunt_measure::{Judgement, Run, SignalId};
 
 use super::layout::{Page, Tone};
 
 /// What is changed in the experiment, by the signals that tell its outcome.
-const CHANGES: [(&str, &str); 2] = [("elasticity", "connections"), ("added_delay", "added work")];
+const CHANGES: [(SignalId, &str); 2] = [
+    (SignalId::Elasticity, "connections"),
+    (SignalId::AddedDelay, "added work"),
+];
 
 /// The row of the experiment, where one was asked for.
 pub(super) fn row(run: &Run, judgement: &Judgement, page: &mut Page) {
-    if let Some(reason) = run.evidence.missing.get("diagnosis") {
+    if let Some(reason) = run.first().evidence.missing.get("diagnosis") {
         return page.row(
             "experiment",
             &[format!("not made: {reason}")],

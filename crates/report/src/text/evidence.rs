@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{Calibration, Diagnosis, Evidence, Figure, Route, Run, Summary};
+use brunt_measure::{AgentRecord, Calibration, Diagnosis, Evidence, Figure, Route, Run, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -12,40 +12,46 @@ use crate::units;
 
 /// Prints all of it; `is_withheld`: without what the rates of the run come to.
 pub(super) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
-    page.row("evidence", &observer(run), Tone::Plain);
-    // Why there is no server is told by its own row.
-    let missing = run.evidence.missing.iter();
-    for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
-        page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
-    }
-    let network = network(&run.evidence);
-    if !network.is_empty() {
-        page.row("network", &network, Tone::Plain);
-    }
-    if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
-        page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
-    }
-    match &run.calibration {
-        Some(calibration) => {
-            let share = ceiling_share(run, summary).known();
-            let share = share.filter(|_| !is_withheld);
+    for (number, agent) in (1..).zip(&run.agents) {
+        if !run.is_plain() {
             page.row(
-                "calibration",
-                &certificate(run, calibration, share),
+                &format!("agent {number}"),
+                std::slice::from_ref(&agent.id),
                 Tone::Plain,
             );
         }
-        None => page.row(
-            "calibration",
-            &["none: run brunt calibrate".to_owned()],
-            Tone::Plain,
-        ),
+        of_agent(&agent.evidence, page);
+        if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
+            page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
+        }
+        let found = match &agent.calibration {
+            Some(calibration) => {
+                let share = ceiling_share(run, summary).known();
+                certificate(agent, calibration, share.filter(|_| !is_withheld))
+            }
+            None => vec!["none: run brunt calibrate".to_owned()],
+        };
+        page.row("calibration", &found, Tone::Plain);
+    }
+}
+
+/// What was read, and what could not be.
+fn of_agent(evidence: &Evidence, page: &mut Page) {
+    page.row("evidence", &observer(evidence), Tone::Plain);
+    // Why there is no server is told by its own row.
+    let missing = evidence.missing.iter();
+    for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
+        page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
+    }
+    let network = network(evidence);
+    if !network.is_empty() {
+        page.row("network", &network, Tone::Plain);
     }
 }
 
 /// What reading cost.
-fn observer(run: &Run) -> Vec<String> {
-    let (evidence, observer) = (&run.evidence, &run.evidence.observer);
+fn observer(evidence: &Evidence) -> Vec<String> {
+    let observer = &evidence.observer;
     if observer.readings == 0 {
         return vec!["none was read".to_owned()];
     }
@@ -120,13 +126,13 @@ fn experiment(diagnosis: &Diagnosis) -> Vec<String> {
 }
 
 /// What `brunt calibrate` found that concerns this run.
-fn certificate(run: &Run, calibration: &Calibration, share: Option<f64>) -> Vec<String> {
-    let backend = run.load.backend;
+fn certificate(agent: &AgentRecord, calibration: &Calibration, share: Option<f64>) -> Vec<String> {
+    let backend = agent.backend;
     let mut items = vec![format!(
         "made {}",
         units::date_time(calibration.made_unix_ms)
     )];
-    match calibration.ceiling(backend, run.load.workers) {
+    match calibration.ceiling(backend, agent.share.workers) {
         Some(ceiling) => items.push(format!(
             "ceiling {} req/s with {} ({})",
             units::rate(ceiling.requests_per_s),

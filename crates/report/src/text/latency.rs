@@ -3,7 +3,7 @@
 
 use brunt_measure::{
     Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run,
-    Summary, TooFewInTail, Verdict,
+    SignalId, Summary, TooFewInTail, Verdict,
 };
 
 use super::describe::counted;
@@ -91,9 +91,9 @@ pub(super) fn table(
         table.row_or("service time", &latencies.service, note, NO_SUCCESS);
     }
     let is_client_limited = judgement.verdict == Verdict::ClientLimited;
-    table.own(run, is_client_limited || warns("own_share"), verbose);
-    if verbose || warns("schedule_lag") {
-        let none = match run.load.model {
+    table.own(run, is_client_limited || warns(SignalId::OwnShare), verbose);
+    if verbose || warns(SignalId::ScheduleLag) {
+        let none = match run.plan.model {
             ModelDescription::Closed { .. } => "needs kernel receive stamps; there were none",
             _ => "nothing was due in the window",
         };
@@ -111,7 +111,7 @@ pub(super) fn table(
     if verbose || opens_connections(run, summary) {
         table.connections(run, summary);
     }
-    if verbose && run.load.protocol == Protocol::Http2 {
+    if verbose && run.protocol() == Protocol::Http2 {
         table.row_or("settings", &latencies.greeting, "of HTTP/2", NO_CONNECTION);
     }
     if let Some(note) = words.first_reply {
@@ -158,9 +158,9 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    let all = AllPhases::new(&run.load.model, summary);
-    !matches!(run.load.model, ModelDescription::Sessions { .. })
-        && all.connections_opened > run.load.connections.into()
+    let all = AllPhases::new(&run.plan.model, summary);
+    !matches!(run.plan.model, ModelDescription::Sessions { .. })
+        && all.connections_opened > run.plan.connections.into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -226,7 +226,7 @@ impl Words {
             lag: "reply to send",
             first_reply: None,
         };
-        match run.load.model {
+        match run.plan.model {
             ModelDescription::Closed { .. } => closed,
             ModelDescription::Open { .. } => Self {
                 response: "since due",
@@ -360,7 +360,7 @@ impl<'a> Table<'a> {
         if !(verbose || counts) {
             return;
         }
-        if run.load.stamps_every.is_none() {
+        if run.plan.stamps_every().is_none() {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
         }
         let none = "not known: no successful reply on a connection with kernel stamps";
@@ -374,7 +374,7 @@ impl<'a> Table<'a> {
     fn connections(&mut self, run: &Run, summary: &Summary) {
         let latencies = &run.latencies;
         self.row_or("connect", &latencies.connect, "", NO_CONNECTION);
-        if run.load.tls.is_some() {
+        if run.plan.tls.is_some() {
             self.row_or("TLS", &latencies.tls, handshakes(summary), NO_CONNECTION);
         }
     }
@@ -418,7 +418,7 @@ impl<'a> Table<'a> {
 
     /// Where the kernel stamps come from.
     fn stamps(&mut self, run: &Run) {
-        let Some(every) = run.load.stamps_every else {
+        let Some(every) = run.plan.stamps_every() else {
             return;
         };
         let items = [
@@ -438,7 +438,7 @@ impl<'a> Table<'a> {
     /// The parts of the response times in the tail.
     fn tail(&mut self, run: &Run) {
         let (label, q) = TAIL;
-        if run.load.stamps_every.is_none() {
+        if run.plan.stamps_every().is_none() {
             return;
         }
         match run.latencies.split.known_tail(q) {

@@ -1,8 +1,8 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_measure::{
-    ArrivalCounts, Figure, ListOrder, LoadDescription, ModelDescription, Overload, Protocol, Run,
-    ScheduleDescription, Summary, Window,
+    ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Protocol, Run,
+    ScheduleDescription, Summary, ThinkSpread,
 };
 
 use super::describe::counted;
@@ -10,47 +10,51 @@ use crate::figures::arrivals_sent_per_s;
 use crate::units;
 
 /// Where the requests go and how; `verbose`: with all that was negotiated.
-pub(super) fn target(load: &LoadDescription, verbose: bool) -> Vec<String> {
-    let mut items = vec![load.target.clone()];
-    if let Some(path) = &load.unix_socket {
+pub(super) fn target(run: &Run, verbose: bool) -> Vec<String> {
+    let plan = &run.plan;
+    let mut items = vec![plan.url.clone()];
+    let address = &run.first().negotiated.address;
+    if let Some(path) = &plan.unix_socket {
         items.push(format!("Unix socket {path}"));
-    } else if !load.target.contains(&load.address) {
-        items.push(format!("at {}", load.address));
+    } else if !plan.url.contains(address) {
+        items.push(format!("at {address}"));
     }
-    if load.method != "GET" {
-        items.push(load.method.clone());
+    let method = &plan.requests.first.method;
+    if method != "GET" {
+        items.push(method.clone());
     }
-    items.extend(protocol(load, verbose));
+    items.extend(protocol(run, verbose));
     items
 }
 
 /// What is spoken to it, and over what.
-fn protocol(load: &LoadDescription, verbose: bool) -> Vec<String> {
-    let mut spoken = load.protocol.name().to_owned();
-    match (load.protocol, &load.tls) {
-        (Protocol::Http1, None) if load.keepalive => spoken.push_str(" keep-alive"),
+fn protocol(run: &Run, verbose: bool) -> Vec<String> {
+    let (plan, negotiated) = (&run.plan, &run.first().negotiated);
+    let mut spoken = negotiated.protocol.name().to_owned();
+    match (negotiated.protocol, &negotiated.tls) {
+        (Protocol::Http1, None) if plan.keepalive() => spoken.push_str(" keep-alive"),
         (Protocol::Http2, None) => spoken.push_str(" in clear text"),
         _ => {}
     }
-    if let Some(tls) = &load.tls {
+    if let Some(tls) = &negotiated.tls {
         spoken.push_str(" over ");
         spoken.push_str(&tls.version);
         if verbose {
-            let negotiated = [&tls.cipher_suite].into_iter().chain(&tls.group);
-            negotiated.for_each(|name| spoken.push_str(&format!(", {name}")));
+            let names = [&tls.cipher_suite].into_iter().chain(&tls.group);
+            names.for_each(|name| spoken.push_str(&format!(", {name}")));
         }
-        if tls.insecure && !verbose {
+        if plan.tls.as_ref().is_some_and(|tls| tls.insecure) && !verbose {
             spoken.push_str(", not verified");
         }
     }
     let mut items = vec![spoken];
-    if !load.keepalive {
+    if !plan.keepalive() {
         items.push("a connection per request".to_owned());
     }
-    let Some(tls) = &load.tls else {
+    let Some(tls) = &plan.tls else {
         return items;
     };
-    if host(&load.target) != tls.server_name {
+    if host(&plan.url) != tls.server_name {
         items.push(format!("server name {}", tls.server_name));
     }
     if tls.resumption {
@@ -78,14 +82,15 @@ fn host(url: &str) -> &str {
 }
 
 /// The load that was asked for; `verbose`: with what makes no difference to it.
-pub(super) fn load(load: &LoadDescription, window: Window, verbose: bool) -> Vec<String> {
-    let connections = counted(load.connections.into(), "connection", "connections");
-    let streams = match (load.protocol, load.depth) {
+pub(super) fn load(run: &Run, verbose: bool) -> Vec<String> {
+    let plan = &run.plan;
+    let connections = counted(plan.connections.into(), "connection", "connections");
+    let streams = match (run.protocol(), run.depth()) {
         (Protocol::Http1, _) | (Protocol::Http2, 0 | 1) => String::new(),
         (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
     };
     let mut items = Vec::new();
-    match &load.model {
+    match &plan.model {
         ModelDescription::Closed { connect_per_s } => {
             items.extend(["closed loop".to_owned(), connections + &streams]);
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
@@ -94,8 +99,8 @@ pub(super) fn load(load: &LoadDescription, window: Window, verbose: bool) -> Vec
             schedule,
             connections_max,
         } => {
-            items.extend(["open loop".to_owned(), rate(schedule, "req/s", window)]);
-            items.push(if *connections_max > load.connections {
+            items.extend(["open loop".to_owned(), rate(schedule, "req/s")]);
+            items.push(if *connections_max > plan.connections {
                 let most = count(*connections_max);
                 format!("{connections}, up to {most}{streams}")
             } else {
@@ -105,88 +110,102 @@ pub(super) fn load(load: &LoadDescription, window: Window, verbose: bool) -> Vec
         ModelDescription::Sessions { schedule } => {
             items.extend([
                 "sessions".to_owned(),
-                rate(schedule, "connections/s", window),
+                rate(schedule, "connections/s"),
                 format!("at most {connections}{streams}"),
             ]);
         }
     }
-    items.extend(load.list.as_ref().map(|list| {
+    items.extend(plan.requests.list.as_ref().map(|list| {
         let requests = counted(list.requests, "request", "requests");
-        match list.order {
-            ListOrder::Turns => format!("{requests} in turns"),
-            ListOrder::Random { seed } => format!("{requests} at random (seed {seed})"),
+        match (list.order, run.seed(|seeds| seeds.order)) {
+            (ListOrder::Turns, _) => format!("{requests} in turns"),
+            (ListOrder::Random, Some(seed)) => format!("{requests} at random (seed {seed})"),
+            (ListOrder::Random, None) => format!("{requests} at random"),
         }
     }));
     items.extend([
-        counted(load.workers.into(), "worker", "workers"),
-        load.backend.name().to_owned(),
+        counted(plan.workers.into(), "worker", "workers"),
+        backends(run),
     ]);
-    if load.depth > 1 && load.protocol == Protocol::Http1 {
-        items.push(format!("{} requests in a pipeline", count(load.depth)));
+    if run.depth() > 1 && run.protocol() == Protocol::Http1 {
+        items.push(format!("{} requests in a pipeline", count(run.depth())));
     }
     // Without keep-alive it is one, which the row of the target says.
-    if load.keepalive
-        && let Some(requests) = load.requests_per_connection
+    if plan.keepalive()
+        && let Some(requests) = plan.requests_per_connection
     {
         let requests = counted(requests, "request", "requests");
-        items.push(match load.model {
+        items.push(match plan.model {
             ModelDescription::Sessions { .. } => format!("{requests} each"),
             _ => format!("{requests} per connection"),
         });
     }
-    if load.think_time_ns > 0 {
-        let mean = units::duration(load.think_time_ns);
-        let spread = load.think_spread.as_deref();
-        let is_random = spread.is_some_and(|spread| spread != "fixed");
-        items.push(match spread.filter(|_| is_random) {
-            Some(spread) => format!("think time {mean} {spread}"),
-            None => format!("think time {mean}"),
+    if let Some(think) = plan.think {
+        let mean = units::duration(think.mean_ns);
+        let is_random = think.spread != ThinkSpread::Fixed;
+        items.push(match is_random {
+            true => format!("think time {mean} {}", think.spread.name()),
+            false => format!("think time {mean}"),
         });
         // With a schedule, it is the same seed.
-        if let (Some(seed), None) = (load.think_seed, load.model.schedule())
+        if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.model.schedule())
             && (verbose || is_random)
         {
             items.push(format!("seed {seed}"));
         }
     }
-    match load.source_addresses.as_slice() {
-        [] => {}
-        [one] => items.push(format!("from {one}")),
-        [first, .., last] => items.push(format!(
-            "from {} addresses, {first} to {last}{}",
-            units::count(load.source_addresses.len() as u64),
-            if load.source_addresses_chosen {
-                ": the ports of one would run out"
-            } else {
-                ""
-            },
-        )),
-    }
-    if let Some(schedule) = load.model.schedule()
-        && (verbose || schedule.process != EVEN)
+    items.extend(sources(run));
+    if let Some(schedule) = plan.model.schedule()
+        && let Some(seed) = run.seed(|seeds| seeds.arrivals)
+        && (verbose || schedule.process != ArrivalProcess::Constant)
     {
-        items.push(format!("seed {}", schedule.seed));
+        items.push(format!("seed {seed}"));
     }
     items
 }
 
-/// The process whose arrivals are evenly spaced, and need no seed.
-const EVEN: &str = "constant";
+/// What the workers ran on: each backend once.
+fn backends(run: &Run) -> String {
+    let mut names: Vec<_> = run
+        .agents
+        .iter()
+        .map(|agent| agent.backend.name())
+        .collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// The local addresses of the connections, where brunt or its user chose them.
+fn sources(run: &Run) -> Option<String> {
+    let agents = || run.agents.iter();
+    let mut addresses = agents().flat_map(|agent| &agent.source_addresses);
+    let first = addresses.next()?;
+    let Some(last) = addresses.next_back() else {
+        return Some(format!("from {first}"));
+    };
+    let count: usize = agents().map(|agent| agent.source_addresses.len()).sum();
+    let why = if agents().any(|agent| agent.source_addresses_chosen) {
+        ": the ports of one would run out"
+    } else {
+        ""
+    };
+    let count = units::count(count as u64);
+    Some(format!("from {count} addresses, {first} to {last}{why}"))
+}
 
 /// The rate of `schedule`, or how it changes, in `unit`.
-fn rate(schedule: &ScheduleDescription, unit: &str, window: Window) -> String {
-    let unit = match schedule.process.as_str() {
-        EVEN => unit.to_owned(),
-        "poisson" => format!("{unit} Poisson"),
-        other => format!("{unit} {other}"),
+fn rate(schedule: &ScheduleDescription, unit: &str) -> String {
+    let unit = match schedule.process {
+        ArrivalProcess::Constant => unit.to_owned(),
+        ArrivalProcess::Poisson => format!("{unit} Poisson"),
+        ArrivalProcess::Uniform => format!("{unit} uniform"),
     };
     let rates = || {
         let stages = schedule.stages.iter();
         stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s])
     };
     let Some(highest) = rates().max_by(f64::total_cmp) else {
-        let window_s = window.length_ns() as f64 / 1e9;
-        return match Figure::ratio(schedule.expected, window_s, "").known() {
+        return match schedule.rate_per_s {
             Some(rate) => format!("{} {unit}", units::rate(rate)),
             None => format!("unknown {unit}"),
         };
@@ -201,8 +220,8 @@ fn rate(schedule: &ScheduleDescription, unit: &str, window: Window) -> String {
 }
 
 /// The stages of the schedule, one line each; empty without stages.
-pub(super) fn stages(load: &LoadDescription) -> Vec<String> {
-    let stages = load.model.schedule().map(|schedule| &schedule.stages);
+pub(super) fn stages(run: &Run) -> Vec<String> {
+    let stages = run.plan.model.schedule().map(|schedule| &schedule.stages);
     let stages = stages.into_iter().flatten();
     stages
         .map(|stage| {
@@ -227,14 +246,14 @@ pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
     let arrivals = &summary.arrivals;
     let by_end = arrivals.sent_by_end.unwrap_or(arrivals.sent);
     let in_drain = arrivals.sent.saturating_sub(by_end);
-    run.load.model.schedule().is_some()
+    run.plan.model.schedule().is_some()
         && arrivals.planned == arrivals.sent
         && in_drain as f64 <= arrivals.sent as f64 * IN_DRAIN_FEW
 }
 
 /// How many arrivals had to wait for a connection.
 pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
-    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     summary.waited_share.known().map(|share| match share {
         0.0 => "none had to wait".to_owned(),
         _ if is_sessions => format!("{} found no room", small_percent(share)),
@@ -258,7 +277,7 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
         None => String::new(),
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
-    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     let what = |arrivals| match is_sessions {
         true => counted(arrivals, "connection", "connections"),
         false => units::count(arrivals),
@@ -341,24 +360,20 @@ mod tests {
 
     #[test]
     fn rates_are_those_asked_for() {
-        let window = Window {
-            start_ns: 5,
-            end_ns: 4_000_000_005,
-        };
-        // Arrivals in 4 s, rates of the stages, and the words.
-        type Case<'a> = (f64, &'a [(f64, f64)], &'a str);
+        // One rate, rates of the stages, and the words.
+        type Case<'a> = (Option<f64>, &'a [(f64, f64)], &'a str);
         let cases: &[Case<'_>] = &[
-            (8_000.0, &[], "2,000 req/s"),
-            (1.0, &[], "0.250 req/s"),
-            (0.0, &[(7.0, 7.0)], "7.00 req/s in 1 stage"),
+            (Some(2_000.0), &[], "2,000 req/s"),
+            (Some(0.25), &[], "0.250 req/s"),
+            (None, &[(7.0, 7.0)], "7.00 req/s in 1 stage"),
             (
-                0.0,
+                None,
                 &[(1_000.0, 5_000.0), (5_000.0, 5_000.0), (5_000.0, 0.0)],
                 "0 to 5,000 req/s in 3 stages",
             ),
-            (0.0, &[(20.0, 200.0)], "20.0 to 200 req/s in 1 stage"),
+            (None, &[(20.0, 200.0)], "20.0 to 200 req/s in 1 stage"),
         ];
-        for &(expected, stages, words) in cases {
+        for &(rate_per_s, stages, words) in cases {
             let stages = stages
                 .iter()
                 .map(|&(from_per_s, to_per_s)| StageDescription {
@@ -367,13 +382,12 @@ mod tests {
                     to_per_s,
                 });
             let schedule = ScheduleDescription {
-                process: "constant".to_owned(),
-                seed: 1,
+                process: ArrivalProcess::Constant,
+                rate_per_s,
                 stages: stages.collect(),
-                expected,
                 queue_max: 10,
             };
-            assert_eq!(rate(&schedule, "req/s", window), words);
+            assert_eq!(rate(&schedule, "req/s"), words);
         }
     }
 

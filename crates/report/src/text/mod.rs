@@ -1,5 +1,6 @@
 //! The report for people: what was asked, the outcome, and whether it may be believed.
 
+mod agents;
 mod certificate;
 mod describe;
 mod diagnosis;
@@ -16,56 +17,59 @@ mod spectrum;
 mod stages;
 mod verdict;
 
-use brunt_measure::{Figure, Finding, ModelDescription, Run, Standing, Summary, Verdict};
+use brunt_measure::{
+    Figure, Finding, Judged, ModelDescription, Run, SignalId, Standing, Summary, Verdict,
+};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
-use crate::figures::{AllPhases, ids, server_counted, standing_at};
+use crate::figures::{AllPhases, ids, server_counted};
 use crate::{Style, units};
 
 /// The whole report.
-pub(crate) fn page(run: &Run, style: &Style) -> String {
-    let summary = run.summary();
-    let judgement = run.judge();
-    let is_withheld = standing_at(run, Standing::Broken).next().is_some();
+pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
+    let is_withheld = judged.withheld().is_some();
     let mut page = Page::new(style);
-    refusal(run, &mut page);
-    outcome::first_line(&judgement, &mut page);
-    page.row(
-        "target",
-        &load::target(&run.load, style.verbose),
-        Tone::Plain,
-    );
-    let asked = load::load(&run.load, run.window, style.verbose);
+    refusal(judged, &mut page);
+    outcome::first_line(judgement, &mut page);
+    page.row("target", &load::target(run, style.verbose), Tone::Plain);
+    let asked = load::load(run, style.verbose);
     page.row("load", &asked, Tone::Plain);
     if style.verbose {
-        for (index, stage) in load::stages(&run.load).into_iter().enumerate() {
+        for (index, stage) in load::stages(run).into_iter().enumerate() {
             page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
         }
     }
     page.row("window", &describe::phases(run, style.verbose), Tone::Plain);
-    let mut notes = describe::notes(run, &summary);
+    agents::rows(judged, &mut page);
+    let mut notes = describe::notes(run, summary);
     // Where the drift decides, the verdict tells of it.
-    if !is_withheld && !judgement.decisive.contains(&"drift") {
+    if !is_withheld && !judgement.decisive.contains(&SignalId::Drift) {
         notes.extend(describe::drift(&run.steadiness()));
     }
     for note in notes {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
-    throughput(run, &summary, judgement.verdict, &mut page);
-    arrivals(run, &summary, is_withheld, style.verbose, &mut page);
-    requests(run, &summary, style.verbose, &mut page);
-    latency::table(run, &summary, &judgement, style.verbose, &mut page);
+    throughput(judged, &mut page);
+    arrivals(run, summary, is_withheld, style.verbose, &mut page);
+    requests(run, summary, style.verbose, &mut page);
+    latency::table(run, summary, judgement, style.verbose, &mut page);
     stages::table(run, is_withheld, style.verbose, &mut page);
     names::table(run, style.verbose, &mut page);
     page.blank();
     // What the first line said is not said again.
     if style.verbose || judgement.verdict != Verdict::NoSuccess {
-        verdict::rows(&judgement, style.verbose, &mut page);
+        verdict::rows(judgement, style.verbose, &mut page);
     }
     if !is_withheld {
-        diagnosis::row(run, &judgement, &mut page);
+        diagnosis::row(run, judgement, &mut page);
     }
     if judgement.verdict == Verdict::ServerFailed {
         outage::rows(run, style.verbose, &mut page);
@@ -75,12 +79,12 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
-    connections(run, &summary, style.verbose, &mut page);
-    whole_run(run, &summary, style.verbose, &mut page);
-    resources::client(run, &summary, is_withheld, style.verbose, &mut page);
-    resources::server(run, &summary, is_withheld, style.verbose, &mut page);
+    connections(run, summary, style.verbose, &mut page);
+    whole_run(run, summary, style.verbose, &mut page);
+    resources::client(run, summary, is_withheld, style.verbose, &mut page);
+    resources::server(run, summary, is_withheld, style.verbose, &mut page);
     if style.verbose {
-        evidence::rows(run, &summary, is_withheld, &mut page);
+        evidence::rows(run, summary, is_withheld, &mut page);
         page.blank();
     }
     let mut told = Vec::new();
@@ -90,18 +94,18 @@ pub(crate) fn page(run: &Run, style: &Style) -> String {
     if judgement.verdict == Verdict::ServerFailed {
         told.push(CONNECTIONS_MISSING);
     }
-    checks(run, &told, style.verbose, &mut page);
+    checks(judged, &told, style.verbose, &mut page);
     page.into_text()
 }
 
 /// The first line of a run whose figures are refused.
-fn refusal(run: &Run, page: &mut Page) {
-    let broken = ids(standing_at(run, Standing::Broken));
+fn refusal(judged: &Judged<'_>, page: &mut Page) {
+    let broken = ids(judged.standing_at(Standing::Broken));
     if !broken.is_empty() {
         let line = format!(
             "INVALID: the figures below break {} of {} invariants ({})",
             broken.len(),
-            run.findings.len(),
+            judged.findings.len(),
             broken.join(", "),
         );
         page.line(&line, Tone::Refusal);
@@ -109,8 +113,10 @@ fn refusal(run: &Run, page: &mut Page) {
     }
 }
 
-fn throughput(run: &Run, summary: &Summary, verdict: Verdict, page: &mut Page) {
-    let broken = ids(standing_at(run, Standing::Broken));
+fn throughput(judged: &Judged<'_>, page: &mut Page) {
+    let (run, summary) = (judged.run, &judged.summary);
+    let verdict = judged.judgement.verdict;
+    let broken = ids(judged.standing_at(Standing::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("throughput", &[reason], Tone::Refusal);
@@ -149,7 +155,7 @@ fn throughput(run: &Run, summary: &Summary, verdict: Verdict, page: &mut Page) {
 
 /// The outcome of the schedule, where there is one.
 fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page: &mut Page) {
-    if run.load.model.schedule().is_none() {
+    if run.plan.model.schedule().is_none() {
         return;
     }
     let lost = summary.arrivals.planned > summary.arrivals.sent;
@@ -158,7 +164,7 @@ fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page
         page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
     }
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
-        let unit = match run.load.model {
+        let unit = match run.plan.model {
             ModelDescription::Sessions { .. } => "connections/s",
             _ => "req/s",
         };
@@ -191,7 +197,7 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
             items.push(format!("{} {words}", units::count(count)));
         }
     }
-    let is_open = matches!(run.load.model, ModelDescription::Open { .. });
+    let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
     if !verbose && is_open && load::all_sent(run, summary) {
         let planned = units::count(summary.arrivals.planned);
         items.push(format!("{planned} planned, all sent"));
@@ -228,8 +234,8 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
 /// The connections, where they are not just those of the set-up, open throughout.
 fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let live = &summary.live;
-    let all = AllPhases::new(&run.load.model, summary);
-    let is_sessions = matches!(run.load.model, ModelDescription::Sessions { .. });
+    let all = AllPhases::new(&run.plan.model, summary);
+    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     let mut items = vec![live_connections(summary, is_sessions, is_steady)];
     let is_plan_told = !verbose && is_sessions && load::all_sent(run, summary);
@@ -241,7 +247,7 @@ fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let opened_beside = verbose || all.connections_opened != u64::from(live.asked);
     if opened_beside && !is_plan_told {
         items.push(format!("{} opened", units::count(all.connections_opened)));
-        if run.load.tls.is_some() {
+        if run.first().negotiated.tls.is_some() {
             let full = describe::counted(all.handshakes_full, "full handshake", "full handshakes");
             items.push(match all.handshakes_resumed {
                 0 if !verbose => full,
@@ -333,20 +339,20 @@ fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     if !verbose && counted.is_none() {
         return;
     }
-    let all = AllPhases::new(&run.load.model, summary);
+    let all = AllPhases::new(&run.plan.model, summary);
     let mut items = vec![
         format!("{} sent", units::count(all.sent)),
         format!("{} answered", units::count(all.answered)),
     ];
     for (count, words) in [
         (all.failed, "failed"),
-        (all.under_way, "in flight at the end"),
+        (all.in_flight, "in flight at the end"),
     ] {
         if verbose || count > 0 {
             items.push(format!("{} {words}", units::count(count)));
         }
     }
-    let own_reads = run.evidence.server_count.as_ref().map(|it| it.own_reads);
+    let own_reads = run.server_count().ok().flatten().map(|it| it.own_reads);
     items.extend(counted.map(|counted| match (counted, own_reads) {
         (Err(reason), _) => reason,
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
@@ -364,16 +370,15 @@ const OVERLOADED: &str = "L6";
 const CONNECTIONS_MISSING: &str = "L1";
 
 /// What was checked; `told` are those of which all that they would say stands above.
-fn checks(run: &Run, told: &[&str], verbose: bool, page: &mut Page) {
-    let count = |standing| standing_at(run, standing).count() as u64;
+fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &mut Page) {
+    let count = |standing| judged.standing_at(standing).count() as u64;
     let (held, broken) = (count(Standing::Held), count(Standing::Broken));
     let beside = count(Standing::NotApplicable);
-    let is_told = |finding: &Finding| !verbose && told.contains(&finding.id.as_str());
-    let flagged = standing_at(run, Standing::Flagged).filter(|finding| !is_told(finding));
+    let is_told = |finding: &Finding| !verbose && told.contains(&finding.id);
+    let flagged = judged
+        .standing_at(Standing::Flagged)
+        .filter(|finding| !is_told(finding));
     let flagged = flagged.count() as u64;
-    if run.findings.is_empty() {
-        return page.row("checks", &["none were made".to_owned()], Tone::Warning);
-    }
     let mut items = Vec::new();
     let mut tone = Tone::Plain;
     if broken > 0 {
@@ -398,7 +403,7 @@ fn checks(run: &Run, told: &[&str], verbose: bool, page: &mut Page) {
         Standing::Held,
         Standing::NotApplicable,
     ] {
-        for finding in standing_at(run, standing) {
+        for finding in judged.standing_at(standing) {
             let is_notable = matches!(standing, Standing::Broken | Standing::Flagged);
             if verbose || (is_notable && !is_told(finding)) {
                 check(finding, page);

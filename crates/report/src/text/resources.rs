@@ -5,7 +5,8 @@ use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summa
 use super::describe::counted;
 use super::layout::{Page, Tone};
 use crate::figures::{
-    CpuUse, ceiling_share, client_cpu, cpu_ns_per_reply, requests_per_cpu_s, server_cpu,
+    CpuUse, ceiling_share, client_cpu, cpu_ns_per_reply, peak_resident_bytes, requests_per_cpu_s,
+    server_cpu,
 };
 use crate::units;
 
@@ -22,15 +23,10 @@ pub(super) fn client(
     verbose: bool,
     page: &mut Page,
 ) {
-    let host = &run.host;
     let mut items = Vec::new();
     match client_cpu(run) {
         // Each worker can use a CPU.
-        Ok(cpu) => items.push(cpu_of(
-            &cpu,
-            Some(host.usable_cpus.min(run.load.workers).into()),
-            verbose,
-        )),
+        Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()), verbose)),
         Err(reason) => items.push(format!("CPU not known: {reason}")),
     }
     if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
@@ -46,22 +42,32 @@ pub(super) fn client(
     if verbose && summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
-    if host.peak_resident_bytes > 0 {
-        items.push(units::bytes(host.peak_resident_bytes));
+    let peak_bytes = peak_resident_bytes(run);
+    if peak_bytes > 0 {
+        items.push(match run.is_plain() {
+            true => units::bytes(peak_bytes),
+            false => format!("{} at most each", units::bytes(peak_bytes)),
+        });
     }
     page.row("client", &items, Tone::Plain);
+}
+
+/// CPUs that the workers can use: one each.
+fn cpus_of_workers(run: &Run) -> u32 {
+    let agents = run.agents.iter();
+    let cpus = agents.map(|agent| agent.host.usable_cpus.min(agent.share.workers));
+    cpus.fold(0, u32::saturating_add)
 }
 
 /// The rate as a share of what was calibrated: `64 % of its ceiling here`. Absent without a
 /// ceiling.
 fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
     let share = ceiling_share(run, summary).known()?;
-    let load = &run.load;
-    let ceiling = run
-        .calibration
-        .as_ref()?
-        .ceiling(load.backend, load.workers)?;
-    let with = if ceiling.workers == load.workers {
+    let agent = run.first();
+    let workers = agent.share.workers;
+    let calibration = agent.calibration.as_ref()?;
+    let ceiling = calibration.ceiling(agent.backend, workers)?;
+    let with = if ceiling.workers == workers {
         String::new()
     } else {
         let workers = counted(ceiling.workers.into(), "worker", "workers");
@@ -81,9 +87,10 @@ pub(super) fn server(
     verbose: bool,
     page: &mut Page,
 ) {
-    let Some(server) = &run.evidence.server else {
+    let evidence = run.evidence_of_server();
+    let Some(server) = &evidence.server else {
         // Nobody wonders about a server that was not to be watched.
-        let words = match run.evidence.missing.get("server") {
+        let words = match evidence.missing.get("server") {
             Some(reason) => Some(format!("not watched: {reason}")),
             None => verbose.then(|| "not watched".to_owned()),
         };

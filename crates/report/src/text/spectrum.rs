@@ -22,7 +22,7 @@ const QUANTILES: &[(&str, f64)] = &[
 /// Prints both tables.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
     // In the other models it is the response time.
-    let service = matches!(run.load.model, ModelDescription::Open { .. })
+    let service = matches!(run.plan.model, ModelDescription::Open { .. })
         .then_some(&run.latencies.service)
         .filter(|service| service.count() > 0);
     quantiles(run, service, page);

@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 12;
 /// Prints the table where there is more than one stage. `verbose`: whatever their number.
 pub(super) fn table(run: &Run, is_withheld: bool, verbose: bool, page: &mut Page) {
     let asked = run
-        .load
+        .plan
         .model
         .schedule()
         .map_or(0, |schedule| schedule.stages.len());

@@ -69,7 +69,7 @@ fn signal(signal: &Signal, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::Side;
+    use brunt_measure::{Side, SignalId};
 
     use super::*;
     use crate::Style;
@@ -84,12 +84,21 @@ mod tests {
         Judgement {
             verdict: Verdict::ServerLimited,
             because: "the figures describe the server".to_owned(),
-            decisive: vec!["server_cpu", "worker_idle", "gone", "steal"],
+            decisive: vec![
+                SignalId::ServerCpu,
+                SignalId::WorkerIdle,
+                SignalId::LinkUse,
+                SignalId::Steal,
+            ],
             advice: vec!["watch it".to_owned(), "repeat it".to_owned()],
             signals: vec![
-                signal("worker_idle", Grade::Healthy, "workers idle 41 %"),
-                signal("steal", Grade::Unknown, &"long ".repeat(40)),
-                signal("server_cpu", Grade::Fail, "server at 99 % of its CPU"),
+                signal(SignalId::WorkerIdle, Grade::Healthy, "workers idle 41 %"),
+                signal(SignalId::Steal, Grade::Unknown, &"long ".repeat(40)),
+                signal(
+                    SignalId::ServerCpu,
+                    Grade::Fail,
+                    "server at 99 % of its CPU",
+                ),
             ],
         }
     }

@@ -2,18 +2,22 @@
 
 mod kinds;
 mod listed;
+mod merged;
 mod planned;
 mod secured;
 mod watched;
 
 use brunt_measure::{
-    Answer, Backend, Evidence, FailureKind, Finding, HostUse, Instants, Issue, KernelSample,
-    Latencies, LimitsChecked, LoadDescription, ModelDescription, Once, Parts, Protocol, Recorder,
-    Recording, Run, RunEdges, Standing, Wall, Window, check,
+    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, Evidence, FailureKind,
+    HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, ModelDescription,
+    Negotiated, Once, Parts, PlanDescription, Protocol, Recorder, Recording, RequestDescription,
+    RequestTiming, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds, Spin, Stamps,
+    StopDescription, ThinkDescription, ThinkSpread, Window,
 };
 
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::listed;
+pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
@@ -31,7 +35,7 @@ const STAMPS_EVERY: u32 = 16;
 
 /// Every fixture by its name.
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
-    vec![
+    [
         ("normal", normal()),
         ("failures", failures()),
         ("interrupted", interrupted()),
@@ -54,7 +58,10 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("per_request", per_request()),
         ("listed", listed()),
         ("server_failed", server_failed()),
+        ("merged", merged()),
+        ("merged_apart", merged_apart()),
     ]
+    .into()
 }
 
 /// 100 connections, two workers, 20,000 replies of 300 µs to 9 ms in 10 s; kernel stamps on a
@@ -64,12 +71,10 @@ pub(crate) fn normal() -> Run {
         start_ns: S,
         end_ns: 11 * S,
     };
-    let mut run = run(
+    run(
         window,
         vec![steady(0, 50, window, 10_000), steady(1, 50, window, 10_000)],
-    );
-    run.findings = findings(27, &[]);
-    run
+    )
 }
 
 /// A server that refuses, resets, answers late and with errors; connections are replaced.
@@ -83,11 +88,11 @@ pub(crate) fn failures() -> Run {
     for index in 0..5_000_u64 {
         let sent_ns = window.start_ns + index * MS;
         let done_ns = sent_ns + latency.next_ns();
-        let issue = sent_at(sent_ns);
-        recorder.sent(issue, 1, REQUEST_BYTES);
+        let timing = sent_at(sent_ns);
+        recorder.sent(timing, 1, REQUEST_BYTES);
         if index % 100 == 50 {
             recorder.received(done_ns, 57);
-            recorder.request_failed(issue, done_ns, FailureKind::TruncatedBody, 57);
+            recorder.request_failed(timing, done_ns, FailureKind::TruncatedBody, 57);
             recorder.disconnected(done_ns);
             recorder.failed(done_ns, FailureKind::ConnectRefused, 0);
             recorder.connected(done_ns + MS / 2, MS / 4);
@@ -100,7 +105,7 @@ pub(crate) fn failures() -> Run {
                 _ => 200,
             };
             recorder.received(done_ns, REPLY.0 + REPLY.1);
-            recorder.reply(issue, done_ns, &answer(status));
+            recorder.reply(timing, done_ns, &answer(status));
         }
     }
     for (kind, sent_ns) in [
@@ -108,47 +113,32 @@ pub(crate) fn failures() -> Run {
         (FailureKind::BadChunk, window.end_ns - 2 * MS),
         (FailureKind::BadContentLength, window.end_ns - 2 * MS),
     ] {
-        let issue = sent_at(sent_ns);
-        recorder.sent(issue, 1, REQUEST_BYTES);
-        recorder.request_failed(issue, window.end_ns + 5 * MS, kind, 0);
+        let timing = sent_at(sent_ns);
+        recorder.sent(timing, 1, REQUEST_BYTES);
+        recorder.request_failed(timing, window.end_ns + 5 * MS, kind, 0);
     }
     recorder.closed_idle(window.end_ns - MS);
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.load.target = "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/\
+    run.plan.url = "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/\
                        it/wraps?and=a&query=string&of=some&length=too"
         .to_owned();
-    run.load.address = "[2001:db8::17]:8080".to_owned();
-    run.load.method = "POST".to_owned();
-    run.load.backend = Backend::Epoll;
-    run.load.backend_note = Some(
+    run.agents[0].negotiated.address = "[2001:db8::17]:8080".to_owned();
+    run.plan.requests.first.method = "POST".to_owned();
+    run.agents[0].backend = Backend::Epoll;
+    run.agents[0].backend_note = Some(
         "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
             .to_owned(),
     );
-    run.load.depth = 4;
-    run.load.timeout_ns = S;
-    run.load.stamps_every = None;
-    run.load.model = ModelDescription::Closed {
+    run.agents[0].negotiated.depth = 4;
+    run.plan.timeout_ns = S;
+    run.plan.stamps = Stamps::Off;
+    run.plan.model = ModelDescription::Closed {
         connect_per_s: Some(500.0),
     };
-    run.load.requests_per_connection = Some(1_000);
-    run.load.source_addresses_chosen = true;
-    run.load.source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
-    run.findings = findings(
-        27,
-        &[
-            (
-                "L1",
-                Standing::Flagged,
-                "9.9 of 10 connections were open on average (99.0 %)",
-            ),
-            (
-                "I3",
-                Standing::NotApplicable,
-                "the kernel gave no round-trip time",
-            ),
-        ],
-    );
-    run
+    run.plan.requests_per_connection = Some(1_000);
+    run.agents[0].source_addresses_chosen = true;
+    run.agents[0].source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
+    deal(run)
 }
 
 /// Ctrl-C after 3.2 of 10 s.
@@ -158,19 +148,18 @@ pub(crate) fn interrupted() -> Run {
         end_ns: S + 3_214_159_265,
     };
     let mut run = run(window, vec![steady(0, 64, window, 4_000)]);
-    run.interrupted = true;
-    run.load.unix_socket = Some("/run/app/http.sock".to_owned());
-    run.load.address = "/run/app/http.sock".to_owned();
-    run.load.keepalive = false;
-    run.load.think_time_ns = 5 * MS;
-    run.workers[0].stamps_clamped = 2;
-    run.edges.measure_end_planned = Once::at(11 * S);
-    run.limits.ports_needed = None;
-    run.limits.ports_available = None;
-    run.findings = findings(
-        27,
-        &[("W8", Standing::NotApplicable, "the run was interrupted")],
-    );
+    run.agents[0].interrupted = true;
+    run.plan.unix_socket = Some("/run/app/http.sock".to_owned());
+    run.agents[0].negotiated.address = "/run/app/http.sock".to_owned();
+    run.plan.requests_per_connection = Some(1);
+    run.plan.think = Some(ThinkDescription {
+        mean_ns: 5 * MS,
+        spread: ThinkSpread::Fixed,
+    });
+    run.agents[0].workers[0].stamps_clamped = 2;
+    run.agents[0].clock.edges.measure_end_planned = in_run(11 * S);
+    run.agents[0].limits.ports_needed = None;
+    run.agents[0].limits.ports_available = None;
     run
 }
 
@@ -181,22 +170,20 @@ pub(crate) fn few() -> Run {
         end_ns: S + 51 * MS,
     };
     let mut run = run(window, vec![steady(0, 2, window, 100)]);
-    run.load.duration_ns = None;
-    run.load.requests = Some(100);
-    run.load.own_server = true;
-    run.host.cpu_user_ns = 15 * MS;
-    run.host.cpu_system_ns = 45 * MS;
-    run.edges.measure_end_planned = Once::default();
-    run.findings = findings(27, &[]);
-    run
+    run.plan.stop.duration_ns = None;
+    run.plan.stop.requests = Some(100);
+    run.agents[0].own_server = true;
+    run.agents[0].host.cpu_user_ns = 15 * MS;
+    run.agents[0].host.cpu_system_ns = 45 * MS;
+    run.agents[0].clock.edges.measure_end_planned = Once::default();
+    deal(run)
 }
 
 /// Two workers whose windows do not agree.
 pub(crate) fn invalid() -> Run {
     let mut run = normal();
-    run.workers[1].edges.window_start = Once::at(run.window.start_ns + S);
-    run.edges.measure_end_planned = Once::at(run.window.end_ns - 12_400_000);
-    run.findings = check(&run);
+    run.agents[0].workers[1].edges.window_start = in_run(2 * S);
+    run.agents[0].clock.edges.measure_end_planned = in_run(11 * S - 12_400_000);
     run
 }
 
@@ -208,13 +195,12 @@ pub(crate) fn silent() -> Run {
     };
     let mut recorder = opened(0, 8, window);
     for _ in 0..8 {
-        let issue = sent_at(window.start_ns - 900 * MS);
-        recorder.sent(issue, 1, REQUEST_BYTES);
-        recorder.censored(issue, window.end_ns + 500 * MS, 0);
+        let timing = sent_at(window.start_ns - 900 * MS);
+        recorder.sent(timing, 1, REQUEST_BYTES);
+        recorder.censored(timing, window.end_ns + 500 * MS, 0);
     }
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.load.target = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
-    run.findings = findings(27, &[("I1", Standing::NotApplicable, "no complete reply")]);
+    run.plan.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run
 }
 
@@ -225,61 +211,69 @@ pub(crate) fn hanging() -> Run {
         end_ns: 11 * S,
     };
     let mut recorder = opened(0, 64, window);
-    let issue = sent_at(window.start_ns - 950 * MS);
-    recorder.sent(issue, 64, 64 * REQUEST_BYTES);
+    let timing = sent_at(window.start_ns - 950 * MS);
+    recorder.sent(timing, 64, 64 * REQUEST_BYTES);
     for _ in 0..20 {
-        recorder.received(issue.sent_ns + 8 * MS, REPLY.0 + REPLY.1);
-        recorder.reply(issue, issue.sent_ns + 8 * MS, &answer(200));
+        recorder.received(timing.sent_ns + 8 * MS, REPLY.0 + REPLY.1);
+        recorder.reply(timing, timing.sent_ns + 8 * MS, &answer(200));
     }
     pace(&mut recorder, 20, window, 20_000, |index| {
         index * window.length_ns() / 20_000
     });
     for _ in 0..44 {
-        recorder.censored(issue, window.end_ns + S, 0);
+        recorder.censored(timing, window.end_ns + S, 0);
     }
-    recorder.record().edges.drained = Once::at(window.end_ns + S);
-    let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.findings = findings(27, &[]);
-    run
+    recorder.record().edges.drained = absolute(window.end_ns + S);
+    run(window, vec![recorder.finish(window.end_ns)])
 }
 
-/// `total` invariants that hold, but for those that are listed.
-fn findings(total: usize, listed: &[(&str, Standing, &str)]) -> Vec<Finding> {
-    let names = (1..=8)
-        .map(|n| format!("W{n}"))
-        .chain((1..=19).map(|n| format!("I{n}")));
-    let mut findings: Vec<Finding> = names
-        .take(total)
-        .map(|id| Finding {
-            id,
-            standing: Standing::Held,
-            detail: "as it must be".to_owned(),
-        })
-        .collect();
-    for &(id, standing, detail) in listed {
-        let found = findings.iter().position(|finding| finding.id == id);
-        let slot = found.unwrap_or(total - 1);
-        findings[slot] = Finding {
-            id: id.to_owned(),
-            standing,
-            detail: detail.to_owned(),
-        };
+/// An instant of the clock of the process, as a worker writes it.
+fn absolute(ns: u64) -> Once {
+    let mut edge = Once::default();
+    edge.set(ns);
+    edge
+}
+
+/// The same instant as a run has it, whose window begins after a second, as they all do.
+fn in_run(ns: u64) -> Once {
+    absolute(ns).since(S)
+}
+
+/// A schedule of one rate, to be given to a run.
+fn schedule(process: ArrivalProcess, rate_per_s: f64, queue_max: u32) -> ScheduleDescription {
+    ScheduleDescription {
+        process,
+        rate_per_s: Some(rate_per_s),
+        stages: Vec::new(),
+        queue_max,
     }
-    findings
+}
+
+/// Gives the run its schedule, with its seed and what it has in the window.
+fn planned(run: &mut Run, model: ModelDescription, seed: u64, expected: f64) {
+    run.plan.model = model;
+    run.agents[0].seeds.arrivals = Some(seed);
+    run.agents[0].expected_arrivals = Some(expected);
+}
+
+/// Gives the only agent all of the plan's amounts.
+fn deal(mut run: Run) -> Run {
+    run.agents[0].share = run.plan.amounts();
+    run
 }
 
 /// A recorder with `connections` connections open before the window.
 fn opened(worker: u32, connections: u32, window: Window) -> Recorder {
     let mut recorder = Recorder::new(worker, connections, connections);
-    recorder.record().edges.started = Once::at(2 * MS);
-    recorder.record().edges.ready = Once::at(20 * MS);
+    recorder.record().edges.started = absolute(2 * MS);
+    recorder.record().edges.ready = absolute(20 * MS);
     for index in 0..u64::from(connections) {
         recorder.connected(10 * MS + index, MS / 10 + index * 1_000);
     }
     recorder.set_window(window);
-    recorder.record().edges.window_start = Once::at(window.start_ns);
-    recorder.record().edges.window_end = Once::at(window.end_ns);
-    recorder.record().edges.drained = Once::at(window.end_ns + 8 * MS);
+    recorder.record().edges.window_start = absolute(window.start_ns);
+    recorder.record().edges.window_end = absolute(window.end_ns);
+    recorder.record().edges.drained = absolute(window.end_ns + 8 * MS);
     recorder.record().cpu_user_ns = 20 * MS;
     recorder.record().cpu_system_ns = 60 * MS;
     recorder.record().reply_bytes_min = Some(REPLY.0 + REPLY.1);
@@ -312,7 +306,7 @@ fn paced(
 ) -> Recording {
     let mut recorder = opened(worker, connections, window);
     let last_ns = pace(&mut recorder, connections, window, requests, at);
-    recorder.record().edges.drained = Once::at(last_ns + 8 * MS);
+    recorder.record().edges.drained = absolute(last_ns + 8 * MS);
     recorder.finish(window.end_ns)
 }
 
@@ -332,11 +326,11 @@ fn pace(
         let busy_ns = u64::from(connections) * (at(index + 1) - at(index)) * 96 / 100;
         let done_ns = sent_ns + latency.next_ns() * busy_ns / ServiceTimes::MEAN_NS;
         last_ns = last_ns.max(done_ns);
-        let issue = sent_at(sent_ns);
-        recorder.sent(issue, 1, REQUEST_BYTES);
+        let timing = sent_at(sent_ns);
+        recorder.sent(timing, 1, REQUEST_BYTES);
         recorder.lag(sent_ns, 300 + index % 512);
         recorder.received(done_ns, REPLY.0 + REPLY.1);
-        recorder.reply(issue, done_ns, &answer(200));
+        recorder.reply(timing, done_ns, &answer(200));
         if index.is_multiple_of(u64::from(STAMPS_EVERY)) {
             recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
         }
@@ -345,8 +339,8 @@ fn pace(
 }
 
 /// A request that was due when it was sent.
-fn sent_at(sent_ns: u64) -> Issue {
-    Issue {
+fn sent_at(sent_ns: u64) -> RequestTiming {
+    RequestTiming {
         due_ns: sent_ns,
         sent_ns,
         request: 0,
@@ -356,7 +350,7 @@ fn sent_at(sent_ns: u64) -> Issue {
 /// A reply whose first byte came with its last.
 fn answer(status: u16) -> Answer {
     Answer {
-        status,
+        outcome: status.into(),
         retry_after: false,
         interim: 0,
         head_bytes: REPLY.0,
@@ -381,68 +375,88 @@ fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, bool)
 /// A run of these recordings against a server on loopback.
 fn run(window: Window, recordings: Vec<Recording>) -> Run {
     let mut latencies = Latencies::default();
-    for recording in &recordings {
+    let mut workers = Vec::new();
+    for mut recording in recordings {
         latencies.merge(&recording.latencies);
+        recording.record.count_from(window.start_ns);
+        workers.push(recording.record);
     }
-    let workers: Vec<_> = recordings
-        .into_iter()
-        .map(|recording| recording.record)
-        .collect();
     let drained = workers.iter().filter_map(|it| it.edges.drained.get()).max();
-    let drained_ns = drained.unwrap_or(window.end_ns);
-    Run {
-        format: Run::FORMAT,
-        brunt_version: "0.1.0".to_owned(),
-        load: LoadDescription {
-            target: "http://127.0.0.1:8080/100.html".to_owned(),
-            unix_socket: None,
-            address: "127.0.0.1:8080".to_owned(),
-            list: None,
-            protocol: Protocol::Http1,
-            method: "GET".to_owned(),
-            request_bytes: REQUEST_BYTES,
-            model: ModelDescription::Closed {
-                connect_per_s: None,
+    let drained_ns = drained.map_or(window.end_ns, |ns| window.start_ns + ns.unsigned_abs());
+    let plan = PlanDescription {
+        url: "http://127.0.0.1:8080/100.html".to_owned(),
+        unix_socket: None,
+        requests: RequestsDescription {
+            first: RequestDescription {
+                method: "GET".to_owned(),
+                path: "/100.html".to_owned(),
+                header_names: Vec::new(),
+                body_bytes: 0,
             },
-            connections: workers.iter().map(|worker| worker.live.asked).sum(),
-            workers: workers.len() as u32,
-            depth: 1,
-            protocol_note: None,
-            tls: None,
-            keepalive: true,
-            requests_per_connection: None,
-            think_time_ns: 0,
-            think_spread: None,
-            think_seed: None,
-            stamps_every: Some(STAMPS_EVERY),
+            list: None,
+        },
+        model: ModelDescription::Closed {
+            connect_per_s: None,
+        },
+        connections: workers.iter().map(|worker| worker.live.asked).sum(),
+        workers: workers.len() as u32,
+        http: HttpChoice::Auto,
+        tls: None,
+        pipeline: 1,
+        streams: 1,
+        requests_per_connection: None,
+        think: None,
+        stop: StopDescription {
             duration_ns: Some(10 * S),
             requests: None,
-            warmup_ns: S,
-            timeout_ns: 10 * S,
-            connect_timeout_ns: 5 * S,
-            drain_limit_ns: S,
-            backend: Backend::Uring,
-            backend_note: None,
-            source_addresses: Vec::new(),
-            source_addresses_chosen: false,
-            oversubscribed: false,
-            own_server: false,
         },
+        warmup_ns: S,
+        timeout_ns: 10 * S,
+        setup_timeout_ns: 30 * S,
+        connect_timeout_ns: 5 * S,
+        drain_limit_ns: S,
+        backend: BackendChoice::Auto,
+        stamps: Stamps::Sampled {
+            every: STAMPS_EVERY,
+        },
+        spin: Spin::Auto,
+        oversubscribe: false,
+        observe: true,
+    };
+    let agent = AgentRecord {
+        id: "0123456789abcdef0123456789abcdef".to_owned(),
+        share: plan.amounts(),
+        seeds: Seeds::default(),
+        negotiated: Negotiated {
+            address: "127.0.0.1:8080".to_owned(),
+            protocol: Protocol::Http1,
+            note: None,
+            depth: 1,
+            tls: None,
+            request_bytes: REQUEST_BYTES,
+        },
+        backend: Backend::Uring,
+        backend_note: None,
+        source_addresses: Vec::new(),
+        source_addresses_chosen: false,
+        own_server: false,
+        expected_arrivals: None,
         interrupted: false,
-        window,
-        edges: RunEdges {
-            setup_start: Once::at(2 * MS),
-            warmup_start: Once::at(22 * MS + 310_000),
-            measure_start: Once::at(window.start_ns),
-            measure_end: Once::at(window.end_ns),
-            measure_end_planned: Once::at(window.end_ns),
-            drain_end: Once::at(drained_ns),
-            finished: Once::at(drained_ns + MS),
-        },
-        wall: Wall {
-            started_unix_ms: 1_767_225_600_000,
+        clock: AgentClock {
+            window_start_unix_ms: 1_767_225_600_000 + window.start_ns / MS,
             stepped_ns: -120,
+            process_start_ns: -window.start_ns.cast_signed(),
             process_ns: drained_ns + MS,
+            edges: RunEdges {
+                setup_start: absolute(2 * MS),
+                warmup_start: absolute(22 * MS + 310_000),
+                measure_start: absolute(window.start_ns),
+                measure_end: absolute(window.end_ns),
+                measure_end_planned: absolute(window.end_ns),
+                drain_end: absolute(drained_ns),
+                finished: absolute(drained_ns + MS),
+            }
+            .since(window.start_ns),
         },
         host: HostUse {
             usable_cpus: 2,
@@ -459,13 +473,19 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             memory_needed_bytes: 9_000_000,
             memory_available_bytes: Some(8_000_000_000),
         },
-        latencies,
-        workers,
-        names: Vec::new(),
-        evidence: Evidence::default(),
-        diagnosis: None,
         calibration: None,
-        findings: Vec::new(),
+        evidence: Evidence::default(),
+        workers,
+    };
+    Run {
+        format: Run::FORMAT,
+        brunt_version: "0.1.0".to_owned(),
+        plan,
+        window_ns: window.length_ns(),
+        agents: vec![agent],
+        latencies,
+        names: Vec::new(),
+        diagnosis: None,
     }
 }
 

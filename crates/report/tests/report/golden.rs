@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brunt_measure::{Finding, LoadDescription, Protocol, Run, Standing, check};
+use brunt_measure::{Judged, Protocol, Run, Standing, check};
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures;
@@ -17,7 +17,7 @@ const PIPED: Style = Style {
 
 fn report(run: &Run, format: Format, style: &Style) -> String {
     let mut bytes = Vec::new();
-    write(run, format, style, &mut bytes).unwrap();
+    write(&Judged::of(run), format, style, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -37,15 +37,12 @@ pub(crate) fn compare(file: &str, found: &str) {
 }
 
 #[test]
-fn fixtures_are_as_valid_as_they_say() {
+fn one_fixture_is_invalid() {
     for (name, run) in fixtures::all() {
-        let broken = |findings: &[Finding]| -> Vec<String> {
-            let broken = findings.iter().filter(|it| it.standing == Standing::Broken);
-            broken
-                .map(|it| format!("{}: {}", it.id, it.detail))
-                .collect()
-        };
-        assert_eq!(broken(&check(&run)), broken(&run.findings), "{name}");
+        let findings = check(&run);
+        let broken = findings.iter().find(|it| it.standing == Standing::Broken);
+        assert_eq!(broken.is_some(), name == "invalid", "{name}: {broken:?}");
+        assert_eq!(run.check_sound(), Ok(()), "{name}");
     }
 }
 
@@ -103,10 +100,8 @@ fn the_usual_kinds_of_run_fit_twenty_lines() {
 #[test]
 fn the_kinds_of_run_are_sound() {
     for (name, run) in fixtures::kinds() {
-        let broken = run
-            .findings
-            .iter()
-            .find(|it| it.standing == Standing::Broken);
+        let findings = check(&run);
+        let broken = findings.iter().find(|it| it.standing == Standing::Broken);
         assert_eq!(broken, None, "{name}");
     }
 }
@@ -187,45 +182,50 @@ fn text_with_the_spectrum() {
     }
 }
 
+fn in_clear_text(run: &mut Run) {
+    run.plan.tls = None;
+    run.agents[0].negotiated.tls = None;
+}
+
 #[test]
 fn what_is_spoken_is_told_in_a_line() {
-    type Edit = fn(&mut LoadDescription);
+    type Edit = fn(&mut Run);
     let cases: [(Edit, &str); 7] = [
         (
             |_| (),
             "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · full handshakes \
              · certificate not verified",
         ),
-        (|load| load.tls = None, "HTTP/2 in clear text"),
+        (in_clear_text, "HTTP/2 in clear text"),
         (
-            |load| {
-                load.tls = None;
-                load.protocol = Protocol::Http1;
+            |run| {
+                in_clear_text(run);
+                run.agents[0].negotiated.protocol = Protocol::Http1;
             },
             "HTTP/1.1 keep-alive",
         ),
         (
-            |load| {
-                load.tls = None;
-                load.keepalive = false;
+            |run| {
+                in_clear_text(run);
+                run.plan.requests_per_connection = Some(1);
             },
             "HTTP/2 in clear text · a connection per request",
         ),
         (
-            |load| {
-                let tls = load.tls.as_mut().unwrap();
-                tls.group = None;
+            |run| {
+                run.agents[0].negotiated.tls.as_mut().unwrap().group = None;
+                let tls = run.plan.tls.as_mut().unwrap();
                 tls.insecure = false;
                 tls.resumption = true;
-                load.keepalive = false;
-                load.protocol = Protocol::Http1;
+                run.plan.requests_per_connection = Some(1);
+                run.agents[0].negotiated.protocol = Protocol::Http1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
              · sessions resumed",
         ),
         (
-            |load| {
-                let tls = load.tls.as_mut().unwrap();
+            |run| {
+                let tls = run.plan.tls.as_mut().unwrap();
                 "www.example.com".clone_into(&mut tls.server_name);
                 tls.client_certificate = true;
             },
@@ -234,10 +234,10 @@ fn what_is_spoken_is_told_in_a_line() {
         ),
         (
             // The path is no host.
-            |load| {
-                let tls = load.tls.as_mut().unwrap();
+            |run| {
+                let tls = run.plan.tls.as_mut().unwrap();
                 "www.example.com".clone_into(&mut tls.server_name);
-                "https://10.1.2.3/www.example.com".clone_into(&mut load.target);
+                "https://10.1.2.3/www.example.com".clone_into(&mut run.plan.url);
             },
             "X25519 · server name www.example.com · full handshakes · certificate not verified",
         ),
@@ -245,7 +245,7 @@ fn what_is_spoken_is_told_in_a_line() {
     let sound = fixtures::streams();
     for (edit, words) in cases {
         let mut run = sound.clone();
-        edit(&mut run.load);
+        edit(&mut run);
         let style = Style {
             width: 160,
             verbose: true,
@@ -266,11 +266,11 @@ fn what_is_spoken_is_told_in_a_line() {
 #[test]
 fn a_connection_per_request_is_told_once() {
     let mut run = fixtures::streams();
-    run.load.requests_per_connection = Some(100);
+    run.plan.requests_per_connection = Some(100);
     let told = |run: &Run| report(run, Format::Text, &PIPED);
     assert!(told(&run).contains("100 requests per connection"));
-    run.load.requests_per_connection = Some(1);
-    run.load.keepalive = false;
+    run.plan.requests_per_connection = Some(1);
+    run.plan.requests_per_connection = Some(1);
     assert!(told(&run).contains("a connection per request"));
     assert!(!told(&run).contains("1 request per connection"));
 }
@@ -476,7 +476,7 @@ fn a_closed_output_is_an_error_and_no_panic() {
         }
     }
     for &format in Format::ALL {
-        let error = write(&fixtures::few(), format, &PIPED, &mut Closed).unwrap_err();
+        let error = write(&Judged::of(&fixtures::few()), format, &PIPED, &mut Closed).unwrap_err();
         let brunt_report::ReportError::Output(error) = error else {
             panic!("{format}: {error}");
         };

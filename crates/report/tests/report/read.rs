@@ -1,6 +1,6 @@
 //! Stored runs that are cut, changed or no runs at all are refused with the right error.
 
-use brunt_measure::Run;
+use brunt_measure::{Judged, Run};
 use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::fixtures;
 fn stored() -> String {
     let mut bytes = Vec::new();
     write(
-        &fixtures::few(),
+        &Judged::of(&fixtures::few()),
         Format::Json,
         &Style::default(),
         &mut bytes,
@@ -92,35 +92,73 @@ fn deep_nesting_is_refused() {
 
 #[test]
 fn another_format_is_named() {
-    for other in [1, 3] {
+    for (other, words) in [
+        (
+            1,
+            "stored in format 1 of an older version, which this version does not read; \
+             run it again",
+        ),
+        (
+            2,
+            "stored in format 2 of an older version, which this version does not read; \
+             run it again",
+        ),
+        (
+            4,
+            "stored in format 4 of a newer version, which this version does not read; use the \
+             version of brunt that wrote the file",
+        ),
+    ] {
         let error = error(&changed("/format", json!(other)));
         assert!(
-            matches!(error, ReadError::OtherFormat { found, known: 2 } if found == other),
+            matches!(error, ReadError::OtherFormat { found, known: 3 } if found == other),
             "{error}"
         );
-        assert!(error.to_string().contains("version of brunt"), "{error}");
+        assert_eq!(error.to_string(), words);
     }
 }
 
-/// Format 1 had `pipeline` in place of `depth`, and nothing of TLS and HTTP/2.
+/// Format 2 had `load` in place of the plan, and one machine.
 #[test]
-fn a_run_of_the_first_format_is_not_taken_for_a_changed_one() {
-    let mut stored: Value = serde_json::from_str(&changed("/format", json!(1))).unwrap();
-    let load = stored["load"].as_object_mut().unwrap();
-    let depth = load.remove("depth").unwrap();
-    load.insert("pipeline".to_owned(), depth);
-    load.remove("tls");
+fn a_run_of_the_second_format_is_not_taken_for_a_changed_one() {
+    let mut stored: Value = serde_json::from_str(&changed("/format", json!(2))).unwrap();
+    let run = stored.as_object_mut().unwrap();
+    let plan = run.remove("plan").unwrap();
+    run.insert("load".to_owned(), plan);
+    run.remove("agents");
     let error = error(&stored.to_string());
     assert!(
-        matches!(error, ReadError::OtherFormat { found: 1, .. }),
+        matches!(error, ReadError::OtherFormat { found: 2, .. }),
         "{error}"
     );
 }
 
 #[test]
+fn parts_that_do_not_belong_together_are_refused() {
+    let mut twice: Value = serde_json::from_str(&stored()).unwrap();
+    let agent = twice["agents"][0].clone();
+    twice["agents"].as_array_mut().unwrap().push(agent);
+    let mut other = twice.clone();
+    other["agents"][1]["id"] = json!("other");
+    let mut protocols = other.clone();
+    protocols["agents"][1]["negotiated"]["protocol"] = json!("HTTP/2");
+    for (run, words) in [
+        (twice, "two agents have the id"),
+        (other, "shares of its agents"),
+        (protocols, "differ in the protocol"),
+    ] {
+        let error = error(&run.to_string());
+        assert!(matches!(error, ReadError::Unsound(_)), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let none = error(&changed("/agents", json!([])));
+    assert!(matches!(none, ReadError::Field(_)), "{none}");
+}
+
+#[test]
 fn a_missing_field_is_named() {
     let whole: Value = serde_json::from_str(&stored()).unwrap();
-    for field in ["load", "window", "latencies", "workers", "host", "findings"] {
+    for field in ["plan", "window_ns", "latencies", "agents", "names"] {
         let mut stored = whole.clone();
         stored.as_object_mut().unwrap().remove(field);
         let error = error(&stored.to_string());
@@ -136,7 +174,7 @@ fn the_summary_is_not_needed() {
     }
 }
 
-const COUNTER: &str = "/workers/0/tallies/measure/requests_sent";
+const COUNTER: &str = "/agents/0/workers/0/tallies/measure/requests_sent";
 
 #[test]
 fn values_that_no_run_can_have_are_refused() {
@@ -149,13 +187,16 @@ fn values_that_no_run_can_have_are_refused() {
         ("/latencies/response/max_ns", json!(null)),
         ("/latencies/response/hdr_v2", json!("%")),
         ("/latencies/response/hdr_v2", json!("AAAA")),
-        ("/load/backend", json!("kqueue")),
-        ("/load/model/kind", json!("half-open")),
-        ("/workers/0/series/interval_ns", json!(0)),
-        ("/workers/0/series/interval_ns", json!(150_000_000)),
-        ("/workers/0/tallies/measure/replies", json!({"99": 1})),
+        ("/agents/0/backend", json!("kqueue")),
+        ("/plan/model/kind", json!("half-open")),
+        ("/agents/0/workers/0/series/interval_ns", json!(0)),
+        ("/agents/0/workers/0/series/interval_ns", json!(150_000_000)),
         (
-            "/workers/0/tallies/measure/failures",
+            "/agents/0/workers/0/tallies/measure/replies",
+            json!({"99": 1}),
+        ),
+        (
+            "/agents/0/workers/0/tallies/measure/failures",
             json!({"no_such_kind": 1}),
         ),
     ] {
@@ -171,49 +212,50 @@ fn values_that_no_run_can_have_are_refused() {
 fn absurd_counters_are_printed_and_break_nothing() {
     let planned = [
         COUNTER,
-        "/host/cpu_user_ns",
-        "/window/start_ns",
-        "/window/end_ns",
-        "/edges/warmup_start/ns",
-        "/edges/drain_end/ns",
-        "/workers/0/population/issued",
-        "/workers/0/tallies/before/connections_opened",
-        "/workers/0/under_way_at_end",
-        "/workers/0/unsent",
-        "/workers/0/series/points/0/successes",
-        "/workers/0/series/points/0/waiting_max",
-        "/workers/0/arrivals/planned",
-        "/workers/0/arrivals/sent",
-        "/workers/0/spun_ns",
-        "/load/model/schedule/expected",
-        "/wall/started_unix_ms",
+        "/agents/0/host/cpu_user_ns",
+        "/window_ns",
+        "/agents/0/clock/edges/warmup_start/ns",
+        "/agents/0/clock/edges/drain_end/ns",
+        "/agents/0/clock/process_start_ns",
+        "/agents/0/clock/process_ns",
+        "/agents/0/workers/0/population/issued",
+        "/agents/0/workers/0/tallies/before/connections_opened",
+        "/agents/0/workers/0/in_flight_at_end",
+        "/agents/0/workers/0/unsent",
+        "/agents/0/workers/0/series/points/0/successes",
+        "/agents/0/workers/0/series/points/0/waiting_max",
+        "/agents/0/workers/0/arrivals/planned",
+        "/agents/0/workers/0/arrivals/sent",
+        "/agents/0/workers/0/spun_ns",
+        "/agents/0/expected_arrivals",
+        "/agents/0/clock/window_start_unix_ms",
     ];
     let watched = [
-        "/evidence/interval_ns",
-        "/evidence/observer/cpu_ns",
-        "/evidence/observer/readings",
-        "/evidence/host/cpus/0/busy_ns",
-        "/evidence/host/cpus/0/idle_ns",
-        "/evidence/host/pressure_ns",
-        "/evidence/host/series/1/busy_ns",
-        "/evidence/network/tcp/segments_retransmitted",
-        "/evidence/server/interval_ns",
-        "/evidence/server/cpu_user_ns",
-        "/evidence/server/cpus",
-        "/evidence/server/run_queue_wait_ns",
-        "/evidence/server/threads/busiest_cpu_ns",
-        "/evidence/server/idle_cpus_used",
-        "/evidence/server/resident_bytes_max",
-        "/evidence/server/series/1/at_ns",
-        "/evidence/server/series/1/cpu_user_ns",
-        "/evidence/server_count/before",
-        "/evidence/server_count/after",
-        "/evidence/server_count/own_reads",
-        "/workers/0/thread/cpu_user_ns",
-        "/workers/0/thread/interval_ns",
-        "/workers/0/thread/run_queue_wait_ns",
-        "/calibration/made_unix_ms",
-        "/calibration/ceilings/1/requests_per_s",
+        "/agents/0/evidence/interval_ns",
+        "/agents/0/evidence/observer/cpu_ns",
+        "/agents/0/evidence/observer/readings",
+        "/agents/0/evidence/host/cpus/0/busy_ns",
+        "/agents/0/evidence/host/cpus/0/idle_ns",
+        "/agents/0/evidence/host/pressure_ns",
+        "/agents/0/evidence/host/series/1/busy_ns",
+        "/agents/0/evidence/network/tcp/segments_retransmitted",
+        "/agents/0/evidence/server/interval_ns",
+        "/agents/0/evidence/server/cpu_user_ns",
+        "/agents/0/evidence/server/cpus",
+        "/agents/0/evidence/server/run_queue_wait_ns",
+        "/agents/0/evidence/server/threads/busiest_cpu_ns",
+        "/agents/0/evidence/server/idle_cpus_used",
+        "/agents/0/evidence/server/resident_bytes_max",
+        "/agents/0/evidence/server/series/1/at_ns",
+        "/agents/0/evidence/server/series/1/cpu_user_ns",
+        "/agents/0/evidence/server_count/before",
+        "/agents/0/evidence/server_count/after",
+        "/agents/0/evidence/server_count/own_reads",
+        "/agents/0/workers/0/thread/cpu_user_ns",
+        "/agents/0/workers/0/thread/interval_ns",
+        "/agents/0/workers/0/thread/run_queue_wait_ns",
+        "/agents/0/calibration/made_unix_ms",
+        "/agents/0/calibration/ceilings/1/requests_per_s",
     ];
     let diagnosed = [
         "/diagnosis/parts/0/replies",
@@ -233,18 +275,24 @@ fn each_is_printed(run: &Run, pointers: &[&str]) {
         spectrum: true,
         ..Style::default()
     };
-    write(run, Format::Json, &style, &mut bytes).unwrap();
+    write(&Judged::of(run), Format::Json, &style, &mut bytes).unwrap();
     let whole: Value = serde_json::from_slice(&bytes).unwrap();
     for pointer in pointers {
         let mut stored = whole.clone();
         *stored
             .pointer_mut(pointer)
-            .unwrap_or_else(|| panic!("no {pointer}")) = json!(u64::MAX);
-        let worker = stored["workers"][0].clone();
-        stored["workers"].as_array_mut().unwrap().push(worker);
+            .unwrap_or_else(|| panic!("no {pointer}")) = match pointer.contains("/clock/") {
+            // An instant.
+            true => json!(i64::MAX),
+            false => json!(u64::MAX),
+        };
+        let workers = &mut stored["agents"][0]["workers"];
+        let worker = workers[0].clone();
+        workers.as_array_mut().unwrap().push(worker);
         let run = read(&mut stored.to_string().as_bytes()).unwrap();
+        let judged = Judged::of(&run);
         for &format in Format::ALL {
-            write(&run, format, &style, &mut std::io::sink()).unwrap();
+            write(&judged, format, &style, &mut std::io::sink()).unwrap();
         }
         write_hlog(&run, &mut std::io::sink()).unwrap();
         write_hgrm(&run, &mut std::io::sink()).unwrap();

@@ -88,7 +88,13 @@ fn every_fixture_conforms_to_the_schema() {
     let schema = brunt_report::schema();
     for (name, run) in fixtures::all() {
         let mut bytes = Vec::new();
-        write(&run, Format::Json, &Style::default(), &mut bytes).unwrap();
+        write(
+            &brunt_measure::Judged::of(&run),
+            Format::Json,
+            &Style::default(),
+            &mut bytes,
+        )
+        .unwrap();
         let stored: Value = serde_json::from_slice(&bytes).unwrap();
         conforms(&schema, &schema, &stored, name).unwrap();
         for field in stored.as_object().unwrap().keys() {

@@ -1,19 +1,19 @@
 //! The derived figures of whole runs agree with what the run holds.
 
-use brunt_measure::{FailureKind, Run, SeriesPoint};
+use brunt_measure::{FailureKind, Judged, Run, SeriesPoint};
 use brunt_report::{Format, StageFigures, StoredSummary, Style, write};
 
 use crate::fixtures;
 
 /// The sum over all workers of what `count` reads of each.
 fn sum(run: &Run, count: impl Fn(&brunt_measure::WorkerRecord) -> u64) -> u64 {
-    run.workers.iter().map(count).sum()
+    run.workers().map(count).sum()
 }
 
 #[test]
 fn statuses_failures_and_series_are_the_sums_over_the_workers() {
     for (name, run) in fixtures::all() {
-        let figures = StoredSummary::new(&run);
+        let figures = StoredSummary::new(&Judged::of(&run));
         for status in 100..=999 {
             let of = |counts: &brunt_measure::StatusCounts| {
                 let found = counts.iter().find(|&(it, _)| it == status);
@@ -44,7 +44,7 @@ fn means_and_common_quantiles_are_in_json_and_table() {
     for (name, run) in fixtures::all() {
         let bytes = |format| {
             let mut bytes = Vec::new();
-            write(&run, format, &Style::default(), &mut bytes).unwrap();
+            write(&Judged::of(&run), format, &Style::default(), &mut bytes).unwrap();
             bytes
         };
         let json: serde_json::Value = serde_json::from_slice(&bytes(Format::Json)).unwrap();
@@ -81,7 +81,7 @@ fn a_set_up_that_fell_short_is_told() {
         failures.add(FailureKind::ConnectTimedOut);
     }
     failures.add(FailureKind::ConnectRefused);
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         worker.set_up = Some(brunt_measure::SetUp {
             asked: 500,
             open: 500,
@@ -91,11 +91,17 @@ fn a_set_up_that_fell_short_is_told() {
     }
     let text = |run: &Run| {
         let mut bytes = Vec::new();
-        write(run, Format::Text, &Style::default(), &mut bytes).expect("it is written to memory");
+        write(
+            &Judged::of(run),
+            Format::Text,
+            &Style::default(),
+            &mut bytes,
+        )
+        .expect("it is written to memory");
         String::from_utf8(bytes).expect("it is text")
     };
     assert!(!text(&run).contains("when set-up"));
-    let set_up = run.workers[0].set_up.as_mut().expect("set above");
+    let set_up = run.agents[0].workers[0].set_up.as_mut().expect("set above");
     (set_up.open, set_up.timed_out, set_up.failures) = (2, true, failures);
     // Lines may be broken anywhere.
     let words = text(&run).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -106,7 +112,7 @@ fn a_set_up_that_fell_short_is_told() {
 #[test]
 fn stages_together_are_the_window() {
     for (name, run) in fixtures::all() {
-        let figures = StoredSummary::new(&run);
+        let figures = StoredSummary::new(&Judged::of(&run));
         let Some(stages) = &figures.stages else {
             assert!(figures.absent.contains_key("stages"), "{name}");
             continue;
@@ -137,8 +143,8 @@ fn stages_together_are_the_window() {
 #[test]
 fn stages_behind_the_window_have_no_rate() {
     let mut run = fixtures::overloaded();
-    run.window.end_ns = run.window.start_ns + 2_000_000_000;
-    let figures = StoredSummary::new(&run);
+    run.window_ns = 2_000_000_000;
+    let figures = figures_of(&run);
     let stages = figures.stages.expect("two stages");
     assert_eq!(stages[0].measured_ns, 2_000_000_000);
     assert_eq!(
@@ -151,7 +157,14 @@ fn stages_behind_the_window_have_no_rate() {
         Some("the window ended before it")
     );
     run.latencies.stages.clear();
-    let figures = StoredSummary::new(&run);
+    let figures = figures_of(&run);
     assert_eq!(figures.stages, None);
     assert_eq!(figures.absent["stages"], "not recorded");
+}
+
+/// The figures of a run that nobody would believe.
+fn figures_of(run: &Run) -> StoredSummary {
+    let mut judged = Judged::of(run);
+    judged.findings.clear();
+    StoredSummary::new(&judged)
 }

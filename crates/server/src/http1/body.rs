@@ -1,6 +1,12 @@
-//! Skipping the body of a request without keeping any of it.
+//! The body of a request: how its end is found, and skipping it without keeping any of it.
 
-use super::request::Body;
+/// How the end of a request's body is found (RFC 9112 section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Content-Length, or 0.
+    Length(u64),
+    Chunked,
+}
 
 /// The most bytes of chunk extensions on one chunk, and of trailers after the last one.
 const LINE_BYTES_MAX: u32 = 16 * 1024;
@@ -61,7 +67,7 @@ impl BodySkip {
         self.state == State::Done
     }
 
-    /// Takes as much of `input` as belongs to the body, and tells how much that was.
+    /// Takes as much of `input` as belongs to the body, and returns how much that was.
     pub(crate) fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut at = 0;
         while at < input.len() && self.state != State::Done {

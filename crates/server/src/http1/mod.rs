@@ -1,20 +1,22 @@
 //! HTTP/1.0 and HTTP/1.1: from the bytes of requests to the bytes of answers.
 
 mod body;
-pub(crate) mod malformed;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-use self::malformed::{Ending, Malformation};
+use self::body::Body;
 use self::reply::Length;
-use self::request::{Body, Found, KnownHead, Reader, Request};
+use self::request::{Found, KnownHead, Reader, Request};
 use self::stream::{After, Stream};
 use crate::answer::{Answer, Context, answer_to, counters_text};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
+use crate::decimal::write_decimal;
+use crate::malformed::http1::{Ending, Malformation};
 use crate::pattern;
-use crate::route::{Method, Protocol, Route};
+use crate::protocol::Protocol;
+use crate::route::{Method, Route};
 
 /// What to do when the batch has been sent.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,7 @@ impl Next {
 }
 
 /// Reads requests from `input` and appends their answers to `batch`, until more input is needed,
-/// the batch is full, or an answer takes time. Also tells how much of the input was taken.
+/// the batch is full, or an answer takes time. Also returns how much of the input was taken.
 pub(crate) fn answer_input(
     reader: &mut Reader,
     known: &mut KnownHead,
@@ -268,7 +270,7 @@ fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCoun
     counters.reply(200);
     let out = batch.bytes();
     out.extend_from_slice(b"HTTP/1.0 200 OK\r\nContent-Length: ");
-    reply::write_decimal(out, HTTP10_BODY_BYTES);
+    write_decimal(out, HTTP10_BODY_BYTES);
     if request.keep_alive {
         out.extend_from_slice(b"\r\nConnection: keep-alive");
     }

@@ -1,5 +1,6 @@
 //! The bytes of replies of HTTP/1.1.
 
+use crate::decimal::write_decimal;
 use crate::http1::request::Request;
 use crate::route::Method;
 
@@ -8,7 +9,7 @@ pub(crate) const NULL_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n
 /// A body up to this size is sent together with its head, by one copy.
 pub(crate) const INLINE_BODY_BYTES_MAX: u64 = 16 * 1024;
 
-/// How a reply's body ends, as its head tells.
+/// How a reply's body ends, as its head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     Bytes(u64),
@@ -73,21 +74,6 @@ pub(crate) fn write_text(out: &mut Vec<u8>, request: &Request, status: u16, text
     }
 }
 
-/// Appends a number in decimal; formatting machinery would cost as much as the rest of a head.
-pub(crate) fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 /// The usual phrase of a status (RFC 9110 section 15); none for the unusual.
 fn reason(status: u16) -> &'static str {
     match status {
@@ -116,19 +102,5 @@ fn reason(status: u16) -> &'static str {
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         _ => "",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_in_decimal() {
-        for number in [0, 9, 10, 12_345, u64::MAX] {
-            let mut out = Vec::new();
-            write_decimal(&mut out, number);
-            assert_eq!(out, number.to_string().as_bytes());
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::body::{BodyError, BodySkip};
+use super::body::{Body, BodyError, BodySkip};
 use crate::route::{Method, Route};
 
 /// The largest request head, bytes.
@@ -12,14 +12,6 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 pub const FIELDS_MAX: usize = 256;
 /// Longer heads are not remembered.
 const KNOWN_BYTES_MAX: usize = 4 * 1024;
-
-/// How the end of a request's body is found (RFC 9112 section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
-    /// Content-Length, or 0.
-    Length(u64),
-    Chunked,
-}
 
 /// All that matters of a request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +48,7 @@ pub(crate) enum Malformed {
 pub(crate) enum Found {
     /// A request, head and body complete.
     Request(Request),
-    /// The client waits to be told to send the body; given once per request.
+    /// The client waits for 100 (Continue) before the body; given once per request.
     ContinueWanted,
     /// More bytes are needed.
     Incomplete,
@@ -67,7 +59,7 @@ pub(crate) enum Found {
 pub(crate) struct Reader {
     /// The request whose body is being skipped.
     body: Option<(Request, BodySkip)>,
-    /// Bytes of the unfinished head that were looked at in vain.
+    /// Bytes of the unfinished head that were searched without finding its end.
     looked_at: usize,
 }
 
@@ -82,7 +74,7 @@ impl Reader {
         self.body.is_some()
     }
 
-    /// Looks for the next request in `input`; also tells how many bytes it took. The caller keeps
+    /// Looks for the next request in `input`; also returns how many bytes it took. The caller keeps
     /// what was not taken and gives it again, with more behind it.
     pub(crate) fn read(
         &mut self,

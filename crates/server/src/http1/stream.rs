@@ -1,23 +1,24 @@
 //! Replies of HTTP/1.1 that take more than one send, or time.
 
-use super::malformed::Malformation;
 use super::reply::{self, Length};
 use super::request::Request;
 use crate::answer::{Drip, Trickle};
 use crate::counters::WorkerCounters;
+use crate::decimal::write_decimal;
+use crate::malformed::http1::Malformation;
 use crate::pattern;
 
 /// Bytes of data in one chunk of `/chunked`.
 const CHUNK_BYTES: u64 = 16 * 1024;
 
-/// What becomes of a connection after a reply.
+/// How a connection goes on after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum After {
     /// The next request is read.
     #[default]
     KeepOpen,
     Close,
-    /// Closed in the way that loses what is under way.
+    /// Closed in the way that loses what is in flight.
     Reset,
 }
 
@@ -120,7 +121,7 @@ impl Stream {
                 *position = chunk_end;
                 if chunk_end == *end {
                     out.extend_from_slice(b"0\r\nBrunt-Length: ");
-                    reply::write_decimal(out, *end);
+                    write_decimal(out, *end);
                     out.extend_from_slice(b"\r\n\r\n");
                     *self = Self::End(*after);
                 }

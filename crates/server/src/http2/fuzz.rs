@@ -77,7 +77,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
             // Not what has no end.
             let room = BATCH_BYTES_MAX.saturating_sub(sent.len());
             sent.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            session.handed_over();
+            session.all_sent();
             if !was_full {
                 break;
             }

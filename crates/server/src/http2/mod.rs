@@ -7,7 +7,7 @@
 
 mod fuzz;
 mod head;
-pub(crate) mod malformed;
+pub(crate) mod reply;
 mod session;
 mod streams;
 #[cfg(test)]
@@ -22,7 +22,7 @@ pub(crate) use session::{End, Session};
 /// How the server speaks HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Options {
-    /// Streams that a client may have under way on one connection
+    /// Streams that a client may have in flight on one connection
     /// (SETTINGS_MAX_CONCURRENT_STREAMS). Streams beyond that are refused.
     pub streams_max: NonZeroU32,
     /// Requests that are processed on one connection; with the last one goes a GOAWAY, as with
@@ -45,7 +45,7 @@ impl Default for Http2Options {
 }
 
 /// Whether a connection that begins with `input` speaks HTTP/2 by prior knowledge (RFC 9113
-/// section 3.3). Absent: it cannot be told yet.
+/// section 3.3). Absent: not known yet.
 pub(crate) fn is_spoken(input: &[u8]) -> Option<bool> {
     let preface = brunt_proto::http2::frame::PREFACE;
     let length = input.len().min(preface.len());

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 
 use super::Http2Options;
-use super::head::{self, Says};
+use super::head;
+use super::reply::{self, Says};
 use super::streams::Streams;
 use crate::answer::Context;
 use crate::batch::Batch;
@@ -24,12 +25,12 @@ const WINDOW_BYTES: u32 = 16 << 20;
 /// What a frame of a field block counts for at least, so that empty ones have an end, too.
 const BLOCK_FRAME_BYTES_MIN: usize = 64;
 
-/// What becomes of the connection.
+/// How the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Nothing: it goes on.
     Open,
-    /// The client was told to leave, and nothing is under way any more.
+    /// GOAWAY was sent, and nothing is in flight any more.
     Left,
     /// The same, because one side broke the rules: what still comes means nothing.
     Failed,
@@ -68,7 +69,7 @@ pub(crate) struct Session {
     has_reset: bool,
     /// Requests that were processed.
     requests: u64,
-    /// Streams that ended with what is not handed over yet: to the client they are under way.
+    /// Streams that ended with bytes that are not sent yet: to the client they are in flight.
     unsent: u32,
     /// Bytes of DATA that may still come before the client gets a WINDOW_UPDATE.
     window_bytes: u32,
@@ -86,11 +87,11 @@ impl Turn<'_> {
     /// Appends the head of a reply, and counts it.
     fn reply(&mut self, stream: u32, status: u16, says: Says, is_end: bool) {
         self.context.counters.reply(status);
-        head::write_head(self.batch.bytes(), stream, status, says, is_end);
+        reply::write_head(self.batch.bytes(), stream, status, says, is_end);
     }
 }
 
-/// What comes of a frame, or why it ends the connection.
+/// The result of a frame, or why it ends the connection.
 type Frame<T> = Result<T, ErrorCode>;
 
 impl Session {
@@ -177,15 +178,15 @@ impl Session {
         self.note_leaving();
     }
 
-    /// Notes when a client that was told to leave has all of its answers.
+    /// Notes when a client has all of its answers after GOAWAY.
     fn note_leaving(&mut self) {
         if self.last_processed.is_some() && self.streams.is_empty() && self.end == End::Open {
             self.end = End::Left;
         }
     }
 
-    /// Notes that all that was appended is handed over.
-    pub(crate) fn handed_over(&mut self) {
+    /// Notes that all that was appended is sent.
+    pub(crate) fn all_sent(&mut self) {
         self.unsent = 0;
     }
 
@@ -194,7 +195,7 @@ impl Session {
         self.gathering.is_some()
     }
 
-    /// What becomes of the connection.
+    /// How the connection goes on.
     pub(crate) fn end(&self) -> End {
         self.end
     }

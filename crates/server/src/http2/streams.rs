@@ -1,15 +1,15 @@
-//! The streams under way, and what each has still to send: under flow control, in its own time,
+//! The streams in flight, and what each has still to send: under flow control, in its own time,
 //! the others in turn.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
-use super::head;
-use super::malformed::Malformation;
+use super::reply;
 use crate::answer::{Drip, Trickle};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
+use crate::malformed::http2::Malformation;
 use crate::pattern;
 use crate::route::{Method, Route};
 
@@ -27,7 +27,7 @@ const _: () = assert!(STREAM_BYTES > 2 * size_of::<Stream>());
 pub(super) struct Incoming {
     pub(super) method: Method,
     pub(super) route: Route,
-    /// Bytes that the body must have, if that was told.
+    /// Bytes that the body must have, where the head states it.
     pub(super) promised_bytes: Option<u64>,
     /// Bytes that came.
     pub(super) received_bytes: u64,
@@ -60,7 +60,7 @@ impl Source {
 pub(super) enum Finish {
     /// The end of the stream.
     End,
-    /// Trailers that tell this length.
+    /// Trailers that state this length.
     Trailers(u64),
     Reset(ErrorCode),
 }
@@ -327,7 +327,7 @@ impl Streams {
             stream.wake_ns = None;
             if let State::Waiting { at_ns } = stream.state {
                 counters.reply(200);
-                head::write_null(batch.bytes(), id);
+                reply::write_null(batch.bytes(), id);
                 dues.push(at_ns);
                 self.by_id.remove(&id);
                 ended += 1;
@@ -399,7 +399,7 @@ enum More {
 
 impl Body {
     /// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and
-    /// what follows the last one. Also tells how many bytes of the windows it took.
+    /// what follows the last one. Also returns how many bytes of the windows it took.
     fn write(
         &mut self,
         id: u32,
@@ -452,7 +452,7 @@ impl Body {
         }
         match self.finish {
             Finish::End => {}
-            Finish::Trailers(bytes) => head::write_trailers(out, id, bytes),
+            Finish::Trailers(bytes) => reply::write_trailers(out, id, bytes),
             Finish::Reset(code) => frame::write_rst_stream(out, id, code),
         }
         (length, More::Nothing)

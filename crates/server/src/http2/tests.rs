@@ -11,9 +11,10 @@ use crate::batch::Batch;
 use crate::counters::{Counters, Shared};
 use crate::http1::request::FIELDS_MAX;
 use crate::malformed::Kind as Malformed;
+use crate::malformed::http2::Ending as MalformedEnding;
 use crate::pattern::pattern_byte;
+use crate::protocol::Protocol;
 use crate::room::{INPUT_BUFFERS, Room};
-use crate::route::Protocol;
 
 /// A frame as the client sees it: kind, flags and payload.
 type Seen = (Kind, u8, Vec<u8>);
@@ -55,7 +56,7 @@ impl Site {
         site
     }
 
-    /// Takes input and sends what comes of it.
+    /// Takes input and sends the output.
     fn say(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
         let now_ns = self.now_ns;
@@ -74,7 +75,7 @@ impl Site {
             let (session, dues) = (&mut self.session, &mut self.dues);
             session.advance(now_ns, &mut self.batch, dues, context.counters);
             let sent = self.batch.take_bytes(Vec::new());
-            self.session.handed_over();
+            self.session.all_sent();
             if sent.is_empty() {
                 return;
             }
@@ -262,8 +263,11 @@ fn the_server_introduces_itself() {
     let seen = site.frames().remove(&0).unwrap();
     let kinds: Vec<Kind> = seen.iter().map(|(kind, ..)| *kind).collect();
     assert_eq!(kinds, [Kind::Settings, Kind::WindowUpdate, Kind::Settings]);
-    let told: Vec<Setting> = frame::settings(&seen[0].2).unwrap().collect();
-    assert!(told.contains(&Setting::MaxConcurrentStreams(7)), "{told:?}");
+    let settings: Vec<Setting> = frame::settings(&seen[0].2).unwrap().collect();
+    assert!(
+        settings.contains(&Setting::MaxConcurrentStreams(7)),
+        "{settings:?}"
+    );
     assert_eq!((seen[2].1, &seen[2].2[..]), (flags::ACK, &[][..]));
 }
 
@@ -369,7 +373,7 @@ fn any_cut_gives_the_same_answers() {
     );
     let padded = [&[3][..], b"12", &[0; 3]].concat();
     let prioritised = [&[0, 0, 0, 0, 16][..], &block(&fields("GET", "/", &[]))].concat();
-    let conversation = [
+    let exchange = [
         settings(&[Setting::MaxFrameSize(frame::PAYLOAD_BYTES)]),
         window_update(0, 1 << 20),
         get(1, "/"),
@@ -402,7 +406,7 @@ fn any_cut_gives_the_same_answers() {
     .concat();
     let run = |cut: usize, step: usize| {
         let mut site = Site::new(Http2Options::default());
-        let (first, rest) = conversation.split_at(cut);
+        let (first, rest) = exchange.split_at(cut);
         for piece in [first, rest] {
             for piece in piece.chunks(step) {
                 site.say(piece);
@@ -414,14 +418,14 @@ fn any_cut_gives_the_same_answers() {
         assert_eq!(site.session.end(), End::Left);
         site
     };
-    let whole = run(0, conversation.len());
+    let whole = run(0, exchange.len());
     let statuses: Vec<Vec<u16>> = (0..8).map(|at| whole.reply(2 * at + 1).0).collect();
     let expected = [200, 200, 404, 201, 200, 200].map(|status| vec![status]);
     assert_eq!(statuses[..6], expected);
     assert_eq!(whole.reply(3).1, letters(40 << 10));
     assert_eq!(whole.goaways(), [(15, ErrorCode::NoError)]);
-    for cut in 1..conversation.len() {
-        let site = run(cut, conversation.len());
+    for cut in 1..exchange.len() {
+        let site = run(cut, exchange.len());
         assert_eq!(site.frames(), whole.frames(), "cut at {cut}");
     }
     assert_eq!(run(0, 1).frames(), whole.frames());
@@ -854,7 +858,7 @@ fn errors_of_a_stream_end_it_alone() {
         let reset = frame_of(Kind::RstStream, 0, 1, &last.2);
         assert_eq!(last.0, Kind::RstStream, "{what}");
         assert_eq!(frame::rst_stream(&last.2), Ok(code), "{what}: {reset:?}");
-        // What is still under way on it is ignored.
+        // What is still in flight on it is ignored.
         site.say(&data(1, b"x", true));
         site.say(&get(3, "/"));
         assert_eq!(site.reply(3).0, [200], "{what}");
@@ -871,7 +875,7 @@ fn streams_beyond_the_limit_are_refused() {
         requests_max: None,
     });
     site.say(&settings(&[]));
-    // Answers count until they are handed over: the client cannot have seen them.
+    // Answers count until they are sent: the client cannot have seen them.
     let at_once: Vec<u8> = (0..4).flat_map(|at| get(2 * at + 1, "/")).collect();
     site.say(&at_once);
     let refused = Some(Ending::Reset(ErrorCode::RefusedStream));
@@ -935,7 +939,7 @@ fn streams_that_a_goaway_leaves_out_are_not_answered() {
     site.say(&head(7, "POST", "/", &[], false));
     site.say(&data(3, b"body", true));
     assert_eq!(site.goaways(), [(1, ErrorCode::NoError)]);
-    // Its request is ignored, whatever is still to come of it.
+    // Its request is ignored, whatever of it is still to come.
     site.say(&data(7, b"body", true));
     site.at(1_000_000);
     assert_eq!(site.session.end(), End::Left);
@@ -1027,7 +1031,7 @@ fn malformed_answers_end_as_documented() {
         assert_eq!(batch.take_bytes(Vec::new()), start, "{name}");
         // What has no end goes on, a batch at a time.
         let ending = kind.http2().unwrap().ending;
-        let is_endless = matches!(ending, malformed::Ending::Endless(_));
+        let is_endless = matches!(ending, MalformedEnding::Endless(_));
         assert_eq!(site.session.can_send(), is_endless, "{name}");
         let counters = context.counters;
         for _ in 0..3 {

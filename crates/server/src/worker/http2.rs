@@ -1,6 +1,6 @@
 //! Driving the connections that speak HTTP/2.
 
-use brunt_engine::backend::{Backend, Slot};
+use brunt_io::backend::{ServerBackend, Slot};
 use brunt_proto::http2::frame::PREFACE;
 
 use super::Worker;
@@ -10,11 +10,11 @@ use crate::connection::Http2;
 use crate::http2::{self, End, Session};
 use crate::room::Hold;
 
-/// How long a client that was told to leave may take to do so. Until then what it sends is read,
+/// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
 pub(super) const LEAVING_NS: u64 = 1_000_000_000;
 
-impl<B: Backend> Worker<'_, B> {
+impl<B: ServerBackend> Worker<'_, B> {
     /// Looks at the first bytes of a connection; whether it speaks HTTP/1.1. What came before is
     /// in the connection's input.
     pub(super) fn begin(&mut self, slot: Slot) -> bool {
@@ -106,7 +106,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Goes on with whatever is incomplete, unless a send is under way.
+    /// Goes on with whatever is incomplete, unless a send is in flight.
     pub(super) fn drive_http2(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let Some(http2) = &mut connection.http2 else {
@@ -225,7 +225,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 }
 
-/// Puts what came of input during a send in front of what comes now.
+/// Puts the input that came during a send in front of what comes now.
 fn take_pending(http2: &mut Http2, batch: &mut Batch) {
     if http2.pending.content() != Content::Nothing {
         batch.absorb(&mut http2.pending);

@@ -3,18 +3,16 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use brunt_engine::backend::{Backend, Event, Outgoing, PayloadId, Peer, Slot};
-use brunt_engine::tcp_info::TcpInfo;
+use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot};
 
 /// What the server did on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) sent: Vec<u8>,
-    /// The parts of `sent` as they were handed over: the instant and the length.
+    /// The parts of `sent`, one per send: the instant and the length.
     pub(super) sends: Vec<(u64, usize)>,
     /// How many of them were parts of a payload.
     pub(super) shared_sends: usize,
@@ -31,7 +29,7 @@ pub(super) struct Scripted {
     pub(super) seen: BTreeMap<Slot, Seen>,
     /// Whether peers take what is sent at once.
     pub(super) hold_sends: bool,
-    /// How long it takes to look for events in vain.
+    /// How long it takes to look for events when there are none.
     pub(super) poll_ns: u64,
     /// How much later than asked for a sleep ends.
     pub(super) oversleep_ns: u64,
@@ -87,18 +85,6 @@ impl Backend for Scripted {
     fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.payloads.push(bytes);
         PayloadId(self.payloads.len() as u32 - 1)
-    }
-
-    fn open(&mut self, _: Slot, _: &Peer, _: Option<SocketAddr>) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn listen(&mut self, _: BorrowedFd<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn accept(&mut self, slot: Slot) {
-        self.offered.push_back(slot);
     }
 
     fn send(&mut self, slot: Slot, outgoing: Outgoing) {
@@ -162,8 +148,14 @@ impl Backend for Scripted {
     fn received(&self) -> &[u8] {
         &self.received
     }
+}
 
-    fn tcp_info(&self, _: Slot) -> Option<TcpInfo> {
-        None
+impl ServerBackend for Scripted {
+    fn listen(&mut self, _: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn accept(&mut self, slot: Slot) {
+        self.offered.push_back(slot);
     }
 }

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use brunt_engine::backend::{Event, Slot};
+use brunt_io::backend::{Event, Slot};
 
 use super::scripted::{Scripted, Seen};
 use super::*;
 use crate::batch::NULL_ANSWERS_MAX;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::http1::malformed::KINDS;
+use crate::malformed::http1::KINDS;
 use crate::pattern::pattern_byte;
 
 const MS: u64 = 1_000_000;
@@ -90,7 +90,7 @@ fn body(bytes: u64) -> String {
         .collect()
 }
 
-/// Whether the equation of the counters holds, for a server with nothing under way.
+/// Whether the equation of the counters holds, for a server with nothing in flight.
 pub(super) fn assert_balanced(counters: &Counters) {
     assert_eq!(
         counters.requests + counters.requests_malformed,
@@ -705,7 +705,7 @@ fn a_client_that_leaves_is_let_go() {
     );
 }
 
-/// What neither side gets on with is closed: idle connections, half heads that come byte by byte,
+/// A connection without progress is closed: idle connections, half heads that come byte by byte,
 /// half prefaces, answers that nobody reads and those that never come. What waits for its time, a
 /// body that comes slowly and a client that asks now and then stay.
 #[test]

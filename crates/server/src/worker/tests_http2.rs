@@ -1,6 +1,6 @@
 //! Connections that speak HTTP/2, against the scripted backend: what is sent when.
 
-use brunt_engine::backend::{Event, Slot};
+use brunt_io::backend::{Event, Slot};
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PREFACE, flags};
 use brunt_proto::http2::hpack::{Indexing, encode_field};
 
@@ -135,7 +135,7 @@ fn streams_are_answered_each_at_its_instant() {
 }
 
 #[test]
-fn a_request_is_noticed_while_a_send_is_under_way() {
+fn a_request_is_noticed_while_a_send_is_in_flight() {
     let shared = Shared::new(1);
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
@@ -237,14 +237,14 @@ fn counters_do_not_count_themselves() {
     site.say(slot, get(5, "/counters")).turns(2);
     let sent = &site.seen(slot).sent;
     let text = String::from_utf8_lossy(sent);
-    let told = text.rfind("{\"connections_accepted\"").unwrap();
-    let told: Counters = serde_json::from_str(text[told..].trim_end()).unwrap();
-    assert_eq!(told.counters_requests, 1);
+    let start = text.rfind("{\"connections_accepted\"").unwrap();
+    let found: Counters = serde_json::from_str(text[start..].trim_end()).unwrap();
+    assert_eq!(found.counters_requests, 1);
     let expected = Counters {
         counters_requests: 1,
         ..before
     };
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     assert_eq!(shared.totals(), expected);
 }
 

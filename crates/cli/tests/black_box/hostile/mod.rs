@@ -102,7 +102,7 @@ impl Behaviour {
             drained_ns < DRAIN_NS + LATE_NS_MAX,
             "drain: {drained_ns} ns"
         );
-        let resident_bytes = report.number("/host/peak_resident_bytes");
+        let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
         assert!(resident_bytes < MEMORY_BYTES_MAX, "{resident_bytes} bytes");
         assert!(server.count() > 0, "it was not hostile");
         let requests = report.requests();

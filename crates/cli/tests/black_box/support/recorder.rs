@@ -63,7 +63,10 @@ pub(crate) fn one_request(arguments: &[&str]) -> String {
     let mut requests = recorder.requests();
     assert_eq!(requests.len(), 1);
     let request = requests.remove(0).text;
-    assert_eq!(request.len() as u64, report.number("/load/request_bytes"));
+    assert_eq!(
+        request.len() as u64,
+        report.number("/agents/0/negotiated/request_bytes")
+    );
     request
 }
 

@@ -13,13 +13,13 @@ pub(crate) struct RunReport {
     pub(crate) json: Value,
 }
 
-/// Requests of all phases: `sent = answered + failed + under_way`.
+/// Requests of all phases: `sent = answered + failed + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Requests {
     pub(crate) sent: u64,
     pub(crate) answered: u64,
     pub(crate) failed: u64,
-    pub(crate) under_way: u64,
+    pub(crate) in_flight: u64,
 }
 
 /// Planned arrivals: `planned = sent + skipped + unsent`.
@@ -52,13 +52,14 @@ pub(crate) fn run(words: &str) -> RunReport {
     RunReport::of(brunt(&format!("--format json {words}")))
 }
 
-/// Makes runs until one is valid: a machine that is busy with other things may spoil some. What no
-/// machine breaks is checked of each.
-pub(crate) fn valid(make: impl Fn() -> RunReport) -> RunReport {
+/// Makes runs until no worker came late to an edge of its window, or left early (W4, W5): a machine
+/// that is busy with other things may spoil some like that, and in no other way.
+pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
     const ATTEMPTS: usize = 5;
     let mut report = make();
     for _ in 1..ATTEMPTS {
-        if report.code != Some(3) {
+        let broken = report.broken();
+        if broken.is_empty() || !broken.iter().all(|id| matches!(id.as_str(), "W4" | "W5")) {
             break;
         }
         report = make();
@@ -112,7 +113,7 @@ impl RunReport {
             assert!(!broken.contains(&id.to_owned()), "{finding}");
         }
         let succeeded = report.at("/summary/verdict/name") != "no_success";
-        let expected = match (report.flag("/interrupted"), broken.is_empty()) {
+        let expected = match (report.flag("/agents/0/interrupted"), broken.is_empty()) {
             (true, _) => 130,
             (false, true) if succeeded => 0,
             (false, true) => 1,
@@ -143,9 +144,18 @@ impl RunReport {
             .unwrap_or_else(|| panic!("{pointer} is no truth value"))
     }
 
-    /// An instant of the run, by its edge's name.
+    /// An instant of the run from the start of the process, by its edge's name.
     pub(crate) fn edge_ns(&self, name: &str) -> u64 {
-        self.number(&format!("/edges/{name}/ns"))
+        let edge_ns = self.instant(&format!("/agents/0/clock/edges/{name}/ns"));
+        let start_ns = self.instant("/agents/0/clock/process_start_ns");
+        u64::try_from(edge_ns - start_ns).expect("nothing is before the start")
+    }
+
+    /// An instant from the start of the window.
+    pub(crate) fn instant(&self, pointer: &str) -> i64 {
+        self.at(pointer)
+            .as_i64()
+            .unwrap_or_else(|| panic!("{pointer} is no instant"))
     }
 
     /// Names of the broken invariants.
@@ -159,7 +169,7 @@ impl RunReport {
 
     /// What was found of one invariant.
     pub(crate) fn finding(&self, id: &str) -> &Value {
-        self.at("/findings")
+        self.at("/summary/findings")
             .as_array()
             .and_then(|findings| findings.iter().find(|finding| finding["id"] == id))
             .unwrap_or_else(|| panic!("no finding {id}"))
@@ -167,8 +177,8 @@ impl RunReport {
 
     /// Requests of all phases and workers, added up from the counters and not from the summary.
     pub(crate) fn requests(&self) -> Requests {
-        let workers = self.at("/workers").as_array().expect("a list");
-        let under_way = |worker: &Value| worker["under_way_at_end"].as_u64().expect("a count");
+        let workers = self.at("/agents/0/workers").as_array().expect("a list");
+        let in_flight = |worker: &Value| worker["in_flight_at_end"].as_u64().expect("a count");
         let requests = Requests {
             sent: self.total("requests_sent"),
             answered: self.by_name("replies").values().sum(),
@@ -178,20 +188,20 @@ impl RunReport {
                 .filter(|(kind, _)| is_of_request(kind))
                 .map(|(_, count)| count)
                 .sum(),
-            under_way: workers.iter().map(under_way).sum(),
+            in_flight: workers.iter().map(in_flight).sum(),
         };
         let Requests {
             sent,
             answered,
             failed,
-            under_way,
+            in_flight,
         } = requests;
-        assert_eq!(sent, answered + failed + under_way, "{requests:?}");
+        assert_eq!(sent, answered + failed + in_flight, "{requests:?}");
         for (name, count) in [
             ("sent", sent),
             ("answered", answered),
             ("failed", failed),
-            ("under_way", under_way),
+            ("in_flight", in_flight),
         ] {
             let stated = self.number(&format!("/summary/all_phases/{name}"));
             assert_eq!(stated, count, "{name} of the summary and of the counters");
@@ -248,7 +258,7 @@ impl RunReport {
 
     /// A number that every worker has, by its JSON pointer there, added up.
     fn over_workers(&self, pointer: &str) -> u64 {
-        let workers = self.at("/workers").as_array().expect("a list");
+        let workers = self.at("/agents/0/workers").as_array().expect("a list");
         let of = |worker: &Value| worker.pointer(pointer).and_then(Value::as_u64);
         workers
             .iter()
@@ -284,7 +294,7 @@ impl RunReport {
     }
 
     fn tallies(&self) -> impl Iterator<Item = &Value> {
-        let workers = self.at("/workers").as_array().expect("a list");
+        let workers = self.at("/agents/0/workers").as_array().expect("a list");
         let phases = ["before", "measure", "after"];
         workers
             .iter()

@@ -1,12 +1,12 @@
 //! Nothing is lost and nothing counted twice, whatever goes wrong.
 
-use brunt_engine::backend::sim::{
-    LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
-};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_measure::Run;
+use brunt_sim::{
+    LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
+};
 
-use super::{books, even_rate, faithful, open_loop, rate, run, textbook};
+use super::{even_rate, faithful, open_loop, rate, reconcile, run, textbook};
 use crate::common::{MS, S, US, broken, lifetime, many, many_long};
 
 /// Serves 1,000 requests per second, one at a time.
@@ -67,7 +67,7 @@ fn beyond_the_queue_requests_are_skipped_and_counted() {
     assert!(arrivals.sent.abs_diff(served) <= 2, "{arrivals:?}");
     assert_eq!(arrivals.skipped_full, 3_000 - arrivals.sent);
     assert_eq!(run.latencies.unfinished.count(), arrivals.skipped_full);
-    // Nobody waits for more than the 10 before him, and the 2 under way.
+    // No request waits for more than the 10 before it and the 2 in flight.
     let longest_ns = run.latencies.response.max_ns().expect("latencies");
     assert!((11 * MS..14 * MS).contains(&longest_ns), "{longest_ns}");
     let waiting_max = run
@@ -89,7 +89,7 @@ fn who_waits_longer_than_the_time_out_is_skipped() {
     let mut settings = one_place();
     settings.network_ns = 5 * MS;
     let (run, counts) = run(plan.clone(), &settings);
-    expect_books(&plan, &run, &counts, "late");
+    expect_reconciled(&plan, &run, &counts, "late");
     let (arrivals, population) = (run.summary().arrivals, run.summary().population);
     assert_eq!(arrivals.planned, 2_000);
     assert_eq!(arrivals.sent, population.recorded + population.failed);
@@ -125,7 +125,7 @@ fn a_queue_longer_than_the_time_out_does_not_keep_the_server_from_answering() {
         let mut plan = open_loop(even_rate(3_000.0), connections, 10 * S);
         plan.timeout_ns = 300 * MS;
         let (run, counts) = run(plan.clone(), &one_place());
-        expect_books(&plan, &run, &counts, "a long queue");
+        expect_reconciled(&plan, &run, &counts, "a long queue");
         let replies = run.summary().window.replies.successes();
         assert!(replies > 8_000, "{connections}: {replies} replies");
     }
@@ -147,7 +147,10 @@ fn a_reply_that_comes_after_the_time_out_is_one_time_out() {
         let (run, counts) = run(plan.clone(), &settings);
         let broken = broken(&run, &[]);
         assert!(broken.is_empty(), "{connections}: {broken:?}");
-        assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+        assert_eq!(
+            reconcile::mismatches(&plan, &run, &counts),
+            Vec::<String>::new()
+        );
         let late = run.latencies.unfinished.count();
         let possible = 580..=late_most + 20;
         assert!(possible.contains(&late), "{connections}: {late}");
@@ -275,8 +278,8 @@ fn whatever_goes_wrong_every_request_has_one_outcome() {
                 ..settings.clone()
             };
             let (run, counts) = run(plan.clone(), &settings);
-            expect_books(&plan, &run, &counts, &what);
-            assert_eq!(run.interrupted, interrupt_ns.is_some(), "{what}");
+            expect_reconciled(&plan, &run, &counts, &what);
+            assert_eq!(run.agents[0].interrupted, interrupt_ns.is_some(), "{what}");
             assert!(run.summary().population.recorded > 100, "{what}");
             if words == "nothing" {
                 assert_eq!(lifetime(&run).failures.iter().count(), 0, "{what}");
@@ -285,10 +288,10 @@ fn whatever_goes_wrong_every_request_has_one_outcome() {
     }
 }
 
-fn expect_books(plan: &Plan, run: &Run, counts: &SimCounts, what: &str) {
+fn expect_reconciled(plan: &Plan, run: &Run, counts: &SimCounts, what: &str) {
     let broken = broken(run, &["L1"]);
     assert!(broken.is_empty(), "{what}: {broken:?}");
-    let wrong = books::wrong(plan, run, counts);
+    let wrong = reconcile::mismatches(plan, run, counts);
     assert!(wrong.is_empty(), "{what}: {wrong:?}\n{counts:?}");
 }
 

@@ -1,9 +1,9 @@
 //! Requests that were in flight when the window began: counted, part of the mean in flight, and
 //! lower bounds of the response time where they outlast the window.
 
-use brunt_engine::backend::sim::{ServiceTime, SimCounts, SimSettings};
 use brunt_load::{HttpChoice, Plan};
 use brunt_measure::{CarriedIn, Quantile, Run};
+use brunt_sim::{ServiceTime, SimCounts, SimSettings};
 
 use super::{at_the_door, faithful, plan, textbook};
 use crate::common::{MS, S, US, many};
@@ -48,7 +48,7 @@ fn a_window_shorter_than_the_service_time_shows_it() {
         ..CarriedIn::default()
     };
     assert_eq!(carried_in(&run), expected);
-    assert_eq!(run.summary().under_way_mean.known(), Some(64.0));
+    assert_eq!(run.summary().in_flight_mean.known(), Some(64.0));
     // 1 s of warm-up, the window, and 1 s of drain.
     let Quantile::AtLeast { ns } = run.response_quantile(0.5) else {
         panic!("{:?}", run.response_quantile(0.5));
@@ -97,20 +97,20 @@ fn no_request_that_hangs_is_lost() {
         assert!(summary.population.censored >= 1, "{what}");
         assert_eq!(
             carried_in.unanswered + summary.population.censored,
-            summary.under_way_at_end,
+            summary.in_flight_at_end,
             "{what}"
         );
-        if run.load.depth == 1 {
-            assert_eq!(summary.under_way_at_end, counts.silent, "{what}");
+        if run.agents[0].negotiated.depth == 1 {
+            assert_eq!(summary.in_flight_at_end, counts.silent, "{what}");
         }
         assert_eq!(
             run.latencies.unfinished.count(),
-            summary.under_way_at_end,
+            summary.in_flight_at_end,
             "{what}"
         );
         // Little's law sees them: every place is taken all the time.
-        let places = f64::from(run.load.connections * run.load.depth);
-        let mean = summary.under_way_mean.known().expect("a window");
+        let places = f64::from(run.plan.connections * run.agents[0].negotiated.depth);
+        let mean = summary.in_flight_mean.known().expect("a window");
         assert!((mean - places).abs() < 0.001 * places, "{what}: {mean}");
     }
 }

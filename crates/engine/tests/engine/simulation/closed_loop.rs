@@ -1,12 +1,12 @@
 //! The closed loop, where the figures are known beforehand.
 
-use brunt_engine::backend::sim::{Costs, LateWakeUps, Outage, SimSettings};
-use brunt_engine::{RunError, prepare, simulate};
+use brunt_engine::RunError;
 use brunt_load::ThinkSpread;
-use brunt_measure::{Standing, check};
+use brunt_measure::Standing;
+use brunt_sim::{Costs, LateWakeUps, Outage, SimSettings};
 
 use super::{plan, run, textbook};
-use crate::common::{MS, S, US, expect_valid, lifetime, many, standing};
+use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, standing, window_start_ns};
 
 #[test]
 fn n_connections_give_n_replies_per_service_time() {
@@ -26,10 +26,10 @@ fn n_connections_give_n_replies_per_service_time() {
         );
         assert_eq!(run.latencies.response.min_ns(), Some(MS));
         assert_eq!(run.latencies.response.max_ns(), Some(MS));
-        let under_way = run.summary().under_way_mean.known().expect("a mean");
+        let in_flight = run.summary().in_flight_mean.known().expect("a mean");
         assert!(
-            (under_way - f64::from(connections)).abs() < 0.001,
-            "{under_way}"
+            (in_flight - f64::from(connections)).abs() < 0.001,
+            "{in_flight}"
         );
     }
 }
@@ -89,8 +89,9 @@ fn users_that_think_do_not_move_in_lockstep() {
                 p50_ns < MS,
                 "{spread:?}, {workers} workers: p50 {p50_ns} ns"
             );
-            assert_eq!(run.load.think_spread.as_deref(), Some(spread.name()));
-            assert_eq!(run.load.think_seed, Some(17));
+            let think = run.plan.think.expect("think times");
+            assert_eq!(think.spread.name(), spread.name());
+            assert_eq!(run.agents[0].seeds.think, Some(17));
         }
     }
 }
@@ -134,15 +135,14 @@ fn a_window_may_begin_before_the_last_first_request() {
     };
     let (mut run, _) = run(plan, &settings);
     expect_valid(&run, "first requests");
-    assert_eq!(run.workers[0].pauses, []);
-    let waited = run.summary().live.not_begun_ns as f64 / run.window.length_ns() as f64;
+    assert_eq!(run.agents[0].workers[0].pauses, []);
+    let waited = run.summary().live.not_begun_ns as f64 / run.window_ns as f64;
     assert!((400.0..2_500.0).contains(&waited), "{waited}");
     // Replies were read while they were sent.
-    let points = &run.workers[0].series.points;
+    let points = &run.agents[0].workers[0].series.points;
     assert!(points[..points.len() / 2].iter().any(|it| it.successes > 0));
     // Without that knowledge connections would seem to be lost.
-    run.workers[0].live.not_begun_ns = 0;
-    run.findings = check(&run);
+    run.agents[0].workers[0].live.not_begun_ns = 0;
     assert_eq!(standing(&run, "I1"), Standing::Broken);
 }
 
@@ -160,7 +160,7 @@ fn deadlines_that_wait_for_their_turn_are_no_pause() {
     };
     let (run, _) = run(plan, &settings);
     assert!(run.summary().window.failures.iter().next().is_some());
-    assert_eq!(run.workers[0].pauses, []);
+    assert_eq!(run.agents[0].workers[0].pauses, []);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn an_hour_of_load_is_a_unit_test() {
     plan.stop.duration_ns = Some(3_600 * S);
     let (run, counts) = run(plan, &textbook(99_800 * US));
     expect_valid(&run, "an hour");
-    assert_eq!(run.window.length_ns(), 3_600 * S);
+    assert_eq!(run.window_ns, 3_600 * S);
     let replies = run.summary().window.replies.successes();
     assert!(replies.abs_diff(360_000) <= 10, "{replies}");
     assert_eq!(run.latencies.response.max_ns(), Some(100 * MS));
@@ -218,9 +218,8 @@ fn a_silent_server_ends_the_run_on_time() {
     settings.server.faults.silent = 1.0;
     let (run, counts) = run(plan, &settings);
     expect_valid(&run, "silent");
-    let end_ns = run.edges.drain_end.get().expect("an end");
-    assert!(end_ns - run.window.start_ns <= (200 + 300 + 100) * MS);
-    assert_eq!(run.summary().under_way_at_end, 4);
+    assert!(run.window_ns + run.drain_ns_most() <= (200 + 300 + 100) * MS);
+    assert_eq!(run.summary().in_flight_at_end, 4);
     assert_eq!((counts.requests, counts.silent), (4, 4));
 }
 
@@ -248,16 +247,13 @@ fn a_run_by_count_without_a_connection_gives_up() {
 fn an_interrupt_before_the_window_leaves_no_run_and_one_in_it_a_shorter_one() {
     let mut settings = SimSettings::new(1);
     settings.interrupt_ns = Some(10 * MS);
-    let outcome = simulate(prepare(plan()).expect("a plan that fits"), &settings);
+    let outcome = simulate(plan(), &settings);
     assert!(matches!(outcome, Err(RunError::Interrupted)));
     settings.interrupt_ns = Some(100 * MS);
     let (run, counts) = run(plan(), &settings);
     expect_valid(&run, "interrupted");
-    assert!(run.interrupted);
-    assert!(
-        (100 * MS..200 * MS).contains(&run.window.end_ns),
-        "{:?}",
-        run.window
-    );
+    assert!(run.agents[0].interrupted);
+    let end_ns = window_start_ns(&run) + run.window_ns;
+    assert!((100 * MS..200 * MS).contains(&end_ns), "{end_ns}");
     assert_eq!(counts.requests, lifetime(&run).requests_sent);
 }

@@ -1,18 +1,18 @@
-//! Verdicts on situations drawn at random, put to the test: what a verdict says would happen if
-//! something were changed, is simulated.
+//! Verdicts on random situations, tested: the change that a verdict predicts an effect of is
+//! simulated.
 
 use std::num::NonZeroU32;
 
-use brunt_engine::backend::sim::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_measure::{Run, Verdict};
+use brunt_sim::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::{plan, rate, run};
 use crate::common::{MS, S, broken, many, many_long};
 
-/// Situations drawn at random.
+/// Random situations.
 const SEEDS: u64 = 150;
 
 /// One situation, with one worker and one server.
@@ -118,7 +118,7 @@ impl Situation {
 }
 
 fn rate_of(run: &Run) -> f64 {
-    run.summary().window.replies.successes() as f64 * 1e9 / run.window.length_ns() as f64
+    run.summary().window.replies.successes() as f64 * 1e9 / run.window_ns as f64
 }
 
 /// What the verdict of a seed says that is not so.
@@ -127,7 +127,7 @@ fn untrue(seed: u64) -> (Verdict, Option<String>) {
     let run = situation.run();
     let judgement = run.judge();
     let rate_per_s = rate_of(&run);
-    let window_ns = run.window.length_ns() as f64;
+    let window_ns = run.window_ns as f64;
     let capacity_per_s = situation.capacity_per_s;
     let untrue = match judgement.verdict {
         // 3 % are chance.

@@ -1,14 +1,14 @@
 //! HTTP/2, in clear text and over TLS, and HTTP/1.1 over TLS, where the figures are known
 //! beforehand.
 
-use brunt_engine::backend::sim::{
+use brunt_load::{HttpChoice, Plan, Target};
+use brunt_measure::{FailureKind, Protocol};
+use brunt_sim::{
     HeadCoding, Http2Malformed, RESET_CODES, ResetCode, ServiceTime, SettingsChange, SimServer,
     SimSettings, Stall,
 };
-use brunt_load::{HttpChoice, Plan, Target};
-use brunt_measure::{FailureKind, Protocol};
 
-use super::{at_the_door, books, even_rate, faithful, open_loop, plan, run, textbook};
+use super::{at_the_door, even_rate, faithful, open_loop, plan, reconcile, run, textbook};
 use crate::common::{
     MS, S, US, broken, change_request, failed, failures, lifetime, many, many_long,
 };
@@ -66,8 +66,11 @@ fn each_stream_gives_a_reply_per_service_time() {
             let mut plan = over(wire, streams, closed(connections));
             plan.workers = many(workers);
             let (run, counts) = faithful(&plan, &textbook(800 * US), &what);
-            assert_eq!(run.load.protocol, Protocol::Http2);
-            assert_eq!(run.load.tls.is_some(), wire == Wire::TlsHttp2);
+            assert_eq!(run.agents[0].negotiated.protocol, Protocol::Http2);
+            assert_eq!(
+                run.agents[0].negotiated.tls.is_some(),
+                wire == Wire::TlsHttp2
+            );
             let places = u64::from(connections * streams);
             let replies = run.summary().window.replies.successes();
             assert!(
@@ -157,7 +160,10 @@ fn after_a_goaway_the_server_has_answered_what_it_took() {
                 let (run, counts) = run(plan.clone(), &settings);
                 let problems = broken(&run, &[]);
                 assert!(problems.is_empty(), "{what}: {problems:?}");
-                assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+                assert_eq!(
+                    reconcile::mismatches(&plan, &run, &counts),
+                    Vec::<String>::new()
+                );
                 let lifetime = lifetime(&run);
                 let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
                 assert_eq!(lifetime.replies.total(), counts.replies, "{what}");
@@ -188,7 +194,7 @@ fn resets_are_counted_by_their_code() {
         let what = format!("in mid-reply: {cuts}");
         let (run, counts) = faithful(&http2(4, 10), &settings, &what);
         let lifetime = lifetime(&run);
-        for (kind, count) in books::OF_RESETS.into_iter().zip(counts.stream_resets) {
+        for (kind, count) in reconcile::OF_RESETS.into_iter().zip(counts.stream_resets) {
             assert_eq!(lifetime.failures.get(kind), count, "{what}: {kind:?}");
             assert!(count > 50, "{what}: {kind:?}");
         }
@@ -202,7 +208,7 @@ fn resets_are_counted_by_their_code() {
             server.http2.reset_code = ResetCode::One(code);
         });
         let (run, counts) = run(http2(1, 2), &settings);
-        let kind = books::OF_RESETS[code as usize];
+        let kind = reconcile::OF_RESETS[code as usize];
         assert_eq!(failures(&run), [(kind, counts.requests)], "{code}");
     }
 }
@@ -227,8 +233,8 @@ fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
     plan.timeout_ns = 20 * MS;
     let (run, counts) = faithful(&plan, &settings, "silent streams");
     let timed_out = lifetime(&run).failures.get(FailureKind::TimedOut);
-    let under_way = run.summary().under_way_at_end;
-    assert_eq!(timed_out + under_way, counts.stream_silent);
+    let in_flight = run.summary().in_flight_at_end;
+    assert_eq!(timed_out + in_flight, counts.stream_silent);
     assert_eq!(failed(&run), timed_out, "{:?}", failures(&run));
     assert!(timed_out > 50, "{timed_out}");
     // Nobody else was hurt.
@@ -242,8 +248,11 @@ fn a_silent_connection_is_replaced() {
     let mut plan = http2(2, 10);
     plan.timeout_ns = 20 * MS;
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
-    assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+    assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+    assert_eq!(
+        reconcile::mismatches(&plan, &run, &counts),
+        Vec::<String>::new()
+    );
     assert!(counts.silent > 5, "{counts:?}");
     assert!(counts.connections_accepted > 2, "{counts:?}");
     assert_eq!(lifetime(&run).replies.total(), counts.replies_delivered);
@@ -265,8 +274,11 @@ fn a_pause_under_overload_costs_no_connection() {
     plan.timeout_ns = 200 * MS;
     let plan = over(Wire::Http2, 10, plan);
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
-    assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+    assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+    assert_eq!(
+        reconcile::mismatches(&plan, &run, &counts),
+        Vec::<String>::new()
+    );
     let kinds: Vec<_> = failures(&run).into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, [FailureKind::TimedOut]);
     assert_eq!(counts.connections_accepted, 4);
@@ -308,17 +320,23 @@ fn the_server_s_limit_of_streams_is_kept() {
             });
         });
         let (run, counts) = run(http2(2, 100), &settings);
-        assert_eq!(run.load.depth, streams_max.min(100), "{what}");
+        assert_eq!(
+            run.agents[0].negotiated.depth,
+            streams_max.min(100),
+            "{what}"
+        );
         assert_eq!(counts.violations, 0, "{what}");
         assert_eq!(failures(&run), [], "{what}");
         assert_eq!(lifetime(&run).replies.total(), counts.replies, "{what}");
-        let places = 2 * later.unwrap_or(streams_max).min(run.load.depth);
+        let places = 2 * later
+            .unwrap_or(streams_max)
+            .min(run.agents[0].negotiated.depth);
         // As from the second on which all connections had their new limit.
-        let under_way = run.summary().under_way_mean.known().expect("a mean");
+        let in_flight = run.summary().in_flight_mean.known().expect("a mean");
         let expected = f64::from(places);
         assert!(
-            (under_way - expected).abs() <= 0.2 * expected + 2.0,
-            "{what}: {under_way}, not {expected}"
+            (in_flight - expected).abs() <= 0.2 * expected + 2.0,
+            "{what}: {in_flight}, not {expected}"
         );
     }
 }
@@ -390,12 +408,12 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
         let settings = server(|server| {
             server.faults.malformed = 0.001;
             server.http2.malformed = malformed;
-            server.after_malformed = brunt_engine::backend::sim::AfterMalformed::Continue;
+            server.after_malformed = brunt_sim::AfterMalformed::Continue;
         });
         let plan = http2(2, 10);
         let (run, counts) = run(plan.clone(), &settings);
-        assert_eq!(broken(&run, &[]), Vec::<&brunt_measure::Finding>::new());
-        let wrong = books::wrong(&plan, &run, &counts);
+        assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+        let wrong = reconcile::mismatches(&plan, &run, &counts);
         assert_eq!(wrong, Vec::<String>::new(), "{malformed:?}");
         assert!(counts.malformed >= 5, "{malformed:?}: {counts:?}");
         if malformed.is_of_stream() {
@@ -411,11 +429,14 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
 }
 
 #[test]
-fn an_error_told_by_goaway_fails_what_was_under_way() {
+fn an_error_told_by_goaway_fails_what_was_in_flight() {
     let settings = server(|server| server.faults.goaway = 0.001);
     let plan = http2(2, 10);
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(books::wrong(&plan, &run, &counts), Vec::<String>::new());
+    assert_eq!(
+        reconcile::mismatches(&plan, &run, &counts),
+        Vec::<String>::new()
+    );
     assert!(counts.goaway_errors > 5, "{counts:?}");
     assert_eq!(lifetime(&run).goaways, counts.goaway_errors);
     assert_eq!(lifetime(&run).replies.total(), counts.replies);
@@ -438,12 +459,12 @@ fn handshakes_that_fail_are_failed_attempts() {
         let (run, counts) = run(plan.clone(), &settings);
         let problems = broken(&run, &[]);
         assert!(problems.is_empty(), "{wire:?}: {problems:?}");
-        let wrong = books::wrong(&plan, &run, &counts);
+        let wrong = reconcile::mismatches(&plan, &run, &counts);
         assert_eq!(wrong, Vec::<String>::new(), "{wire:?}");
         let lifetime = lifetime(&run);
         let cut = lifetime.failures.get(FailureKind::HandshakeCut);
         let silent = lifetime.failures.get(FailureKind::HandshakeTimedOut);
-        // One attempt per connection may be under way at the end.
+        // One attempt per connection may be in flight at the end.
         assert!((cut..=cut + 5).contains(&counts.handshakes_cut), "{wire:?}");
         assert!((silent..=silent + 5).contains(&counts.handshakes_silent));
         assert!(cut > 5, "{wire:?}: {counts:?}");

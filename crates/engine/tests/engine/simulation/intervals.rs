@@ -2,9 +2,9 @@
 //! the truth as often as they say. `brunt-measure` tries its own arithmetic on far more runs; here
 //! the figures have come through schedule, worker and recorder.
 
-use brunt_engine::backend::sim::{ServiceTime, SimServer, SimSettings};
 use brunt_load::ArrivalProcess;
 use brunt_measure::{Quantile, Run};
+use brunt_sim::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, open_loop, plan, rate, run};
 use crate::common::{MS, S, expect_valid, many};
@@ -46,7 +46,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// One run, drawn from `seed`.
+    /// One run, from `seed`.
     fn run(self, seed: u64) -> Run {
         let length_ns = self.length_s * S;
         let plan = match self.load {

@@ -1,12 +1,11 @@
 //! The simulated machine and server: read as exactly as they are simulated.
 
-use brunt_engine::backend::sim::{
-    Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken,
-};
+use brunt_engine::Faults;
 use brunt_measure::{CpuTimes, Run};
+use brunt_sim::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
-use crate::common::{MS, S, US, lifetime, many, many_long};
+use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate_disturbed};
 
 /// Everything else is read.
 fn watched(settings: SimSettings, steal: Option<Taken>, contention: Option<Taken>) -> SimSettings {
@@ -22,13 +21,13 @@ fn taken(part_ns: u64, period_ns: u64) -> Option<Taken> {
 }
 
 fn cpu(run: &Run, worker: usize) -> CpuTimes {
-    run.evidence.host.cpus[worker]
+    run.agents[0].evidence.host.cpus[worker]
 }
 
 #[test]
 fn without_a_machine_nothing_is_read() {
     let (run, _) = run(plan(), &textbook(MS));
-    let evidence = &run.evidence;
+    let evidence = &run.agents[0].evidence;
     assert_eq!(evidence.interval_ns, 0);
     assert!(evidence.server.is_none() && evidence.host.cpus.is_empty());
     let missing: Vec<(&str, &str)> = evidence
@@ -45,14 +44,18 @@ fn without_a_machine_nothing_is_read() {
             ("server", nothing)
         ]
     );
-    assert!(run.workers.iter().all(|worker| worker.thread.is_none()));
+    assert!(
+        run.agents[0]
+            .workers
+            .iter()
+            .all(|worker| worker.thread.is_none())
+    );
 }
 
 #[test]
 fn work_is_cpu_time() {
     let mut plan = open_loop(even_rate(1_000.0), 10, 5 * S);
     plan.workers = many(2);
-    plan.faults.busy = Some((1, 50 * US));
     let costs = Costs {
         send_ns: 2 * US,
         ..Costs::NONE
@@ -61,15 +64,24 @@ fn work_is_cpu_time() {
         costs,
         ..textbook(MS)
     };
-    let (run, _) = faithful(&plan, &watched(settings, None, None), "work");
-    assert_eq!(run.evidence.interval_ns, 5 * S);
+    let faults = Faults {
+        busy: Some((1, 50 * US)),
+        ..Faults::default()
+    };
+    let settings = watched(settings, None, None);
+    let (run, _) = simulate_disturbed(plan, &settings, faults).expect("a run");
+    expect_valid(&run, "work");
+    assert_eq!(run.agents[0].evidence.interval_ns, 5 * S);
     for (worker, work_ns) in [(0, 2 * US), (1, 52 * US)] {
-        let thread = run.workers[worker].thread.expect("it is read");
+        let thread = run.agents[0].workers[worker].thread.expect("it is read");
         assert_eq!(thread.cpu_user_ns, 2_500 * work_ns);
         assert_eq!(thread.run_queue_wait_ns, Some(0));
         assert_eq!(thread.involuntary_switches, 0);
         assert_eq!(cpu(&run, worker).busy_ns, thread.cpu_user_ns);
-        assert_eq!(run.workers[worker].cpu_user_ns, thread.cpu_user_ns);
+        assert_eq!(
+            run.agents[0].workers[worker].cpu_user_ns,
+            thread.cpu_user_ns
+        );
     }
 }
 
@@ -81,7 +93,7 @@ fn who_sleeps_loses_nothing_and_who_is_woken_waits() {
     for (steal, contention) in [(part, None), (None, part)] {
         let settings = watched(textbook(MS), steal, contention);
         let (run, _) = faithful(&plan, &settings, "taken");
-        let thread = run.workers[0].thread.expect("it is read");
+        let thread = run.agents[0].workers[0].thread.expect("it is read");
         let queued_ns = thread.run_queue_wait_ns.expect("it is read");
         let lost_ns = if steal.is_some() {
             assert_eq!(queued_ns, 0);
@@ -129,7 +141,7 @@ fn a_busy_worker_loses_all_that_is_taken() {
     assert!((of_rate(&stolen) - 0.9).abs() < 0.01);
     let contention = taken(3 * MS, 10 * MS);
     let (shared, _) = faithful(&plan, &watched(settings, None, contention), "contention");
-    let thread = shared.workers[0].thread.expect("it is read");
+    let thread = shared.agents[0].workers[0].thread.expect("it is read");
     let queued_ns = thread.run_queue_wait_ns.expect("it is read");
     assert!(queued_ns.abs_diff(600 * MS) <= 3 * MS, "{queued_ns}");
     assert!(thread.involuntary_switches.abs_diff(200) <= 1);
@@ -148,7 +160,11 @@ fn a_server_is_busy_while_it_serves() {
         settings.server.concurrency = Some(many(places));
         settings.server.delay_ns = 7 * MS;
         let (run, _) = faithful(&plan, &settings, "a server");
-        let server = run.evidence.server.as_ref().expect("it has a limit");
+        let server = run.agents[0]
+            .evidence
+            .server
+            .as_ref()
+            .expect("it has a limit");
         assert_eq!(server.cpus, Some(f64::from(places * workers)));
         assert_eq!(server.interval_ns, 2 * S);
         let used = server.cpus_used().expect("an interval");
@@ -158,8 +174,8 @@ fn a_server_is_busy_while_it_serves() {
     }
     let settings = watched(textbook(MS), None, None);
     let (run, _) = faithful(&open_loop(even_rate(10.0), 2, S), &settings, "no limit");
-    assert!(run.evidence.server.is_none());
-    assert!(run.evidence.missing.contains_key("server"));
+    assert!(run.agents[0].evidence.server.is_none());
+    assert!(run.agents[0].evidence.missing.contains_key("server"));
 }
 
 #[test]
@@ -170,9 +186,13 @@ fn accounts_of_a_run_by_count_end_with_it() {
     let mut settings = watched(textbook(MS), None, None);
     settings.server.concurrency = Some(many(1));
     let (run, _) = faithful(&plan, &settings, "by count");
-    let length_ns = run.window.length_ns();
-    assert!(run.evidence.interval_ns.abs_diff(length_ns) <= MS);
-    let server = run.evidence.server.as_ref().expect("it has a limit");
+    let length_ns = run.window_ns;
+    assert!(run.agents[0].evidence.interval_ns.abs_diff(length_ns) <= MS);
+    let server = run.agents[0]
+        .evidence
+        .server
+        .as_ref()
+        .expect("it has a limit");
     assert!(server.cpus_used().expect("an interval") > 0.99);
 }
 

@@ -1,18 +1,19 @@
-//! Simulated runs: figures that are known beforehand, and properties of runs drawn at random.
+//! Simulated runs: figures that are known beforehand, and properties of random plans.
 
 mod accounting;
-mod books;
 mod carried_in;
 mod closed_loop;
 mod counterfactual;
-mod drawn;
 mod http2;
 mod intervals;
 mod machine;
+mod merged;
 mod outages;
 mod own_share;
 mod queueing;
+mod random_plans;
 mod rates;
+mod reconcile;
 mod seeds;
 mod sessions;
 mod stages;
@@ -21,12 +22,11 @@ mod throttled;
 mod verdict;
 mod with_connect;
 
-use brunt_engine::backend::sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
-use brunt_engine::{prepare, simulate};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
 use brunt_measure::Run;
+use brunt_sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
-use crate::common::{S, US, expect_valid, many};
+use crate::common::{S, US, expect_valid, many, simulate};
 
 fn plan() -> Plan {
     crate::common::plan("http://simulated/", BackendChoice::Sim)
@@ -61,14 +61,14 @@ fn even_rate(rate_per_s: f64) -> Schedule {
 }
 
 fn run(plan: Plan, settings: &SimSettings) -> (Run, SimCounts) {
-    simulate(prepare(plan).expect("a plan that fits"), settings).expect("a run")
+    simulate(plan, settings).expect("a run")
 }
 
-/// Runs, and expects a valid run whose books agree with each other and with the server's.
+/// Runs, and expects a valid run whose counts are consistent and equal the server's.
 fn faithful(plan: &Plan, settings: &SimSettings, what: &str) -> (Run, SimCounts) {
     let (run, counts) = run(plan.clone(), settings);
     expect_valid(&run, what);
-    let wrong = books::wrong(plan, &run, &counts);
+    let wrong = reconcile::mismatches(plan, &run, &counts);
     assert!(wrong.is_empty(), "{what}: {wrong:?}\n{counts:?}");
     (run, counts)
 }

@@ -1,12 +1,12 @@
 //! A server that is gone for a while: when, for how long, and what it did before and after, against
 //! what was simulated.
 
-use brunt_engine::backend::sim::{Outage, ServiceTime, SimServer, SimSettings};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
 use brunt_measure::{Run, ServerFailure, Standing, Verdict};
+use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{plan, rate, run};
-use crate::common::{MS, S, expect_valid, many, many_long, standing};
+use crate::common::{MS, S, expect_valid, many, many_long, standing, window_start_ns};
 
 /// Load begins some milliseconds after the start of the simulation.
 const WARMUP_NS: u64 = 200 * MS;
@@ -91,7 +91,7 @@ fn an_outage_is_found_when_it_was_and_for_as_long() {
             let [outage] = failure.outages[..] else {
                 panic!("{what}: {failure:?}");
             };
-            let began_ns = run.window.start_ns + outage.from_ns;
+            let began_ns = window_start_ns(&run) + outage.from_ns;
             assert!(began_ns.abs_diff(from_ns) < 3 * MS, "{what}: {began_ns}");
             // An eighth of the outage goes by before the next look.
             let found_ns = outage.until_ns.expect("it came back") - outage.from_ns;
@@ -159,6 +159,30 @@ fn a_run_by_count_says_what_was_never_sent() {
     let because = run.judge().because;
     assert!(because.contains("of 5,000,000 requests "), "{because}");
     assert!(because.contains("never sent"), "{because}");
+}
+
+/// On a machine that is busy with other things attempts are late, which is no fault of a loop that
+/// makes them as soon as it runs.
+#[test]
+fn attempts_that_a_late_worker_makes_late_are_no_fault_of_brunt() {
+    for (what, plan) in plans() {
+        for delay_ns in [12 * MS, 20 * MS, 35 * MS] {
+            let mut settings = gone(1_000 * MS, 3_000 * MS);
+            settings.late_wake_ups = Some(LateWakeUps {
+                probability: 1.0,
+                delay_ns,
+            });
+            let (run, _) = run(plan.clone(), &settings);
+            let what = format!("{what}, {} ms late", delay_ns / MS);
+            expect_valid(&run, &what);
+            let opens_by_plan = plan.reuse != Reuse::Unlimited;
+            assert_eq!(
+                standing(&run, "L1") == Standing::Flagged,
+                !opens_by_plan,
+                "{what}"
+            );
+        }
+    }
 }
 
 #[test]

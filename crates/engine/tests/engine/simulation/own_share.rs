@@ -1,9 +1,9 @@
 //! L3: what delays brunt is charged to brunt, and what delays the server to the server, to the
 //! nanosecond.
 
-use brunt_engine::backend::sim::{Costs, LateWakeUps, SimSettings, Stall};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse};
 use brunt_measure::{MeanParts, Run};
+use brunt_sim::{Costs, LateWakeUps, SimSettings, Stall};
 
 use super::{even_rate, faithful, open_loop, plan, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};
@@ -101,7 +101,7 @@ fn late_wake_ups_are_charged_to_brunt_alone() {
     for process in ArrivalProcess::ALL {
         for delay_ns in [200 * US, 5 * MS, 50 * MS] {
             let what = format!("{process}, {delay_ns} ns late");
-            // Connections for everything that can be under way.
+            // Connections for everything that can be in flight.
             let plan = open_loop(rate(*process, 1_000.0, 5), 300, 20 * S);
             let (punctual, _) = faithful(&plan, &textbook(SERVICE_NS), &what);
             let (run, counts) = faithful(&plan, &late(0.02, delay_ns), &what);

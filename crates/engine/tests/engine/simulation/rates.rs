@@ -1,8 +1,8 @@
 //! What is due when: low and fractional rates, stages, warm-up, and runs by count.
 
-use brunt_engine::backend::sim::{ServiceTime, SimServer, SimSettings, Stall};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage};
 use brunt_measure::{FailureKind, Run};
+use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, textbook};
 use crate::common::{MS, S, US, lifetime, many, many_long};
@@ -157,7 +157,7 @@ fn a_count_of_requests_ends_an_open_loop() {
         assert_eq!(summary.unsent, 0, "{what}");
         if process == ArrivalProcess::Constant {
             // It ends with the last reply, 499.5 ms and a service time after its start.
-            let length_ns = run.window.length_ns();
+            let length_ns = run.window_ns;
             assert!(
                 (500 * MS..501 * MS).contains(&length_ns),
                 "{what}: {length_ns}"
@@ -174,7 +174,7 @@ fn a_duration_ends_a_run_by_count_that_is_too_slow() {
     let (run, _) = faithful(&plan, &textbook(300 * US), "too slow");
     assert_eq!(run.summary().population.recorded, 100);
     assert_eq!(run.summary().unsent, 900);
-    assert_eq!(run.window.length_ns(), S);
+    assert_eq!(run.window_ns, S);
 }
 
 #[test]

@@ -1,34 +1,34 @@
-//! Properties of runs drawn at random.
+//! Properties of runs of random plans.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brunt_engine::RunError;
-use brunt_engine::backend::sim::{Framing, SimCounts, SimFaults, SimSettings};
 use brunt_load::LoadModel;
 use brunt_measure::{ArrivalCounts, FailureKind, Run};
+use brunt_sim::{Framing, SimCounts, SimFaults, SimSettings};
 
-use super::drawn::Case;
-use super::{books, plan, run};
+use super::random_plans::Case;
+use super::{plan, reconcile, run};
 use crate::common::{broken, failures, lifetime};
 
-/// Runs drawn at random.
+/// Random plans.
 const SEEDS: u64 = 1_000;
 /// Names one seed to run alone.
 const SEED_VARIABLE: &str = "BRUNT_SIM_SEED";
 
 #[test]
-fn runs_drawn_at_random_keep_every_invariant() {
+fn random_plans_keep_every_invariant() {
     keep_every_invariant("", Case::of);
 }
 
 #[test]
-fn runs_over_http2_drawn_at_random_keep_every_invariant() {
-    keep_every_invariant("over_http2", |seed| Case::of(seed).over_http2());
+fn random_plans_over_http2_keep_every_invariant() {
+    keep_every_invariant("_over_http2", |seed| Case::of(seed).over_http2());
 }
 
 #[test]
-fn runs_over_tls_drawn_at_random_keep_every_invariant() {
-    keep_every_invariant("over_tls", |seed| {
+fn random_plans_over_tls_keep_every_invariant() {
+    keep_every_invariant("_over_tls", |seed| {
         let case = Case::of(seed);
         let case = if seed % 2 == 0 {
             case.over_http2()
@@ -60,7 +60,7 @@ fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
     assert!(
         failed.is_empty(),
         "{} seeds failed; run one alone with {SEED_VARIABLE}=SEED cargo test -p brunt-engine \
-         --test engine {protocol}_drawn_at_random\n{}",
+         --test engine random_plans{protocol}_keep\n{}",
         failed.len(),
         failed.join("\n")
     );
@@ -90,7 +90,7 @@ impl Case {
         let mut problems: Vec<_> = broken
             .map(|finding| format!("{} broken: {}", finding.id, finding.detail))
             .collect();
-        problems.extend(books::wrong(&self.plan, &run, &counts));
+        problems.extend(reconcile::mismatches(&self.plan, &run, &counts));
         problems.extend(self.unexplained(&run, &counts));
         if !problems.is_empty() {
             problems.push(format!("{counts:?}, {:?}", failures(&run)));

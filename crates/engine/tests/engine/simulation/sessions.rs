@@ -1,11 +1,11 @@
 //! Planned connections: opened on a schedule, each with its requests one after the other.
 
-use brunt_engine::backend::sim::SimSettings;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
 use brunt_measure::{FailureKind, Standing};
+use brunt_sim::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
-use crate::common::{MS, S, US, lifetime, many, many_long, standing};
+use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, standing};
 
 /// One way through the network.
 const NETWORK_NS: u64 = 100 * US;
@@ -199,7 +199,7 @@ fn attempts_without_a_socket_are_counted_however_many_wait() {
 }
 
 #[test]
-fn sessions_under_way_at_the_end_send_nothing_more() {
+fn sessions_in_flight_at_the_end_send_nothing_more() {
     let mut plan = sessions(even_rate(100.0), 100, 200, S);
     plan.think_time_ns = 10 * MS;
     plan.warmup_ns = 500 * MS;
@@ -208,8 +208,8 @@ fn sessions_under_way_at_the_end_send_nothing_more() {
     assert_eq!(summary.arrivals.planned, 100);
     assert_eq!(summary.arrivals_all.planned, 150);
     assert_eq!(lifetime(&run).connections_opened, 150);
-    assert!(run.edges.drain_end.get() <= Some(run.window.end_ns + 2 * MS));
-    assert_eq!(summary.under_way_at_end, 0);
+    assert!(run.drain_ns_most() <= 2 * MS);
+    assert_eq!(summary.in_flight_at_end, 0);
 }
 
 #[test]
@@ -236,12 +236,8 @@ fn a_closed_loop_opens_its_connections_at_a_rate() {
         plan.workers = many(workers);
         plan.model = LoadModel::Closed { connect_per_s };
         let (run, _) = faithful(&plan, &textbook(800 * US), "a ramp");
-        let ready_ns = |worker: &brunt_measure::WorkerRecord| worker.edges.ready.get();
-        run.workers
-            .iter()
-            .filter_map(ready_ns)
-            .max()
-            .expect("an end")
+        let ready_ns = |worker: &brunt_measure::WorkerRecord| at_ns(&run, worker.edges.ready);
+        run.workers().map(ready_ns).max().expect("an end")
     };
     let round_trip_ns = 2 * NETWORK_NS;
     assert_eq!(set_up_ns(50, 1, None), round_trip_ns);

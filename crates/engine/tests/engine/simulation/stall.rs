@@ -6,9 +6,9 @@
 
 use std::num::NonZeroU64;
 
-use brunt_engine::backend::sim::{ServiceTime, SimServer, SimSettings, Stall};
 use brunt_load::{ArrivalProcess, Plan};
 use brunt_measure::{Histogram, Run};
+use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, faithful, open_loop, plan, rate, run};
 use crate::common::{MS, S, US, many};

@@ -1,11 +1,9 @@
 //! A brunt that is stopped again and again: what would have been without its stops is the rest of
 //! a response time, and all else is its own share.
 
-use brunt_engine::backend::sim::{
-    Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken,
-};
 use brunt_load::{ArrivalProcess, HttpChoice, Plan};
 use brunt_measure::{Histogram, Run};
+use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken};
 
 use super::{even_rate, faithful, open_loop, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};

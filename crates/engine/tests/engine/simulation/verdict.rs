@@ -5,22 +5,22 @@
 
 use std::num::NonZeroU32;
 
-use brunt_engine::backend::sim::{
-    LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken,
-};
+use brunt_engine::Faults;
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_measure::{Judgement, Run, Verdict};
+use brunt_sim::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
-use super::{plan, rate, run};
-use crate::common::{MS, S, US, expect_valid, many, many_long};
+use super::{plan, rate};
+use crate::common::{MS, S, US, expect_valid, many, many_long, simulate_disturbed};
 
-/// Runs of each situation, which differ in what is drawn.
+/// Runs of each situation, with different random numbers.
 const SEEDS: u64 = 4;
 
 /// A situation before something in it is changed.
 struct Situation {
     plan: Plan,
     settings: SimSettings,
+    faults: Faults,
 }
 
 impl Situation {
@@ -40,7 +40,11 @@ impl Situation {
             host: Some(SimHost::default()),
             ..SimSettings::new(1)
         };
-        Self { plan, settings }
+        Self {
+            plan,
+            settings,
+            faults: Faults::default(),
+        }
     }
 
     /// An open loop of Poisson arrivals, so many per second.
@@ -74,7 +78,7 @@ impl Situation {
             seed,
             ..self.settings.clone()
         };
-        let (run, _) = run(plan, &settings);
+        let (run, _) = simulate_disturbed(plan, &settings, self.faults.clone()).expect("a run");
         expect_valid(&run, &format!("seed {seed}"));
         let judgement = run.judge();
         (run, judgement)
@@ -84,7 +88,10 @@ impl Situation {
     fn expect(&self, verdict: Verdict, reason: &str) {
         for seed in 1..=SEEDS {
             let (_, judgement) = self.judged(seed);
-            let names = judgement.decisive.iter().any(|name| name.contains(reason));
+            let names = judgement
+                .decisive
+                .iter()
+                .any(|id| id.name().contains(reason));
             assert!(
                 judgement.verdict == verdict
                     && (names || judgement.because.to_lowercase().contains(reason)),
@@ -139,9 +146,15 @@ fn a_client_at_its_limit() {
     // One worker of two.
     let busy = Situation::closed(64).with(|plan, settings| {
         plan.workers = many(2);
-        plan.faults.busy = Some((1, 200 * US));
         settings.server.concurrency = Some(many(4));
     });
+    let busy = Situation {
+        faults: Faults {
+            busy: Some((1, 200 * US)),
+            ..Faults::default()
+        },
+        ..busy
+    };
     busy.expect(Verdict::ClientLimited, "idle");
 }
 

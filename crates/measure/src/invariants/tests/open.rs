@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::{
-    ArrivalCounts, LoadDescription, ModelDescription, Parts, ScheduleDescription, Split,
-    StageDescription,
+    AgentRecord, ArrivalCounts, ArrivalProcess, ModelDescription, Parts, PlanDescription,
+    ScheduleDescription, Split, StageDescription, Stamps, ThinkDescription, ThinkSpread,
 };
 
 /// The run as one whose server has 10 connections fewer than there are arrivals every 100 ms.
 fn backlog_grows(run: &mut Run) {
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         for (index, point) in worker.series.points.iter_mut().enumerate() {
             point.waiting_max = 10 * (index as u64 + 1);
         }
@@ -16,7 +16,7 @@ fn backlog_grows(run: &mut Run) {
 }
 
 fn schedule_of(run: &mut Run) -> &mut ScheduleDescription {
-    match &mut run.load.model {
+    match &mut run.plan.model {
         ModelDescription::Open { schedule, .. } | ModelDescription::Sessions { schedule } => {
             schedule
         }
@@ -43,7 +43,7 @@ fn one_timed_out(run: &mut Run) {
         arrivals.planned += 1;
         arrivals.sent += 1;
     });
-    run.load.timeout_ns = 1_500 * MS;
+    run.plan.timeout_ns = 1_500 * MS;
     run.latencies.lag.record(5 * US);
 }
 
@@ -66,7 +66,7 @@ fn open_load_was_put_on() {
         broken("L1", "connections beyond the first not dealt out", |run| {
             if let ModelDescription::Open {
                 connections_max, ..
-            } = &mut run.load.model
+            } = &mut run.plan.model
             {
                 *connections_max += 1;
             }
@@ -74,7 +74,7 @@ fn open_load_was_put_on() {
         held("L1", "more were opened", |run| {
             if let ModelDescription::Open {
                 connections_max, ..
-            } = &mut run.load.model
+            } = &mut run.plan.model
             {
                 *connections_max += 4;
             }
@@ -104,7 +104,7 @@ fn open_load_was_put_on() {
         held("W6", "by count", by_count),
         held("W6", "by count, two never sent", |run| {
             by_count(run);
-            *run.load.requests.as_mut().expect("by count") += 2;
+            *run.plan.stop.requests.as_mut().expect("by count") += 2;
             in_both_books(run, |arrivals| {
                 arrivals.planned += 2;
                 arrivals.skipped_full += 1;
@@ -125,32 +125,32 @@ fn open_load_was_put_on() {
             first(run).arrivals_all.waited = 0;
         }),
         broken("L2", "fewer planned than the schedule has", |run| {
-            schedule_of(run).expected += 4.0;
+            *expected(run) += 4.0;
         }),
         broken("L2", "more planned than the schedule has", |run| {
-            schedule_of(run).expected -= 4.0;
+            *expected(run) -= 4.0;
         }),
         held("L2", "the share of a worker rounded", |run| {
-            schedule_of(run).expected += 2.5;
+            *expected(run) += 2.5;
         }),
         held("L2", "Poisson, 5 standard deviations over", |run| {
-            schedule_of(run).process = "poisson".to_owned();
-            schedule_of(run).expected -= 300.0;
+            schedule_of(run).process = ArrivalProcess::Poisson;
+            *expected(run) -= 300.0;
         }),
         broken("L2", "Poisson, 7 standard deviations over", |run| {
-            schedule_of(run).process = "poisson".to_owned();
-            schedule_of(run).expected -= 430.0;
+            schedule_of(run).process = ArrivalProcess::Poisson;
+            *expected(run) -= 430.0;
         }),
         broken("L2", "a schedule that is no number", |run| {
-            schedule_of(run).expected = f64::NAN;
+            *expected(run) = f64::NAN;
         }),
         held("L2", "by count, the schedule goes on", |run| {
             by_count(run);
-            schedule_of(run).expected = 9_000.0;
+            *expected(run) = 9_000.0;
         }),
         held("L2", "interrupted", |run| {
-            run.interrupted = true;
-            schedule_of(run).expected = 9_000.0;
+            run.agents[0].interrupted = true;
+            *expected(run) = 9_000.0;
         }),
         broken("L2", "arrivals in a closed loop", |run| {
             first(run).arrivals_all.planned = 1;
@@ -201,7 +201,7 @@ fn what_never_ended_is_counted() {
         not_applicable("L6", "a closed loop", |_| {}).on(run),
         broken("L7", "a time-out before its time", |run| {
             // From the planned instant: load began 2.203 s before the end of drain.
-            run.load.timeout_ns = 2_300 * MS;
+            run.plan.timeout_ns = 2_300 * MS;
             first(run)
                 .tallies
                 .before
@@ -313,8 +313,11 @@ fn planned_connections() {
             first(run).tallies.before.requests_sent -= 1;
         }),
         held("I1", "connections that think", |run| {
-            run.load.think_time_ns = MS;
-            for worker in &mut run.workers {
+            run.plan.think = Some(ThinkDescription {
+                mean_ns: MS,
+                spread: ThinkSpread::Fixed,
+            });
+            for worker in &mut run.agents[0].workers {
                 worker.live.connection_ns *= 2;
             }
         }),
@@ -356,7 +359,7 @@ fn parts_of_response_times() {
             });
         }),
         broken("S1", "split without stamps", |run| {
-            run.load.stamps_every = None
+            run.plan.stamps = Stamps::Off
         }),
         held("S1", "all split", |run| {
             // Every response has parts, so that their sums are those of the response times.
@@ -392,7 +395,7 @@ fn parts_of_response_times() {
             run.latencies.lag = fewer;
         }),
         held("S1", "without stamps", |run| {
-            run.load.stamps_every = None;
+            run.plan.stamps = Stamps::Off;
             run.latencies.split = Split::default();
         }),
     ];
@@ -410,8 +413,8 @@ fn impossible_open_latencies() {
         })
         .breaking(&["S2"]),
         held("I1", "connections that idle", |_| {}),
-        broken("I1", "more under way than connections", |run| {
-            first(run).under_way_ns *= 10;
+        broken("I1", "more in flight than connections", |run| {
+            first(run).in_flight_ns *= 10;
         }),
         held("I1", "response times that waited", |run| {
             run.latencies.response = all_at(&run.latencies.response, 900 * MS);
@@ -423,7 +426,7 @@ fn impossible_open_latencies() {
             run.latencies.response = with_one_at(&run.latencies.response, 2_003 * MS);
         }),
         broken("I3", "served faster than half the round trip", |run| {
-            for worker in &mut run.workers {
+            for worker in &mut run.agents[0].workers {
                 worker.kernel.min_rtt_ns = Some(2_010 * US);
             }
         }),
@@ -443,18 +446,28 @@ fn impossible_open_latencies() {
     verify(cases.map(|case| case.on(open_run)));
 }
 
+fn expected(run: &mut Run) -> &mut f64 {
+    run.agents[0]
+        .expected_arrivals
+        .as_mut()
+        .expect("a schedule")
+}
+
 proptest! {
     #[test]
     fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
         let mut run = open_run();
-        schedule_of(&mut run).expected = expected;
+        run.agents[0].expected_arrivals = Some(expected);
         schedule_of(&mut run).stages.push(StageDescription {
             duration_ns: 1_000 * MS,
             from_per_s: 0.0,
             to_per_s,
         });
-        let text = serde_json::to_string(&run.load).expect("a load serialises");
-        let read: LoadDescription = serde_json::from_str(&text).expect("its own form");
-        prop_assert_eq!(read, run.load);
+        let text = serde_json::to_string(&run.plan).expect("a plan serialises");
+        let read: PlanDescription = serde_json::from_str(&text).expect("its own form");
+        prop_assert_eq!(read, run.plan);
+        let text = serde_json::to_string(&run.agents).expect("agents serialise");
+        let read: Vec<AgentRecord> = serde_json::from_str(&text).expect("its own form");
+        prop_assert_eq!(read, run.agents);
     }
 }

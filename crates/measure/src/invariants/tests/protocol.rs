@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::Protocol;
-use crate::invariants::sample::tls_description;
+use crate::invariants::sample::over_tls;
 
 fn http1(run: &mut Run) {
-    run.load.protocol = Protocol::Http1;
+    run.agents[0].negotiated.protocol = Protocol::Http1;
 }
 
 fn broken(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
@@ -72,11 +72,13 @@ fn connections_and_failures_are_those_of_the_protocol() {
         })
         .on(run),
         broken("P1", "resumed, though that is off", |run| {
-            run.load.tls.as_mut().expect("TLS").resumption = false;
+            run.plan.tls.as_mut().expect("TLS").resumption = false;
         }),
-        broken("P1", "handshakes in clear text", |run| run.load.tls = None),
+        broken("P1", "handshakes in clear text", |run| {
+            run.agents[0].negotiated.tls = None
+        }),
         broken("P1", "no handshake over TLS", |run| {
-            run.load.tls = Some(tls_description());
+            over_tls(run);
         })
         .on(run),
         broken("P1", "more GOAWAYs than connections", |run| {
@@ -115,18 +117,18 @@ fn connections_and_failures_are_those_of_the_protocol() {
             let failed = points.iter_mut().find(|point| point.failures > 0);
             failed.expect("failures").failures -= 1;
         }),
-        broken("I1", "more under way than streams", |run| {
-            for worker in &mut run.workers {
-                worker.under_way_ns *= 2;
+        broken("I1", "more in flight than streams", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.in_flight_ns *= 2;
             }
         }),
         // 4 MB of each connection's bytes, framed and encrypted, and the copies of all workers.
         held("R1", "a large body", |run| {
-            run.load.request_bytes = 1 << 20;
-            run.host.peak_resident_bytes = 200 << 20;
+            run.agents[0].negotiated.request_bytes = 1 << 20;
+            run.agents[0].host.peak_resident_bytes = 200 << 20;
         }),
         broken("R1", "memory beyond every budget", |run| {
-            run.host.peak_resident_bytes = 140 << 20;
+            run.agents[0].host.peak_resident_bytes = 140 << 20;
         }),
     ];
     verify(cases);
@@ -139,7 +141,7 @@ fn little_counts_streams() {
     assert_eq!(outcome_of("I1", &facts).standing, Standing::Held);
     // 32 in flight are too many for 8 connections of one stream.
     let mut alone = run.clone();
-    alone.load.depth = 1;
+    alone.agents[0].negotiated.depth = 1;
     facts = Facts::of(&alone);
     assert_eq!(outcome_of("I1", &facts).standing, Standing::Broken);
 }
@@ -149,11 +151,11 @@ fn memory_of_sessions_is_budgeted() {
     // Connections, and whether TLS and HTTP/2 are spoken; the budget, MiB.
     let budget = |is_tls: bool, protocol: Protocol| {
         let mut run = http2_run();
-        run.load.protocol = protocol;
-        run.load.connections = 10_000;
-        run.load.depth = 1;
+        run.agents[0].negotiated.protocol = protocol;
+        run.agents[0].share.connections = 10_000;
+        run.agents[0].negotiated.depth = 1;
         if !is_tls {
-            run.load.tls = None;
+            run.agents[0].negotiated.tls = None;
         }
         let outcome = outcome_of("R1", &Facts::of(&run));
         let (_, words) = outcome.detail.split_once("budget ").expect("a budget");
@@ -173,7 +175,7 @@ fn handshakes_are_excused_where_connections_are_replaced() {
     // 20 connections of each worker's are replaced per second, and each misses 1.1 ms for its
     // handshakes and 0.95 ms for the settings: 2 % of one of four.
     let mut run = http2_run();
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         worker.live.connection_ns = worker.live.connection_ns / 1_000 * 985;
         worker.tallies.measure.connections_opened += 20;
         worker.tallies.measure.handshakes_resumed += 20;
@@ -181,7 +183,7 @@ fn handshakes_are_excused_where_connections_are_replaced() {
     let outcome = outcome_of("L1", &Facts::of(&run));
     assert_eq!(outcome.standing, Standing::Flagged, "{outcome:?}");
     run.latencies.tls = Histogram::default();
-    run.load.protocol = Protocol::Http1;
+    run.agents[0].negotiated.protocol = Protocol::Http1;
     let outcome = outcome_of("L1", &Facts::of(&run));
     assert_eq!(outcome.standing, Standing::Broken, "{outcome:?}");
 }

@@ -11,8 +11,8 @@ const RECEIVED_PER_S: f64 = 1_760_000.0;
 
 /// The run through a network of this kind.
 fn through(run: &mut Run, route: Route) {
-    run.evidence.interval_ns = WINDOW.length_ns();
-    run.evidence.network = Some(NetworkEvidence {
+    run.agents[0].evidence.interval_ns = WINDOW.length_ns();
+    run.agents[0].evidence.network = Some(NetworkEvidence {
         route,
         tcp: None,
         conntrack: None,
@@ -40,7 +40,7 @@ fn through_link(run: &mut Run, times: f64, counted_times: f64) {
 /// The run on loopback of a machine whose ceiling with one worker is `times` the payload received.
 fn calibrated(run: &mut Run, times: f64) {
     through(run, Route::Loopback);
-    run.calibration = Some(Calibration {
+    run.agents[0].calibration = Some(Calibration {
         format: Calibration::FORMAT,
         brunt_version: "0.0.0".to_owned(),
         machine: "a machine".to_owned(),
@@ -71,7 +71,7 @@ fn payload_fits_the_link() {
         }),
         broken("I6", "the same, with no reading of the interface", |run| {
             through_link(run, 0.9, 2.0);
-            run.evidence.interval_ns = 0;
+            run.agents[0].evidence.interval_ns = 0;
         }),
         broken("I6", "more sent than the link carries", |run| {
             through_link(run, 1.5, 1.5);
@@ -88,7 +88,7 @@ fn payload_fits_the_link() {
             "a request per connection that is not yet sent",
             |run| {
                 through_link(run, 1.1, 1.1);
-                run.load.request_bytes = 1_000_000;
+                run.agents[0].negotiated.request_bytes = 1_000_000;
                 first(run).tallies.measure.bytes_sent += 8_000_000;
             },
         ),
@@ -99,7 +99,7 @@ fn payload_fits_the_link() {
                     link_bits_per_s, ..
                 },
                 ..
-            }) = &mut run.evidence.network
+            }) = &mut run.agents[0].evidence.network
             {
                 *link_bits_per_s = None;
             }
@@ -110,7 +110,7 @@ fn payload_fits_the_link() {
         }),
         not_applicable("I6", "simulated", |run| {
             through_link(run, 0.5, 0.5);
-            run.load.backend = Backend::Sim;
+            run.agents[0].backend = Backend::Sim;
         }),
         not_applicable("I6", "interrupted in warm-up", |run| {
             interrupted_in_warmup(run);
@@ -147,11 +147,15 @@ fn payload_fits_the_ceiling() {
         not_applicable("I6", "not calibrated", |run| through(run, Route::Loopback)),
         not_applicable("I6", "calibrated with fewer CPUs", |run| {
             calibrated(run, 0.1);
-            run.calibration.as_mut().expect("it was made").usable_cpus = 1;
+            run.agents[0]
+                .calibration
+                .as_mut()
+                .expect("it was made")
+                .usable_cpus = 1;
         }),
         not_applicable("I6", "calibrated on another backend", |run| {
             calibrated(run, 0.1);
-            run.load.backend = Backend::Epoll;
+            run.agents[0].backend = Backend::Epoll;
         }),
         not_applicable("I6", "a ceiling of nothing", |run| calibrated(run, 0.0)),
     ]);
@@ -165,7 +169,7 @@ fn counted(run: &mut Run, more: i64) {
     } else {
         lifetime.requests_sent
     };
-    run.evidence.server_count = Some(ServerCount {
+    run.agents[0].evidence.server_count = Some(ServerCount {
         url: "http://127.0.0.1:8080/counters".to_owned(),
         path: "requests".to_owned(),
         before: 1_000,
@@ -184,16 +188,20 @@ fn the_server_counted_the_same() {
             let failed = run.summary().lifetime.requests_sent;
             let answered = run.summary().lifetime.replies.total();
             assert!(failed > answered, "the sample has failures");
-            let count = run.evidence.server_count.as_mut().expect("it was read");
+            let count = run.agents[0]
+                .evidence
+                .server_count
+                .as_mut()
+                .expect("it was read");
             count.after = count.before + answered;
         }),
         flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
-        flagged("I8", "as many fewer as can be under way", |run| {
-            let places = i64::from(run.load.connections * run.load.depth);
+        flagged("I8", "as many fewer as can be in flight", |run| {
+            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
             counted(run, -places);
         }),
         broken("I8", "fewer than that", |run| {
-            let places = i64::from(run.load.connections * run.load.depth);
+            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
             counted(run, -places - 1);
         }),
         flagged("I8", "one of somebody else", |run| counted(run, 3)),
@@ -207,7 +215,8 @@ fn the_server_counted_the_same() {
         }),
         broken("I8", "a counter that went back", |run| {
             counted(run, 0);
-            run.evidence
+            run.agents[0]
+                .evidence
                 .server_count
                 .as_mut()
                 .expect("it was read")
@@ -239,12 +248,16 @@ fn no_extreme_witness_makes_a_check_panic() {
                 let mut run = run();
                 seen(&mut run, times, times);
                 counted(&mut run, 0);
-                let count = run.evidence.server_count.as_mut().expect("it was read");
+                let count = run.agents[0]
+                    .evidence
+                    .server_count
+                    .as_mut()
+                    .expect("it was read");
                 (count.before, count.own_reads) = (0, number);
                 count.after = u64::MAX;
-                run.evidence.interval_ns = number;
-                run.load.workers = number as u32;
-                run.load.request_bytes = number;
+                run.agents[0].evidence.interval_ns = number;
+                run.plan.workers = number as u32;
+                run.agents[0].negotiated.request_bytes = number;
                 first(&mut run).tallies.measure.bytes_received = number;
                 first(&mut run).thread = Some(ThreadUse {
                     interval_ns: number,

@@ -25,7 +25,7 @@ pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
         return Reading::unknown("the workers' threads were not read");
     };
     let idle = threads.idle_least;
-    let words = match case.run.workers.len() {
+    let words = match case.agent.workers.len() {
         1 => format!("worker idle {}", percent(idle)),
         _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
         _ => format!("busiest worker idle {}", percent(idle)),
@@ -43,11 +43,11 @@ pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
 }
 
 pub(super) fn own_share(case: &Case<'_>) -> Reading {
-    let (load, split) = (&case.run.load, &case.run.latencies.split);
-    if load.stamps_every.is_none() {
+    let (run, split) = (case.run, &case.run.latencies.split);
+    if run.plan.stamps_every().is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
-    if load.depth > 1 && load.protocol == Protocol::Http1 {
+    if run.depth() > 1 && run.protocol() == Protocol::Http1 {
         return Reading::unknown("pipelined replies have no stamps of their own");
     }
     if split.count() < OWN_SAMPLES_LEAST {
@@ -110,7 +110,7 @@ pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
     if dropped == 0 {
         return Reading::healthy("everything planned was sent");
     }
-    let schedule = case.run.load.model.schedule();
+    let schedule = case.run.plan.model.schedule();
     if schedule.is_some_and(|schedule| !schedule.stages.is_empty()) {
         return Reading::unknown(
             "with stages, nobody knows how many were due when connections were free",
@@ -223,11 +223,11 @@ pub(super) fn worker_imbalance(case: &Case<'_>) -> Reading {
     if !case.is_closed() {
         return Reading::unknown("a schedule deals out the requests");
     }
-    if case.run.workers.len() < 2 {
+    if case.agent.workers.len() < 2 {
         return Reading::unknown("there is one worker");
     }
     let mut rates = Vec::new();
-    for worker in &case.run.workers {
+    for worker in &case.agent.workers {
         let replies = worker.tallies.measure.replies.total();
         if replies < IMBALANCE_REPLIES_LEAST {
             return Reading::unknown("too few replies per worker");
@@ -280,7 +280,7 @@ fn not_read(case: &Case<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Rea
 }
 
 pub(super) fn send_buffer(case: &Case<'_>) -> Reading {
-    if case.run.load.request_bytes < UPLOAD_BYTES {
+    if case.run.request_bytes() < UPLOAD_BYTES {
         return Reading::unknown("requests are small");
     }
     let kernel = &case.kernel;
@@ -344,17 +344,17 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
     if !case.is_local() {
         return Reading::unknown("calibrated on loopback only");
     }
-    let load = &case.run.load;
-    if !load.is_like_calibration() {
+    let agent = case.agent;
+    let workers = agent.share.workers;
+    if !case.run.is_like_calibration() {
         return Reading::unknown("calibrated over HTTP/1.1 in clear text only");
     }
-    let calibration = case.run.calibration.as_ref();
-    let Some(ceiling) = calibration.and_then(|made| made.ceiling(load.backend, load.workers))
-    else {
+    let calibration = agent.calibration.as_ref();
+    let Some(ceiling) = calibration.and_then(|made| made.ceiling(agent.backend, workers)) else {
         return Reading::unknown("this machine was not calibrated: `brunt calibrate`");
     };
     let share = case
-        .replies_per_s()
+        .replies_per_s_of_agent()
         .and_then(|per_s| ratio(per_s, ceiling.requests_per_s));
     let Some(share) = share else {
         return Reading::unknown("there is no rate to compare");
@@ -365,7 +365,7 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
         counted(ceiling.workers.into(), "worker", "workers")
     );
     // More workers than were calibrated may do more.
-    if share >= CEILING_WARN && ceiling.workers == load.workers {
+    if share >= CEILING_WARN && ceiling.workers == workers {
         Reading::warn(words)
     } else {
         Reading::healthy(words)
@@ -374,7 +374,7 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
 
 pub(super) fn pauses(case: &Case<'_>) -> Reading {
     let paused_ns = case.paused_ns();
-    let Some(share) = ratio(paused_ns, case.run.window.length_ns() as f64) else {
+    let Some(share) = ratio(paused_ns, case.run.window_ns as f64) else {
         return Reading::unknown("there is no window");
     };
     if share <= 0.0 {

@@ -76,7 +76,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         summary.answered_of_plan()
     } else {
         // Connections that are still at work at the end were not kept up with, but for chance.
-        let requests = case.run.load.requests_per_connection.unwrap_or(1).max(1);
+        let requests = case.run.plan.requests_per_connection.unwrap_or(1).max(1);
         let chance = 2.0 * (arrivals.planned as f64).sqrt();
         let done = case.replies() / requests;
         arrivals.sent.min(done.saturating_add(chance as u64))
@@ -87,7 +87,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
     ) else {
         return Reading::unknown("nothing was planned in the window");
     };
-    if case.run.window.length_ns() < PLAN_WINDOW_LEAST_NS {
+    if case.run.window_ns < PLAN_WINDOW_LEAST_NS {
         return Reading::unknown("the window is too short to show a backlog");
     }
     let unit = if case.is_open() {
@@ -254,7 +254,7 @@ fn signed(change: f64) -> String {
 }
 
 pub(super) fn samples(case: &Case<'_>) -> Reading {
-    let (replies, window_ns) = (case.replies(), case.run.window.length_ns());
+    let (replies, window_ns) = (case.replies(), case.run.window_ns);
     let words = format!(
         "{} in {}",
         counted(replies, "reply", "replies"),

@@ -11,7 +11,7 @@ mod server;
 
 use super::case::Case;
 use super::words::truncated;
-use super::{Grade, Side, Signal};
+use super::{Grade, Side, Signal, SignalId};
 
 /// What an experiment says whose parts differ by more than what was changed does to them.
 const TOO_NOISY: &str = "the experiment was too noisy to tell";
@@ -19,7 +19,7 @@ const TOO_NOISY: &str = "the experiment was too noisy to tell";
 /// One signal.
 pub struct SignalRule {
     /// Its name in data, such as `worker_idle`.
-    pub id: &'static str,
+    pub id: SignalId,
     /// Whom it accuses when it is not healthy.
     pub side: Side,
     /// What is looked at and where it turns, one line.
@@ -30,199 +30,199 @@ pub struct SignalRule {
 /// All signals, in the order in which they are listed.
 pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
-        id: "worker_idle",
+        id: SignalId::WorkerIdle,
         side: Side::Client,
         rule: "the least idle worker is idle 20 % of the time; at 5 % it can do no more",
         read: client::worker_idle,
     },
     SignalRule {
-        id: "own_share",
+        id: SignalId::OwnShare,
         side: Side::Client,
         rule: "brunt's own share of response times and of p99 is under 2 %; of all 10 % at most",
         read: client::own_share,
     },
     SignalRule {
-        id: "schedule_lag",
+        id: SignalId::ScheduleLag,
         side: Side::Client,
         rule: "schedule lag p99 is under 50 µs or 2 % of p50; 1 ms or 10 % of p99 at most",
         read: client::schedule_lag,
     },
     SignalRule {
-        id: "plan_sent",
+        id: SignalId::PlanSent,
         side: Side::Client,
         rule: "99.9 % of what was planned while connections were free was sent; 99 % at least",
         read: client::plan_sent,
     },
     SignalRule {
-        id: "run_queue_wait",
+        id: SignalId::RunQueueWait,
         side: Side::Client,
         rule: "no worker waits for a CPU for 1 % of its time; 5 % at most",
         read: client::run_queue_wait,
     },
     SignalRule {
-        id: "involuntary_switches",
+        id: SignalId::InvoluntarySwitches,
         side: Side::Client,
         rule: "no worker loses its CPU 50 times a second; 500 at most",
         read: client::involuntary_switches,
     },
     SignalRule {
-        id: "cpu_pressure",
+        id: SignalId::CpuPressure,
         side: Side::Client,
         rule: "tasks lack a CPU for under 5 % of the time; 25 % at most",
         read: client::cpu_pressure,
     },
     SignalRule {
-        id: "throttling",
+        id: SignalId::Throttling,
         side: Side::Client,
         rule: "brunt's CPU quota does not hold it back; in 1 % of its periods at most",
         read: client::throttling,
     },
     SignalRule {
-        id: "pauses",
+        id: SignalId::Pauses,
         side: Side::Client,
         rule: "brunt runs throughout the window; it stands still for 1 % of it at most",
         read: client::pauses,
     },
     SignalRule {
-        id: "worker_imbalance",
+        id: SignalId::WorkerImbalance,
         side: Side::Client,
         rule: "no worker gets 1.25 times the replies per connection of another",
         read: client::worker_imbalance,
     },
     SignalRule {
-        id: "zero_windows",
+        id: SignalId::ZeroWindows,
         side: Side::Client,
         rule: "no full receive buffer is advertised; in 0.01 % of the segments at most",
         read: client::zero_windows,
     },
     SignalRule {
-        id: "receive_prunes",
+        id: SignalId::ReceivePrunes,
         side: Side::Client,
         rule: "no segment is thrown away for want of memory; 0.01 % at most",
         read: client::receive_prunes,
     },
     SignalRule {
-        id: "send_buffer",
+        id: SignalId::SendBuffer,
         side: Side::Client,
         rule: "uploads wait for our send buffer for under 1 % of their time; 5 % at most",
         read: client::send_buffer,
     },
     SignalRule {
-        id: "client_limits",
+        id: SignalId::ClientLimits,
         side: Side::Client,
         rule: "no lack of ports, descriptors or tracked connections",
         read: client::client_limits,
     },
     SignalRule {
-        id: "ceiling",
+        id: SignalId::Ceiling,
         side: Side::Client,
         rule: "the rate is under 90 % of what `brunt calibrate` reached on this machine",
         read: client::ceiling,
     },
     SignalRule {
-        id: "added_delay",
+        id: SignalId::AddedDelay,
         side: Side::Client,
         rule: "work added to each request does not lower the rate as if brunt were the bottleneck",
         read: client::added_delay,
     },
     SignalRule {
-        id: "retransmits",
+        id: SignalId::Retransmits,
         side: Side::Network,
         rule: "under 0.01 % of the segments are sent again; 0.5 % at most",
         read: network::retransmits,
     },
     SignalRule {
-        id: "out_of_order",
+        id: SignalId::OutOfOrder,
         side: Side::Network,
         rule: "under 0.1 % of the segments come out of order; 1 % at most",
         read: network::out_of_order,
     },
     SignalRule {
-        id: "queueing",
+        id: SignalId::Queueing,
         side: Side::Network,
         rule: "the round trip of data is under 8 times the smallest; fails with lost segments",
         read: network::queueing,
     },
     SignalRule {
-        id: "link_use",
+        id: SignalId::LinkUse,
         side: Side::Network,
         rule: "the link is used to under 80 %; 90 % at most",
         read: network::link_use,
     },
     SignalRule {
-        id: "server_cpu",
+        id: SignalId::ServerCpu,
         side: Side::Server,
         rule: "the server uses under 80 % of its CPUs; under 95 %, and not all threads, at most",
         read: server::server_cpu,
     },
     SignalRule {
-        id: "server_throttling",
+        id: SignalId::ServerThrottling,
         side: Side::Server,
         rule: "the server's CPU quota, mostly used, holds it back in 10 % of its periods at most",
         read: server::server_throttling,
     },
     SignalRule {
-        id: "accept_queue",
+        id: SignalId::AcceptQueue,
         side: Side::Server,
         rule: "no connection finds the accept queue full, or takes a second to open",
         read: server::accept_queue,
     },
     SignalRule {
-        id: "receive_window",
+        id: SignalId::ReceiveWindow,
         side: Side::Server,
         rule: "uploads wait for the server to read for under 1 % of their time; 10 % at most",
         read: server::receive_window,
     },
     SignalRule {
-        id: "shared_host",
+        id: SignalId::SharedHost,
         side: Side::Doubt,
         rule: "client and server do not compete for the same CPUs",
         read: server::shared_host,
     },
     SignalRule {
-        id: "refusals",
+        id: SignalId::Refusals,
         side: Side::Rate,
         rule: "under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused)",
         read: load::refusals,
     },
     SignalRule {
-        id: "planned_rate",
+        id: SignalId::PlannedRate,
         side: Side::Rate,
         rule: "fails where 99 % of a schedule was answered: the plan was the limit",
         read: load::planned_rate,
     },
     SignalRule {
-        id: "backlog",
+        id: SignalId::Backlog,
         side: Side::Server,
         rule: "arrivals do not pile up; fails where it is known behind whom",
         read: load::backlog,
     },
     SignalRule {
-        id: "connections_busy",
+        id: SignalId::ConnectionsBusy,
         side: Side::Concurrency,
         rule: "fails where all connections are busy, the server has room and requests do not queue",
         read: load::connections_busy,
     },
     SignalRule {
-        id: "elasticity",
+        id: SignalId::Elasticity,
         side: Side::Concurrency,
         rule: "fails where the rate grows with the connections",
         read: load::elasticity,
     },
     SignalRule {
-        id: "steal",
+        id: SignalId::Steal,
         side: Side::Doubt,
         rule: "the hypervisor takes under 0.5 % of the CPUs; 2 % at most",
         read: load::steal,
     },
     SignalRule {
-        id: "drift",
+        id: SignalId::Drift,
         side: Side::Doubt,
         rule: "the rate holds still over the window, to 3 % and chance; to 10 % by halves at most",
         read: load::drift,
     },
     SignalRule {
-        id: "samples",
+        id: SignalId::Samples,
         side: Side::Doubt,
         rule: "there are 100 replies, in half a second",
         read: load::samples,
@@ -300,12 +300,14 @@ fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
     Reading::unknown(truncated(noted.map_or(otherwise, String::as_str)))
 }
 
-/// Every signal of a run, in the order of [`SIGNALS`].
-pub(super) fn read_all(case: &Case<'_>) -> Vec<Signal> {
+/// Every signal of a run, in the order of [`SIGNALS`]. Of several agents a signal is the worst of
+/// them.
+pub(super) fn read_all(cases: &[Case<'_>]) -> Vec<Signal> {
     SIGNALS
         .iter()
         .map(|rule| {
-            let reading = (rule.read)(case);
+            let readings = cases.iter().map(|case| (rule.read)(case)).collect();
+            let reading = worst(readings, rule.side);
             Signal {
                 id: rule.id,
                 grade: reading.grade,
@@ -314,4 +316,31 @@ pub(super) fn read_all(case: &Case<'_>) -> Vec<Signal> {
             }
         })
         .collect()
+}
+
+/// The worst of what the agents read of one signal. What one of them does not know of its own
+/// machine, nobody knows; the server and the way to it are known as soon as one agent sees them.
+fn worst(readings: Vec<Reading>, side: Side) -> Reading {
+    let is_shared = matches!(side, Side::Server | Side::Network);
+    let badness = |grade| match grade {
+        Grade::Fail => 3,
+        Grade::Warn => 2,
+        Grade::Unknown => u8::from(!is_shared),
+        Grade::Healthy => u8::from(is_shared),
+    };
+    let are_alike = readings.windows(2).all(|pair| pair[0] == pair[1]);
+    let numbered = (1..).zip(readings);
+    // The first of those that stand alike.
+    let (agent, mut reading) = numbered
+        .reduce(|(first, worst), (number, reading)| {
+            match badness(reading.grade) > badness(worst.grade) {
+                true => (number, reading),
+                false => (first, worst),
+            }
+        })
+        .unwrap_or((1, Reading::unknown("there is no agent")));
+    if !are_alike {
+        reading.detail = format!("agent {agent}: {}", reading.detail);
+    }
+    reading
 }

@@ -75,7 +75,7 @@ fn ours<'a>(case: &Case<'a>) -> Option<&'a TcpCounters> {
     let window = &case.summary.window;
     let of_bytes = window.bytes_sent.saturating_add(window.bytes_received / 2) as f64;
     // One at a time, each request has a segment of its own; many in flight share segments.
-    let of_requests = match case.run.load.depth {
+    let of_requests = match case.run.depth() {
         0 | 1 => window.requests_sent as f64,
         2.. => 0.0,
     };

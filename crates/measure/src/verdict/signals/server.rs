@@ -145,7 +145,7 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
 }
 
 pub(super) fn receive_window(case: &Case<'_>) -> Reading {
-    if case.run.load.request_bytes < UPLOAD_BYTES {
+    if case.run.request_bytes() < UPLOAD_BYTES {
         return Reading::unknown("requests are small");
     }
     let kernel = &case.kernel;

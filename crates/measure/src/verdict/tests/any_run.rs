@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
-use crate::invariants::sample::tls_description;
+use crate::SignalId;
+use crate::invariants::sample::over_tls;
 use crate::verdict::{Grade, SIGNALS, Side, Verdict};
 use crate::{FailureKind, Run};
 
@@ -40,8 +41,8 @@ fn replace(value: &mut Value, place: &mut usize, new: &Value) {
 fn http2() -> Run {
     let mut run = closed();
     streams(&mut run, 10);
-    run.load.tls = Some(tls_description());
-    run.load.protocol_note = Some("the server allows 10 streams".to_owned());
+    over_tls(&mut run);
+    run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
     failed(&mut run, FailureKind::StreamRefused, 9);
     failed(&mut run, FailureKind::NotProcessed, 9);
     run
@@ -67,7 +68,7 @@ fn runs() -> Vec<Value> {
     ]
     .into_iter()
     .map(|mut run| {
-        if run.evidence.server.is_some() {
+        if run.agents[0].evidence.server.is_some() {
             full(&mut run);
         }
         serde_json::to_value(run).expect("a run serialises")
@@ -123,7 +124,7 @@ fn verify(run: &Run) {
     );
     // A rate that was met was met, however late brunt was.
     let is_met = judgement.verdict == Verdict::RateLimited
-        && judgement.decisive.first() == Some(&"planned_rate");
+        && judgement.decisive.first() == Some(&SignalId::PlannedRate);
     assert!(
         !(client_fails && speaks_of_others && !is_met),
         "{judgement:#?}"
@@ -140,11 +141,11 @@ fn the_unbent_runs_are_judged() {
 #[test]
 fn a_run_without_anything_is_judged() {
     let mut run = closed();
-    run.workers.clear();
-    run.evidence = Default::default();
+    run.agents[0].workers.clear();
+    run.agents[0].evidence = Default::default();
     run.latencies = Default::default();
     verify(&run);
-    run.window.end_ns = run.window.start_ns;
+    run.window_ns = 0;
     verify(&run);
 }
 

@@ -16,28 +16,28 @@ pub(super) const BY_CONNECTIONS: [u64; 4] = [8_000, 4_000, 12_000, 8_000];
 pub(super) const BY_CLIENT: [u64; 4] = [90_000, 90_000, 90_000, 47_368];
 
 pub(super) fn server(run: &mut Run) -> &mut ServerEvidence {
-    run.evidence.server.as_mut().expect("a server")
+    run.agents[0].evidence.server.as_mut().expect("a server")
 }
 
 pub(super) fn tcp(run: &mut Run) -> &mut TcpCounters {
-    let network = run.evidence.network.as_mut().expect("a network");
+    let network = run.agents[0].evidence.network.as_mut().expect("a network");
     network.tcp.as_mut().expect("counters")
 }
 
 pub(super) fn thread(run: &mut Run) -> &mut ThreadUse {
-    run.workers[1].thread.as_mut().expect("a thread")
+    run.agents[0].workers[1].thread.as_mut().expect("a thread")
 }
 
 /// All workers' threads, busy for so many milliseconds of 2,000.
 pub(super) fn busy_for(run: &mut Run, ms: u64) {
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         let thread = worker.thread.as_mut().expect("a thread");
         thread.cpu_user_ns = 0;
         thread.cpu_system_ns = ms * MS;
     }
     // The process is at least as busy as its threads.
-    run.host.cpu_user_ns = 0;
-    run.host.cpu_system_ns = 2 * ms * MS;
+    run.agents[0].host.cpu_user_ns = 0;
+    run.agents[0].host.cpu_system_ns = 2 * ms * MS;
 }
 
 /// The server's CPU, in milliseconds of 2,000 on each of two CPUs.
@@ -49,7 +49,7 @@ pub(super) fn server_busy_for(run: &mut Run, ms: u64) {
 
 /// The status of the first `count` replies in the window of the first worker.
 pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
-    let replies = &mut run.workers[0].tallies.measure.replies;
+    let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
     let total = replies.total();
     *replies = StatusCounts::default();
     (0..count).for_each(|_| replies.add(status));
@@ -58,16 +58,16 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
 
 /// The same connections over HTTP/2, each with so many streams that are always in flight.
 pub(super) fn streams(run: &mut Run, streams: u32) {
-    run.load.protocol = Protocol::Http2;
-    run.load.depth = streams;
-    for worker in &mut run.workers {
-        worker.under_way_ns *= u64::from(streams);
+    run.agents[0].negotiated.protocol = Protocol::Http2;
+    run.agents[0].negotiated.depth = streams;
+    for worker in &mut run.agents[0].workers {
+        worker.in_flight_ns *= u64::from(streams);
     }
 }
 
 /// Requests of the first worker that failed in the window.
 pub(super) fn failed(run: &mut Run, kind: FailureKind, count: u64) {
-    let failures = &mut run.workers[0].tallies.measure.failures;
+    let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
     (0..count).for_each(|_| failures.add(kind));
 }
 
@@ -122,7 +122,7 @@ pub(super) fn same_cpus(run: &mut Run, busy_ms: u64) {
     server(run).cpu_list = vec![0, 1];
     server(run).run_queue_wait_ns = Some(200 * MS);
     thread(run).run_queue_wait_ns = Some(50 * MS);
-    for times in &mut run.evidence.host.cpus {
+    for times in &mut run.agents[0].evidence.host.cpus {
         let busy_ns = if times.cpu < 2 { busy_ms * MS } else { 0 };
         *times = CpuTimes {
             busy_ns,
@@ -134,7 +134,7 @@ pub(super) fn same_cpus(run: &mut Run, busy_ms: u64) {
 }
 
 pub(super) fn stolen(run: &mut Run, cpu: usize, ms: u64) {
-    run.evidence.host.cpus[cpu].steal_ns = ms * MS;
+    run.agents[0].evidence.host.cpus[cpu].steal_ns = ms * MS;
 }
 
 /// Less and less is done.
@@ -144,7 +144,7 @@ pub(super) fn drifting(run: &mut Run) {
 
 /// So many replies less in each point than in the one before.
 pub(super) fn drifting_by(run: &mut Run, replies: u64) {
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         worker.series = worker.series.coarsened();
         for (index, point) in worker.series.points.iter_mut().enumerate() {
             point.successes -= replies * index as u64;
@@ -153,7 +153,7 @@ pub(super) fn drifting_by(run: &mut Run, replies: u64) {
 }
 
 pub(super) fn link(run: &mut Run, received: u64, sent: u64) {
-    if let Some(network) = &mut run.evidence.network
+    if let Some(network) = &mut run.agents[0].evidence.network
         && let Route::Interface {
             received_bytes,
             sent_bytes,
@@ -174,7 +174,7 @@ pub(super) fn histogram(values: &[(u64, u64)]) -> Histogram {
 }
 
 pub(super) fn throttled(run: &mut Run, ms: u64) {
-    run.evidence.host.throttling = Some(Throttling {
+    run.agents[0].evidence.host.throttling = Some(Throttling {
         periods: 200,
         throttled_periods: ms / 10,
         throttled_ns: ms * MS,
@@ -183,8 +183,8 @@ pub(super) fn throttled(run: &mut Run, ms: u64) {
 
 /// Uploads, of 1,000 ms per worker so many held up by the server's window and by our buffer.
 pub(super) fn upload(run: &mut Run, window_ms: u64, buffer_ms: u64) {
-    run.load.request_bytes = 1 << 20;
-    let kernel = &mut run.workers[0].kernel;
+    run.agents[0].negotiated.request_bytes = 1 << 20;
+    let kernel = &mut run.agents[0].workers[0].kernel;
     kernel.receive_window_limited_ns = window_ms * MS;
     kernel.send_buffer_limited_ns = buffer_ms * MS;
 }

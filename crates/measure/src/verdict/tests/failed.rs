@@ -3,6 +3,7 @@
 use super::bend::{busy_for, tried};
 use super::rules::judged;
 use super::sample::{closed, open};
+use crate::SignalId;
 use crate::invariants::sample::{MS, WINDOW, emptied};
 use crate::verdict::{Grade, Verdict};
 use crate::{Downtime, FailureKind, MissingConnections, Pause, Run, Tally};
@@ -66,7 +67,7 @@ fn what_never_succeeded_is_no_result() {
     for sound in [closed(), open()] {
         for (happened, because, advice) in cases {
             let mut run = emptied(sound.clone());
-            happened(&mut run.workers[0].tallies.measure);
+            happened(&mut run.agents[0].workers[0].tallies.measure);
             let judgement = judged(&run);
             assert_eq!(judgement.verdict, Verdict::NoSuccess, "{judgement:#?}");
             let expected = format!("no request succeeded: {because}");
@@ -79,7 +80,7 @@ fn what_never_succeeded_is_no_result() {
 #[test]
 fn what_was_never_answered_is_no_result() {
     let mut run = emptied(closed());
-    run.workers[0].under_way_at_end = 4;
+    run.agents[0].workers[0].in_flight_at_end = 4;
     let judgement = judged(&run);
     assert_eq!(judgement.verdict, Verdict::NoSuccess);
     let because = "no request succeeded: all 4 requests got no reply in a window of 2 s";
@@ -90,17 +91,17 @@ fn what_was_never_answered_is_no_result() {
 #[test]
 fn one_success_is_a_result() {
     let mut run = emptied(closed());
-    run.workers[0].tallies.measure.replies.add(200);
+    run.agents[0].workers[0].tallies.measure.replies.add(200);
     assert_ne!(judged(&run).verdict, Verdict::NoSuccess);
 }
 
 /// A run whose server was gone at these times of the window, milliseconds.
 fn gone(times: &[(u64, Option<u64>)]) -> Run {
     let mut run = closed();
-    let at_ns = |ms: u64| WINDOW.start_ns + ms * MS;
-    for (index, worker) in run.workers.iter_mut().enumerate() {
+    let at_ns = |ms: u64| (ms * MS) as i64;
+    for (index, worker) in run.agents[0].workers.iter_mut().enumerate() {
         // They do not notice at the same time.
-        let later_ns = index as u64 * MS;
+        let later_ns = (index as u64 * MS) as i64;
         worker.downtimes = times
             .iter()
             .map(|&(from_ms, until_ms)| Downtime {
@@ -149,7 +150,7 @@ fn a_server_that_was_gone_is_a_finding_of_its_own() {
         busy_for(&mut run, 1_960);
         assert_eq!(judged(&run).verdict, Verdict::ServerFailed);
         // One worker had a connection all the time.
-        run.workers[0].downtimes.clear();
+        run.agents[0].workers[0].downtimes.clear();
         assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
     }
 }
@@ -191,7 +192,7 @@ fn too_short_or_outside_of_the_window_is_no_outage() {
 #[test]
 fn connections_that_are_not_taken_are_a_finding() {
     let mut run = gone(&[]);
-    run.workers[0].live.missing = Some(MissingConnections {
+    run.agents[0].workers[0].live.missing = Some(MissingConnections {
         opening_ns: 0,
         retrying_ns: WINDOW.length_ns() / 2,
     });
@@ -211,7 +212,7 @@ fn connections_that_are_not_taken_are_a_finding() {
     assert_eq!(judged(&busy).verdict, Verdict::ClientLimited);
     // For a time it answered on none.
     let mut broken = run.clone();
-    for worker in &mut broken.workers {
+    for worker in &mut broken.agents[0].workers {
         let points = worker.series.points.len();
         for point in worker.series.points.iter_mut().skip(points / 2) {
             point.successes = 0;
@@ -220,15 +221,15 @@ fn connections_that_are_not_taken_are_a_finding() {
     let judgement = judged(&broken);
     assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
     assert!(judgement.because.contains(missing), "{}", judgement.because);
-    run.workers[0].live.missing = Some(MissingConnections::default());
+    run.agents[0].workers[0].live.missing = Some(MissingConnections::default());
     assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
 }
 
 #[test]
 fn a_run_by_count_says_what_was_never_sent() {
     let mut run = gone(&[(500, None)]);
-    run.load.requests = Some(5_000_000);
-    run.workers[0].unsent = 4_000_000;
+    run.plan.stop.requests = Some(5_000_000);
+    run.agents[0].workers[0].unsent = 4_000_000;
     let because = judged(&run).because;
     assert!(because.contains("; of 5,000,000 requests "), "{because}");
     assert!(because.ends_with(" and 4,000,000 never sent"), "{because}");
@@ -236,10 +237,10 @@ fn a_run_by_count_says_what_was_never_sent() {
 
 /// A brunt that did not run for so many milliseconds from the middle of the window on.
 fn stopped(mut run: Run, ms: u64) -> Run {
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         worker.pauses = vec![Pause {
-            from_ns: WINDOW.start_ns + 1_000 * MS,
-            until_ns: WINDOW.start_ns + (1_000 + ms) * MS,
+            from_ns: (1_000 * MS) as i64,
+            until_ns: ((1_000 + ms) * MS) as i64,
         }];
     }
     run
@@ -251,14 +252,14 @@ fn a_brunt_that_was_stopped_is_told_so() {
         let mut run = stopped(sound, 600);
         let judgement = judged(&run);
         assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
-        assert_eq!(judgement.decisive[0], "pauses");
+        assert_eq!(judgement.decisive[0], SignalId::Pauses);
         assert!(
             judgement.because.contains("did not run for 600 ms"),
             "{judgement:#?}"
         );
         assert!(judgement.advice[0].contains("SIGSTOP"), "{judgement:#?}");
         // The other one ran.
-        run.workers[1].pauses.clear();
+        run.agents[0].workers[1].pauses.clear();
         assert_ne!(judged(&run).verdict, Verdict::ClientLimited);
     }
 }
@@ -293,7 +294,7 @@ fn an_experiment_that_is_all_noise_decides_nothing() {
         let signal = judgement
             .signals
             .iter()
-            .find(|signal| signal.id == id)
+            .find(|signal| signal.id.name() == id)
             .expect("a signal");
         assert_eq!(signal.grade, Grade::Unknown, "{signal:?}");
         assert_eq!(signal.detail, "the experiment was too noisy to tell");

@@ -1,21 +1,23 @@
 //! Every rule both ways, and the order among them.
 
 use super::bend::*;
-use super::sample::{closed, open, overloaded, remote};
+use super::sample::{cases_of, closed, open, overloaded, remote};
+use crate::SignalId;
 use crate::invariants::sample::MS;
-use crate::verdict::case::Case;
-use crate::verdict::rules::{KINDS, Weighed, decide};
+use crate::verdict::rules::decide;
 use crate::verdict::signals::read_all;
+use crate::verdict::weighed::{KINDS, Weighed};
 use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict};
-use crate::{FailureKind, Run};
+use crate::{FailureKind, Run, Stamps};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 pub(super) fn judged(run: &Run) -> Judgement {
-    let mut case = Case::of(run);
-    case.broken.clear();
-    let signals = read_all(&case);
+    let mut cases = cases_of(run);
+    cases.iter_mut().for_each(|case| case.broken.clear());
+    let signals = read_all(&cases);
     let weighed = Weighed {
-        case: &case,
+        case: &cases[0],
+        cases: &cases,
         signals: &signals,
     };
     let (verdict, decision) = decide(&weighed);
@@ -65,8 +67,8 @@ fn verify(situations: impl IntoIterator<Item = Situation>) {
         let context = format!("{}: {judgement:#?}", situation.what);
         assert_eq!(judgement.verdict, situation.verdict, "{context}");
         assert_eq!(
-            judgement.decisive.first(),
-            Some(&situation.first),
+            judgement.decisive.first().map(|id| id.name()),
+            Some(situation.first),
             "{context}"
         );
         assert!((1..=3).contains(&judgement.decisive.len()), "{context}");
@@ -83,13 +85,13 @@ fn saturated(run: &mut Run) {
 }
 
 fn unwatched(run: &mut Run) {
-    run.evidence.server = None;
+    run.agents[0].evidence.server = None;
 }
 
 #[test]
 fn a_broken_invariant_comes_first() {
     let mut run = closed();
-    run.workers[0].population.recorded += 1;
+    run.agents[0].workers[0].population.recorded += 1;
     saturated(&mut run);
     let judgement = run.judge();
     assert_eq!(judgement.verdict, Verdict::Invalid);
@@ -138,7 +140,7 @@ fn doubts_come_before_the_rest() {
         situation(
             "too short",
             closed(),
-            |run| run.window.end_ns = run.window.start_ns + 300 * MS,
+            |run| run.window_ns = 300 * MS,
             Inconclusive,
             ["samples", "too little", "-d 10s"],
         ),
@@ -157,7 +159,7 @@ fn doubts_come_before_the_rest() {
             closed(),
             |run| {
                 drifting(run);
-                let failures = &mut run.workers[0].tallies.measure.failures;
+                let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
                 failures.add(FailureKind::ConnectNoPort);
             },
             ClientLimited,
@@ -169,7 +171,7 @@ fn doubts_come_before_the_rest() {
             |run| {
                 drifting(run);
                 tcp(run).listen_overflows = 90;
-                run.workers[0].tallies.measure.connections_opened = 500;
+                run.agents[0].workers[0].tallies.measure.connections_opened = 500;
             },
             ServerLimited,
             ["accept_queue", "accept queue is full", "somaxconn"],
@@ -242,7 +244,7 @@ fn the_client_is_blamed_before_the_server() {
             |run| {
                 thread(run).cpu_system_ns = 1_780 * MS;
                 unwatched(run);
-                run.host.usable_cpus = 4;
+                run.agents[0].host.usable_cpus = 4;
             },
             ClientLimited,
             ["worker_idle", "may do more", "-t 4"],
@@ -258,7 +260,7 @@ fn the_client_is_blamed_before_the_server() {
             "a busy process on the same CPU",
             closed(),
             |run| {
-                for worker in &mut run.workers {
+                for worker in &mut run.agents[0].workers {
                     let thread = worker.thread.as_mut().expect("a thread");
                     thread.run_queue_wait_ns = Some(1_150 * MS);
                 }
@@ -293,7 +295,7 @@ fn the_client_is_blamed_before_the_server() {
             |run| {
                 busy_for(run, 1_700);
                 run.diagnosis = None;
-                let calibration = run.calibration.as_mut().expect("a calibration");
+                let calibration = run.agents[0].calibration.as_mut().expect("a calibration");
                 calibration.ceilings[0].requests_per_s = 8_700.0;
             },
             ConcurrencyLimited,
@@ -306,7 +308,7 @@ fn the_client_is_blamed_before_the_server() {
                 saturated(run);
                 thread(run).run_queue_wait_ns = Some(40 * MS);
                 thread(run).involuntary_switches = 900;
-                run.evidence.host.pressure_ns = Some(300 * MS);
+                run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
                 tcp(run).zero_windows_advertised = 3;
             },
             ServerLimited,
@@ -444,8 +446,8 @@ fn the_server_limits() {
             |run| {
                 server_busy_for(run, 3_500);
                 // Some connections are free.
-                for worker in &mut run.workers {
-                    worker.under_way_ns /= 2;
+                for worker in &mut run.agents[0].workers {
+                    worker.in_flight_ns /= 2;
                 }
             },
             ServerLimited,
@@ -474,7 +476,7 @@ fn the_server_limits() {
             remote(closed()),
             |run| {
                 run.diagnosis = tried(BY_SERVER);
-                if let Some(network) = &mut run.evidence.network {
+                if let Some(network) = &mut run.agents[0].evidence.network {
                     network.route = crate::Route::Unknown;
                 }
             },
@@ -486,10 +488,11 @@ fn the_server_limits() {
             closed(),
             |run| {
                 saturated(run);
-                run.workers
+                run.agents[0]
+                    .workers
                     .iter_mut()
                     .for_each(|worker| worker.thread = None);
-                run.load.stamps_every = None;
+                run.plan.stamps = Stamps::Off;
             },
             Inconclusive,
             [
@@ -521,7 +524,7 @@ fn the_server_limits() {
             |run| {
                 saturated(run);
                 busy_for(run, 1_910);
-                run.evidence.server = None;
+                run.agents[0].evidence.server = None;
             },
             ClientLimited,
             ["worker_idle", "the limit", "machines"],
@@ -578,8 +581,8 @@ fn the_connections_limit() {
             closed(),
             |run| {
                 streams(run, 1);
-                run.load.requests_per_connection = Some(1);
-                run.load.keepalive = false;
+                run.plan.requests_per_connection = Some(1);
+                run.plan.requests_per_connection = Some(1);
             },
             ConcurrencyLimited,
             ["connections_busy", "would give more", "-c 16; --diagnose"],
@@ -589,7 +592,7 @@ fn the_connections_limit() {
             closed(),
             |run| {
                 streams(run, 10);
-                run.load.protocol_note = Some("the server allows 10 streams".to_owned());
+                run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
             },
             ConcurrencyLimited,
             [
@@ -642,12 +645,12 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     let mut run = closed();
     let advice = |run: &Run| run.judge().advice.join("; ");
     assert!(!advice(&run).contains("keepalive_requests"));
-    run.load.protocol = crate::Protocol::Http2;
+    run.agents[0].negotiated.protocol = crate::Protocol::Http2;
     for _ in 0..run.summary().lifetime.connections_opened {
         run.latencies.greeting.record(100_000);
     }
     let fail = |run: &mut Run, requests: u64| {
-        for worker in &mut run.workers {
+        for worker in &mut run.agents[0].workers {
             for _ in 0..requests {
                 worker.tallies.after.failures.add(FailureKind::NotProcessed);
             }
@@ -665,7 +668,7 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     assert!(told.starts_with("the server replaces"), "{told}");
     assert!(told.contains("-c 16"), "{told}");
     // Figures that are refused explain nothing.
-    run.load.protocol = crate::Protocol::Http1;
+    run.agents[0].negotiated.protocol = crate::Protocol::Http1;
     assert_eq!(run.judge().verdict, Verdict::Invalid);
     assert!(run.judge().advice.is_empty());
 }
@@ -676,7 +679,7 @@ fn every_signal_of_the_client_is_of_one_kind() {
         let kinds = KINDS.iter().filter(|kind| kind.contains(&rule.id));
         assert_eq!(kinds.count(), 1, "{}", rule.id);
     }
-    let known = |id: &&str| SIGNALS.iter().any(|rule| rule.id == *id);
+    let known = |id: &SignalId| SIGNALS.iter().any(|rule| rule.id == *id);
     assert!(KINDS.iter().copied().flatten().all(known));
 }
 
@@ -696,12 +699,12 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
         |run| thread(run).run_queue_wait_ns = Some(1_300 * MS),
         |run| throttled(run, 1_500),
         |run| {
-            let failures = &mut run.workers[0].tallies.measure.failures;
+            let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
             failures.add(FailureKind::ConnectNoDescriptor);
         },
         |run| upload(run, 0, 900),
         |run| {
-            let network = run.evidence.network.as_mut().expect("a network");
+            let network = run.agents[0].evidence.network.as_mut().expect("a network");
             network.conntrack = Some(crate::Conntrack {
                 entries: 9,
                 entries_max: 9,
@@ -730,7 +733,7 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
                 );
                 // A rate that was met was met, however late brunt was.
                 let is_met = judgement.verdict == Verdict::RateLimited
-                    && judgement.decisive[0] == "planned_rate";
+                    && judgement.decisive[0] == SignalId::PlannedRate;
                 assert!(is_safe || is_met, "{failure} on {other}: {judgement:#?}");
             }
         }

@@ -1,12 +1,14 @@
 //! Sound runs with all evidence, for the tests to bend: a local server with room, workers with
 //! time, connections that are all busy.
 
-use crate::invariants::sample::{MS, US, WINDOW, answer, at, steady_run};
+use crate::invariants::check;
+use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, steady_run};
+use crate::verdict::case::Case;
 use crate::{
-    Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants, Issue,
-    KernelSample, Latencies, MachineLimits, ModelDescription, NetworkEvidence, Observer, Once,
-    Parts, Recorder, Recording, Route, Run, ScheduleDescription, ServerEvidence, ServerScope,
-    ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
+    ArrivalProcess, Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence,
+    Instants, KernelSample, Latencies, MachineLimits, ModelDescription, NetworkEvidence, Observer,
+    Parts, Recorder, Recording, RequestTiming, Route, Run, ScheduleDescription, ServerEvidence,
+    ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
 };
 
 const CONNECTIONS: u64 = 4;
@@ -16,21 +18,21 @@ const WARMUP_START_NS: u64 = 800 * MS;
 pub(super) const INTERVAL_NS: u64 = 2_000 * MS;
 
 /// The reply to a request, of whose response time 4 us are brunt's.
-fn replied(recorder: &mut Recorder, issue: Issue, is_stamped: bool) -> u64 {
-    let done_ns = issue.sent_ns + SERVICE_NS;
+fn replied(recorder: &mut Recorder, timing: RequestTiming, is_stamped: bool) -> u64 {
+    let done_ns = timing.sent_ns + SERVICE_NS;
     recorder.received(done_ns, 220);
-    recorder.reply(issue, done_ns, &answer(200));
+    recorder.reply(timing, done_ns, &answer(200));
     if is_stamped {
         let parts = Parts::of(&Instants {
-            due_ns: issue.due_ns,
-            free_ns: issue.due_ns,
-            send_from_ns: issue.sent_ns,
-            send_to_ns: issue.sent_ns + 5 * US,
+            due_ns: timing.due_ns,
+            free_ns: timing.due_ns,
+            send_from_ns: timing.sent_ns,
+            send_to_ns: timing.sent_ns + 5 * US,
             arrived_ns: done_ns - 4 * US,
             received_ns: done_ns - US,
             done_ns,
         });
-        recorder.split(issue.due_ns, parts);
+        recorder.split(timing.due_ns, parts);
     }
     done_ns
 }
@@ -47,36 +49,36 @@ fn worker(number: u32, is_open: bool) -> Recording {
         recorder.connected(150 * MS + connection, 200 * US);
     }
     recorder.set_window(WINDOW);
-    let mut under_way = [None; CONNECTIONS as usize];
+    let mut in_flight = [None; CONNECTIONS as usize];
     let mut last_ns = 0;
     let ticks = (WARMUP_START_NS..=WINDOW.end_ns).step_by(SERVICE_NS as usize);
     for (tick, tick_ns) in ticks.enumerate() {
-        for (connection, sent) in under_way.iter_mut().enumerate() {
-            if let Some(issue) = sent.take() {
-                last_ns = replied(&mut recorder, issue, connection == 0);
+        for (connection, sent) in in_flight.iter_mut().enumerate() {
+            if let Some(timing) = sent.take() {
+                last_ns = replied(&mut recorder, timing, connection == 0);
             }
             let due_ns = tick_ns + connection as u64 * 10 * US;
             if due_ns >= WINDOW.end_ns || (is_open && tick % 2 == 1) {
                 continue;
             }
-            let mut issue = at(due_ns);
+            let mut timing = at(due_ns);
             if is_open {
-                issue.sent_ns += 5 * US;
+                timing.sent_ns += 5 * US;
                 recorder.arrival_planned(due_ns);
                 recorder.arrival_sent(due_ns, due_ns, false);
                 recorder.lag(due_ns, 5 * US);
             }
-            recorder.sent(issue, 1, 80);
-            *sent = Some(issue);
+            recorder.sent(timing, 1, 80);
+            *sent = Some(timing);
         }
     }
     let record = recorder.record();
     record.edges = WorkerEdges {
-        started: Once::at(100 * MS + u64::from(number)),
-        ready: Once::at(160 * MS),
-        window_start: Once::at(WINDOW.start_ns + 20 * US),
-        window_end: Once::at(WINDOW.end_ns),
-        drained: Once::at(last_ns),
+        started: absolute(100 * MS + u64::from(number)),
+        ready: absolute(160 * MS),
+        window_start: absolute(WINDOW.start_ns + 20 * US),
+        window_end: absolute(WINDOW.end_ns),
+        drained: absolute(last_ns),
     };
     record.kernel = KernelSample {
         connections: 1,
@@ -102,16 +104,17 @@ fn worker(number: u32, is_open: bool) -> Recording {
 fn run_of(recordings: [Recording; 2]) -> Run {
     let mut run = steady_run();
     run.latencies = Latencies::default();
-    run.workers.clear();
-    for recording in recordings {
+    run.agents[0].workers.clear();
+    for mut recording in recordings {
         run.latencies.merge(&recording.latencies);
-        run.workers.push(recording.record);
+        recording.record.count_from(WINDOW.start_ns);
+        run.agents[0].workers.push(recording.record);
     }
-    run.host.usable_cpus = 2;
-    run.host.cpu_user_ns = 400 * MS;
-    run.host.cpu_system_ns = 1_200 * MS;
-    run.evidence = evidence();
-    run.calibration = Some(calibration());
+    run.agents[0].host.usable_cpus = 2;
+    run.agents[0].host.cpu_user_ns = 400 * MS;
+    run.agents[0].host.cpu_system_ns = 1_200 * MS;
+    run.agents[0].evidence = evidence();
+    run.agents[0].calibration = Some(calibration());
     run
 }
 
@@ -123,37 +126,43 @@ pub(super) fn closed() -> Run {
 /// An open loop whose rate is met.
 pub(super) fn open() -> Run {
     let mut run = run_of([worker(0, true), worker(1, true)]);
-    let connections_max = run.load.connections;
-    run.load.model = ModelDescription::Open {
+    let connections_max = run.plan.connections;
+    run.plan.model = ModelDescription::Open {
         schedule: ScheduleDescription {
-            process: "constant".to_owned(),
-            seed: 7,
+            process: ArrivalProcess::Constant,
+            rate_per_s: Some(4_000.0),
             stages: Vec::new(),
-            expected: 8_000.0,
             queue_max: 100,
         },
         connections_max,
     };
+    run.agents[0].expected_arrivals = Some(8_000.0);
+    deal(&mut run);
     run
+}
+
+/// A run as its agents saw it.
+pub(super) fn cases_of(run: &Run) -> Vec<Case<'_>> {
+    Case::of_agents(run, &run.summary(), &check(run))
 }
 
 /// The same with a backlog that grows to the end, and all connections busy.
 pub(super) fn overloaded() -> Run {
     let mut run = open();
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         for (index, point) in worker.series.points.iter_mut().enumerate() {
             point.waiting_max = 50 * (index as u64 + 1);
         }
-        worker.under_way_ns = CONNECTIONS * INTERVAL_NS;
+        worker.in_flight_ns = CONNECTIONS * INTERVAL_NS;
     }
     run
 }
 
 /// The server is elsewhere, and nothing of it is known.
 pub(super) fn remote(mut run: Run) -> Run {
-    run.load.address = "192.0.2.7:80".to_owned();
-    run.evidence.server = None;
-    run.evidence.network = Some(NetworkEvidence {
+    run.agents[0].negotiated.address = "192.0.2.7:80".to_owned();
+    run.agents[0].evidence.server = None;
+    run.agents[0].evidence.network = Some(NetworkEvidence {
         route: Route::Interface {
             name: "eth0".to_owned(),
             link_bits_per_s: Some(1_000_000_000),

@@ -1,9 +1,8 @@
 //! Every signal, healthy, at a warning, failing and unknown.
 
 use super::bend::*;
-use super::sample::{closed, open, overloaded, remote};
+use super::sample::{cases_of, closed, open, overloaded, remote};
 use crate::invariants::sample::{MS, US, sessions_run};
-use crate::verdict::case::Case;
 use crate::verdict::signals::read_all;
 use crate::verdict::{Grade, SIGNALS};
 use crate::{FailureKind, Histogram, Route, Run};
@@ -38,8 +37,8 @@ pub(super) fn verify(cases: impl IntoIterator<Item = Bent>) {
     for case in cases {
         let mut run = (case.sound)();
         (case.bend)(&mut run);
-        let signals = read_all(&Case::of(&run));
-        let found = signals.iter().find(|signal| signal.id == case.id);
+        let signals = read_all(&cases_of(&run));
+        let found = signals.iter().find(|signal| signal.id.name() == case.id);
         let found = found.unwrap_or_else(|| panic!("no signal {}", case.id));
         let context = format!("{found:?}, not {:?} {:?}", case.grade, case.words);
         assert_eq!(found.grade, case.grade, "{context}");
@@ -63,11 +62,12 @@ fn sound_runs_are_sound() {
         ("open", open()),
         ("remote", remote_closed()),
     ] {
-        let case = Case::of(&run);
+        let cases = cases_of(&run);
+        let case = &cases[0];
         assert!(case.broken.is_empty(), "{what}: {:?}", case.broken);
-        for signal in read_all(&case) {
+        for signal in read_all(&cases) {
             let is_good = matches!(signal.grade, HEALTHY | UNKNOWN);
-            let accuses = ["connections_busy", "planned_rate"].contains(&signal.id);
+            let accuses = ["connections_busy", "planned_rate"].contains(&signal.id.name());
             assert!(is_good || accuses, "{what}: {signal:?}");
             assert!(!signal.detail.is_empty(), "{what}: {signal:?}");
         }
@@ -88,13 +88,13 @@ fn the_network() {
         bent("retransmits", HEALTHY, "0 %", |_| ()),
         // A few are none.
         bent("retransmits", HEALTHY, "(4)", |run| {
-            run.workers[0].kernel.segments_retransmitted = 4
+            run.agents[0].workers[0].kernel.segments_retransmitted = 4
         }),
         bent("retransmits", WARN, "0.2 %", |run| {
-            run.workers[0].kernel.segments_retransmitted = 20;
+            run.agents[0].workers[0].kernel.segments_retransmitted = 20;
         }),
         bent("retransmits", FAIL, "1.0 %", |run| {
-            run.workers[0].kernel.segments_retransmitted = 80;
+            run.agents[0].workers[0].kernel.segments_retransmitted = 80;
         }),
         bent("retransmits", FAIL, "1.0 %", |run| {
             tcp(run).segments_retransmitted = 800
@@ -107,11 +107,11 @@ fn the_network() {
         }),
         // Requests that share segments do not make those of others brunt's.
         bent("retransmits", HEALTHY, "0 %", |run| {
-            run.load.depth = 50;
+            run.agents[0].negotiated.depth = 50;
             tcp(run).segments_retransmitted = 800;
         }),
         bent("retransmits", FAIL, "1.0 %", |run| {
-            run.load.depth = 50;
+            run.agents[0].negotiated.depth = 50;
             (tcp(run).segments_retransmitted, tcp(run).segments_sent) = (50, 5_000);
         }),
         bent("retransmits", UNKNOWN, "no segments", no_segments),
@@ -141,14 +141,14 @@ fn the_network() {
         bent("queueing", UNKNOWN, "too short", |_| ()).on(remote_closed),
         bent("queueing", UNKNOWN, "no round trips", |run| {
             bulk(run, 60_000);
-            run.workers[0].kernel.receive_rtt_ns_max = None;
+            run.agents[0].workers[0].kernel.receive_rtt_ns_max = None;
         })
         .on(remote_closed),
         bent("link_use", HEALTHY, "4.0 %", |_| ()).on(remote_closed),
         bent("link_use", WARN, "85 %", |run| link(run, 212_500_000, 0)).on(remote_closed),
         bent("link_use", FAIL, "96 %", |run| link(run, 0, 240_000_000)).on(remote_closed),
         bent("link_use", UNKNOWN, "--link-speed", |run| {
-            if let Some(network) = &mut run.evidence.network
+            if let Some(network) = &mut run.agents[0].evidence.network
                 && let Route::Interface {
                     link_bits_per_s, ..
                 } = &mut network.route
@@ -159,22 +159,23 @@ fn the_network() {
         .on(remote_closed),
         bent("link_use", UNKNOWN, "share a machine", |_| ()),
         bent("link_use", UNKNOWN, "not read", |run| {
-            run.evidence.network = None
+            run.agents[0].evidence.network = None
         }),
     ]);
 }
 
 fn no_segments(run: &mut Run) {
-    run.evidence.network = None;
-    run.workers
+    run.agents[0].evidence.network = None;
+    run.agents[0]
+        .workers
         .iter_mut()
         .for_each(|worker| worker.kernel = Default::default());
 }
 
 /// Long replies, with the largest round trip of data.
 fn bulk(run: &mut Run, largest_us: u64) {
-    run.workers[0].tallies.measure.bytes_received = 1 << 30;
-    run.workers[0].kernel.receive_rtt_ns_max = Some(largest_us * US);
+    run.agents[0].workers[0].tallies.measure.bytes_received = 1 << 30;
+    run.agents[0].workers[0].kernel.receive_rtt_ns_max = Some(largest_us * US);
 }
 
 #[test]
@@ -209,21 +210,23 @@ fn the_server() {
         // A request at a time keeps a thread busy without more being there to do.
         bent("server_cpu", HEALTHY, "0.98 of 2 CPUs", |run| {
             one_thread(run, 1_960);
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
-                .for_each(|worker| worker.under_way_ns = 1_000 * MS);
+                .for_each(|worker| worker.in_flight_ns = 1_000 * MS);
         }),
         // Connections in their handshakes are more to do.
         bent("server_cpu", FAIL, "1 thread busy all the time", |run| {
             one_thread(run, 1_960);
             run.latencies.tls = histogram(&[(100, 40 * MS)]);
-            run.workers[0].tallies.measure.connections_opened = 100;
-            run.workers
+            run.agents[0].workers[0].tallies.measure.connections_opened = 100;
+            run.agents[0]
+                .workers
                 .iter_mut()
-                .for_each(|worker| worker.under_way_ns = 1_000 * MS);
+                .for_each(|worker| worker.in_flight_ns = 1_000 * MS);
         }),
         bent("server_cpu", UNKNOWN, "not watched", |run| {
-            run.evidence.server = None
+            run.agents[0].evidence.server = None
         }),
         bent("server_cpu", UNKNOWN, "with nothing to do", |run| {
             server_busy_for(run, 3_900);
@@ -245,7 +248,7 @@ fn the_server() {
             server_throttled(run, 1_000);
         }),
         bent("server_throttling", UNKNOWN, "not watched", |run| {
-            run.evidence.server = None
+            run.agents[0].evidence.server = None
         }),
         bent("accept_queue", HEALTHY, "at once", |_| ()),
         bent("accept_queue", WARN, "dropped on arrival", |run| {
@@ -265,7 +268,7 @@ fn the_server() {
         // A few of many.
         bent("accept_queue", WARN, "3 connections met a full", |run| {
             tcp(run).listen_overflows = 3;
-            run.workers[0].tallies.measure.connections_opened = 500;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         }),
         bent(
             "accept_queue",
@@ -273,30 +276,30 @@ fn the_server() {
             "20 connections met a full accept queue",
             |run| {
                 tcp(run).listen_overflows = 20;
-                run.workers[0].tallies.measure.connections_opened = 500;
+                run.agents[0].workers[0].tallies.measure.connections_opened = 500;
             },
         ),
         bent("accept_queue", FAIL, "a second and more", |run| {
             run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
-            run.workers[0].tallies.measure.connections_opened = 500;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         }),
         bent("accept_queue", FAIL, "asked for again", |run| {
             tcp(run).syn_retransmits = 20;
             run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
-            run.workers[0].tallies.measure.connections_opened = 500;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Another program's, for all of brunt's connections were quick.
         bent("accept_queue", WARN, "asked for again", |run| {
             tcp(run).syn_retransmits = 20;
-            run.workers[0].tallies.measure.connections_opened = 500;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Those of set-up were slow, and the window opened hardly any.
         bent("accept_queue", WARN, "", |run| {
             tcp(run).listen_drops = 1;
             run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
-            run.workers[0].tallies.measure.connections_opened = 1;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 1;
         }),
         // Handshakes that take too long are not the queue's doing; attempts without an answer are.
         bent("accept_queue", HEALTHY, "at once", |run| {
@@ -311,7 +314,7 @@ fn the_server() {
         bent("accept_queue", WARN, "as other segments were lost", |run| {
             (tcp(run).syn_retransmits, tcp(run).segments_retransmitted) = (20, 800);
             run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
-            run.workers[0].tallies.measure.connections_opened = 500;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Somebody else's listening socket.
@@ -320,7 +323,7 @@ fn the_server() {
         })
         .on(remote_closed),
         bent("accept_queue", UNKNOWN, "no connection", |run| {
-            run.evidence.network = None;
+            run.agents[0].evidence.network = None;
             run.latencies.connect = Histogram::default();
         }),
         bent("receive_window", HEALTHY, "0 %", |run| upload(run, 0, 0)),
@@ -329,7 +332,8 @@ fn the_server() {
         bent("receive_window", UNKNOWN, "small", |_| ()),
         bent("receive_window", UNKNOWN, "no connection", |run| {
             upload(run, 0, 0);
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.kernel.busy_ns = 0);
         }),
@@ -353,11 +357,11 @@ fn the_same_cpus() {
         ),
         bent("shared_host", FAIL, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_600);
-            run.evidence.host.pressure_ns = Some(200 * MS);
+            run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
         bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 900);
-            run.evidence.host.pressure_ns = Some(200 * MS);
+            run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
         // Busy, and yet nobody waits.
         bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
@@ -372,21 +376,19 @@ fn the_same_cpus() {
         bent("shared_host", HEALTHY, "do not share", |run| {
             server(run).cpu_list = Vec::new()
         })
-        .on(|| Run {
-            evidence: crate::Evidence {
-                server: closed().evidence.server,
-                ..remote_closed().evidence
-            },
-            ..remote_closed()
+        .on(|| {
+            let mut run = remote_closed();
+            run.agents[0].evidence.server = closed().agents.remove(0).evidence.server;
+            run
         }),
         bent("shared_host", UNKNOWN, "server's CPUs", |run| {
             server(run).cpu_list = Vec::new()
         }),
         bent("shared_host", UNKNOWN, "not watched", |run| {
-            run.evidence.server = None
+            run.agents[0].evidence.server = None
         }),
         bent("shared_host", UNKNOWN, "were not read", |run| {
-            run.evidence.host.cpus = Vec::new()
+            run.agents[0].evidence.host.cpus = Vec::new()
         }),
     ]);
 }
@@ -405,7 +407,7 @@ fn the_load() {
             },
         ),
         bent("refusals", FAIL, "(Retry-After)", |run| {
-            run.workers[0].tallies.measure.retry_afters = 900;
+            run.agents[0].workers[0].tallies.measure.retry_afters = 900;
         }),
         bent("refusals", WARN, "(REFUSED_STREAM)", |run| {
             failed(run, FailureKind::StreamRefused, 1);
@@ -420,7 +422,8 @@ fn the_load() {
             },
         ),
         bent("refusals", FAIL, "refused 100 %", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
             failed(run, FailureKind::StreamRefused, 9);
@@ -431,7 +434,8 @@ fn the_load() {
             failed(run, FailureKind::NotProcessed, 900);
         }),
         bent("refusals", UNKNOWN, "no reply", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
         }),
@@ -445,12 +449,12 @@ fn the_load() {
         .on(open),
         bent("planned_rate", UNKNOWN, "closed loop", |_| ()),
         bent("planned_rate", UNKNOWN, "too short", |run| {
-            run.window.end_ns = run.window.start_ns + 700 * MS;
+            run.window_ns = 700 * MS;
         })
         .on(open),
         bent("backlog", HEALTHY, "no backlog", |_| ()).on(open),
         bent("backlog", WARN, "overloaded", |run| {
-            run.evidence.server = None
+            run.agents[0].evidence.server = None
         })
         .on(overloaded),
         bent("backlog", FAIL, "all connections busy", |_| ()).on(overloaded),
@@ -464,7 +468,7 @@ fn the_load() {
         })
         .on(overloaded),
         bent("backlog", WARN, "capacity about", |run| {
-            run.evidence.server = None;
+            run.agents[0].evidence.server = None;
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         })
         .on(overloaded),
@@ -505,7 +509,7 @@ fn the_load() {
             FAIL,
             "1 connection, always busy",
             |run| {
-                run.load.connections = 1;
+                run.plan.connections = 1;
                 run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
             },
         ),
@@ -519,7 +523,7 @@ fn the_load() {
             "connections_busy",
             FAIL,
             "8 connections of 4 pipelined requests, always",
-            |run| run.load.depth = 4,
+            |run| run.agents[0].negotiated.depth = 4,
         ),
         bent(
             "connections_busy",
@@ -527,12 +531,12 @@ fn the_load() {
             "10 streams, 5.0 % busy",
             |run| {
                 streams(run, 1);
-                run.load.depth = 10;
+                run.agents[0].negotiated.depth = 10;
             },
         )
         .on(open),
         bent("connections_busy", UNKNOWN, "not known", |run| {
-            run.evidence.server = None
+            run.agents[0].evidence.server = None
         }),
         bent("connections_busy", UNKNOWN, "too few", |run| {
             run.latencies.response = histogram(&[(3, MS)]);
@@ -562,20 +566,21 @@ fn doubts() {
         bent("steal", WARN, "steal 1", |run| stolen(run, 0, 80)),
         bent("steal", FAIL, "steal 2", |run| stolen(run, 3, 200)),
         bent("steal", UNKNOWN, "not read", |run| {
-            run.evidence.host.cpus = Vec::new()
+            run.agents[0].evidence.host.cpus = Vec::new()
         }),
         bent("drift", HEALTHY, "against the first", |_| ()),
         bent("drift", FAIL, "drifted", drifting),
         bent("drift", WARN, "drifted", |run| drifting_by(run, 1)),
         bent("drift", UNKNOWN, "too short", |run| {
-            run.window.end_ns = run.window.start_ns + 700 * MS;
+            run.window_ns = 700 * MS;
         }),
         bent("samples", HEALTHY, "replies in 2 s", |_| ()),
         bent("samples", FAIL, "in 400 ms", |run| {
-            run.window.end_ns = run.window.start_ns + 400 * MS;
+            run.window_ns = 400 * MS;
         }),
         bent("samples", FAIL, "0 replies", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
         }),

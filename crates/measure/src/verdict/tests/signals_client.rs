@@ -3,8 +3,8 @@
 use super::bend::*;
 use super::sample::open;
 use super::signals::*;
-use crate::invariants::sample::{MS, US, tls_description};
-use crate::{FailureKind, Histogram, ModelDescription, Run, StageDescription};
+use crate::invariants::sample::{MS, US, over_tls};
+use crate::{FailureKind, Histogram, ModelDescription, Run, StageDescription, Stamps};
 
 #[test]
 fn the_workers() {
@@ -25,10 +25,11 @@ fn the_workers() {
             thread(run).run_queue_wait_ns = Some(1_200 * MS);
         }),
         bent("worker_idle", UNKNOWN, "1 worker was not read", |run| {
-            run.workers[0].thread = None;
+            run.agents[0].workers[0].thread = None;
         }),
         bent("worker_idle", UNKNOWN, "not read", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.thread = None);
         }),
@@ -57,7 +58,8 @@ fn the_workers() {
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
         bent("run_queue_wait", UNKNOWN, "does not say", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .flat_map(|worker| &mut worker.thread)
                 .for_each(|thread| thread.run_queue_wait_ns = None);
@@ -75,19 +77,20 @@ fn the_workers() {
             thread(run).run_queue_wait_ns = Some(80 * MS);
         }),
         bent("involuntary_switches", UNKNOWN, "not read", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.thread = None);
         }),
         bent("worker_imbalance", HEALTHY, "alike", |_| ()),
         bent("worker_imbalance", WARN, "2 times", |run| {
-            run.workers[0].live.connection_ns *= 2;
+            run.agents[0].workers[0].live.connection_ns *= 2;
         }),
         bent("worker_imbalance", UNKNOWN, "one worker", |run| {
-            run.workers.truncate(1)
+            run.agents[0].workers.truncate(1)
         }),
         bent("worker_imbalance", UNKNOWN, "too few", |run| {
-            run.workers[0].tallies = Default::default();
+            run.agents[0].workers[0].tallies = Default::default();
         }),
         bent("worker_imbalance", UNKNOWN, "schedule", |_| ()).on(open),
     ]);
@@ -120,9 +123,11 @@ fn the_time_that_brunt_takes() {
             own_share_of_tail(run, 2_999);
         }),
         bent("own_share", UNKNOWN, "no kernel stamps", |run| {
-            run.load.stamps_every = None
+            run.plan.stamps = Stamps::Off
         }),
-        bent("own_share", UNKNOWN, "pipelined", |run| run.load.depth = 2),
+        bent("own_share", UNKNOWN, "pipelined", |run| {
+            run.agents[0].negotiated.depth = 2
+        }),
         // The parts of each stream are known.
         bent("own_share", HEALTHY, "own share", |run| streams(run, 10)),
         bent("own_share", UNKNOWN, "0 stamped replies", |run| {
@@ -170,7 +175,7 @@ fn the_time_that_brunt_takes() {
         bent("plan_sent", FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
         bent("plan_sent", UNKNOWN, "stages", |run| {
             drop_planned(run, 10);
-            if let ModelDescription::Open { schedule, .. } = &mut run.load.model {
+            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
                 schedule.stages.push(StageDescription {
                     duration_ns: 1,
                     from_per_s: 1.0,
@@ -180,7 +185,8 @@ fn the_time_that_brunt_takes() {
         })
         .on(open),
         bent("plan_sent", UNKNOWN, "nothing", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.arrivals = Default::default());
         })
@@ -222,11 +228,11 @@ fn own_share_of_tail(run: &mut Run, responses: u64) {
 
 /// So many arrivals of 8,000 were never sent.
 fn drop_planned(run: &mut Run, dropped: u64) {
-    for worker in &mut run.workers {
+    for worker in &mut run.agents[0].workers {
         worker.arrivals.sent -= dropped / 2;
         worker.arrivals.skipped_full += dropped / 2;
         // As it is without the edges of the window.
-        worker.under_way_ns = worker.live.connection_ns / 2;
+        worker.in_flight_ns = worker.live.connection_ns / 2;
     }
 }
 
@@ -235,19 +241,19 @@ fn the_clients_machine() {
     verify([
         bent("cpu_pressure", HEALTHY, "1.0 %", |_| ()),
         bent("cpu_pressure", WARN, "10 %", |run| {
-            run.evidence.host.pressure_ns = Some(200 * MS);
+            run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
         bent("cpu_pressure", WARN, "not the workers", |run| {
-            run.evidence.host.pressure_ns = Some(1_000 * MS);
+            run.agents[0].evidence.host.pressure_ns = Some(1_000 * MS);
         }),
         bent("cpu_pressure", FAIL, "50 %", |run| {
-            run.evidence.host.pressure_ns = Some(1_000 * MS);
+            run.agents[0].evidence.host.pressure_ns = Some(1_000 * MS);
             thread(run).cpu_system_ns = 1_300 * MS;
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
         bent("cpu_pressure", UNKNOWN, "no PSI here", |run| {
-            run.evidence.host.pressure_ns = None;
-            let missing = &mut run.evidence.missing;
+            run.agents[0].evidence.host.pressure_ns = None;
+            let missing = &mut run.agents[0].evidence.missing;
             missing.insert("host.pressure_ns".to_owned(), "no PSI here".to_owned());
         }),
         bent("throttling", HEALTHY, "no CPU quota", |_| ()),
@@ -257,10 +263,10 @@ fn the_clients_machine() {
         bent("throttling", WARN, "0.5 %", |run| throttled(run, 10)),
         bent("throttling", FAIL, "30 %", |run| throttled(run, 600)),
         bent("throttling", UNKNOWN, "nothing was read", |run| {
-            run.evidence.interval_ns = 0
+            run.agents[0].evidence.interval_ns = 0
         }),
         bent("throttling", UNKNOWN, "hidden", |run| {
-            let missing = &mut run.evidence.missing;
+            let missing = &mut run.agents[0].evidence.missing;
             missing.insert("host.throttling".to_owned(), "hidden".to_owned());
         }),
         bent("zero_windows", HEALTHY, "0 full", |_| ()),
@@ -275,7 +281,7 @@ fn the_clients_machine() {
         })
         .on(remote_closed),
         bent("zero_windows", UNKNOWN, "not read", |run| {
-            run.evidence.network = None
+            run.agents[0].evidence.network = None
         }),
         bent("receive_prunes", HEALTHY, "0 segments", |_| ()),
         bent("receive_prunes", WARN, "1 segments", |run| {
@@ -286,23 +292,24 @@ fn the_clients_machine() {
         })
         .on(remote_closed),
         bent("receive_prunes", UNKNOWN, "not read", |run| {
-            run.evidence.network = None
+            run.agents[0].evidence.network = None
         }),
         bent("send_buffer", HEALTHY, "0 %", |run| {
-            run.load.request_bytes = 1 << 20
+            run.agents[0].negotiated.request_bytes = 1 << 20
         }),
         bent("send_buffer", WARN, "2.0 %", |run| upload(run, 0, 40)),
         bent("send_buffer", FAIL, "10 %", |run| upload(run, 0, 200)),
         bent("send_buffer", UNKNOWN, "small", |_| ()),
         bent("send_buffer", UNKNOWN, "no connection", |run| {
-            run.load.request_bytes = 1 << 20;
-            run.workers
+            run.agents[0].negotiated.request_bytes = 1 << 20;
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.kernel.busy_ns = 0);
         }),
         bent("client_limits", HEALTHY, "sufficed", |_| ()),
         bent("client_limits", WARN, "outside of the window", |run| {
-            run.workers[0]
+            run.agents[0].workers[0]
                 .tallies
                 .before
                 .failures
@@ -312,14 +319,14 @@ fn the_clients_machine() {
             conntrack(run, 900, 0)
         }),
         bent("client_limits", FAIL, "no free local port 1 time", |run| {
-            run.workers[0]
+            run.agents[0].workers[0]
                 .tallies
                 .measure
                 .failures
                 .add(FailureKind::ConnectNoPort);
         }),
         bent("client_limits", FAIL, "no free descriptor", |run| {
-            run.workers[0]
+            run.agents[0].workers[0]
                 .tallies
                 .measure
                 .failures
@@ -332,7 +339,8 @@ fn the_clients_machine() {
             conntrack(run, 10, 3)
         }),
         bent("client_limits", UNKNOWN, "no connection", |run| {
-            run.workers
+            run.agents[0]
+                .workers
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
         }),
@@ -341,17 +349,22 @@ fn the_clients_machine() {
         // One worker's ceiling says little about two.
         bent("ceiling", HEALTHY, "with 1 worker", |run| {
             ceiling(run, 8_700.0);
-            run.calibration.as_mut().expect("a calibration").ceilings[0].workers = 1;
+            run.agents[0]
+                .calibration
+                .as_mut()
+                .expect("a calibration")
+                .ceilings[0]
+                .workers = 1;
         }),
         bent("ceiling", UNKNOWN, "calibrate", |run| {
-            run.calibration = None
+            run.agents[0].calibration = None
         }),
         bent("ceiling", UNKNOWN, "no rate", |run| ceiling(run, 0.0)),
         bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
             streams(run, 1)
         }),
         bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
-            run.load.tls = Some(tls_description())
+            over_tls(run)
         }),
         bent("ceiling", UNKNOWN, "loopback", |_| ()).on(remote_closed),
         bent("added_delay", HEALTHY, "lowered", |run| {
@@ -375,7 +388,7 @@ fn the_clients_machine() {
 }
 
 fn conntrack(run: &mut Run, entries: u64, dropped_packets: u64) {
-    let network = run.evidence.network.as_mut().expect("a network");
+    let network = run.agents[0].evidence.network.as_mut().expect("a network");
     network.conntrack = Some(crate::Conntrack {
         entries,
         entries_max: 1_000,
@@ -384,6 +397,6 @@ fn conntrack(run: &mut Run, entries: u64, dropped_packets: u64) {
 }
 
 fn ceiling(run: &mut Run, requests_per_s: f64) {
-    let calibration = run.calibration.as_mut().expect("a calibration");
+    let calibration = run.agents[0].calibration.as_mut().expect("a calibration");
     calibration.ceilings[0].requests_per_s = requests_per_s;
 }

@@ -1,4 +1,4 @@
-//! Cutting what comes into frames, and the frames about the connection as a whole.
+//! Splitting received bytes into frames, and the frames about the connection as a whole.
 
 use super::{Call, Client, RECEIVE_WINDOW_BYTES};
 use crate::http2::frame::{
@@ -110,7 +110,7 @@ impl Client {
         (taken, Some(FrameHeader::read(&self.header)))
     }
 
-    /// A frame's header is complete, and `rest` comes after it; also tells how much of that was
+    /// A frame's header is complete, and `rest` comes after it; also returns how much of that was
     /// taken.
     #[inline]
     fn begin(
@@ -170,7 +170,7 @@ impl Client {
         }
     }
 
-    /// Takes more of a payload that is gathered; also tells how much.
+    /// Takes more of a payload that is gathered; also returns how much.
     fn more_payload(
         &mut self,
         header: FrameHeader,

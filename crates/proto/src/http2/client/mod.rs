@@ -42,7 +42,7 @@ const RECEIVE_WINDOW_BYTES: u32 = 1 << 30;
 #[derive(Debug)]
 pub struct Client {
     streams: Streams,
-    /// Streams that may be under way at most.
+    /// Streams that may be in flight at most.
     depth: u32,
     next_stream: u32,
 
@@ -98,7 +98,7 @@ struct Call<'a> {
 }
 
 impl Client {
-    /// A connection on which at most `depth` streams are under way.
+    /// A connection on which at most `depth` streams are in flight.
     pub fn new(depth: u32) -> Self {
         Self {
             streams: Streams::new(),
@@ -148,7 +148,7 @@ impl Client {
         self.is_ready
     }
 
-    /// Streams that may be under way now: its own limit or the server's setting, whichever is
+    /// Streams that may be in flight now: its own limit or the server's setting, whichever is
     /// lower. 0 before the server's first SETTINGS, after GOAWAY or an error, and when all stream
     /// identifiers are used up.
     #[inline]
@@ -170,18 +170,18 @@ impl Client {
             || self.next_stream > STREAM_MAX
     }
 
-    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS; `None`: no limit was told.
+    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS; `None`: no limit was sent.
     pub fn peer_streams_max(&self) -> Option<u32> {
         self.peer_streams_max
     }
 
-    /// Streams under way.
+    /// Streams in flight.
     #[inline]
-    pub fn under_way(&self) -> u32 {
-        self.streams.under_way()
+    pub fn in_flight(&self) -> u32 {
+        self.streams.in_flight()
     }
 
-    /// Whether a stream was ever reset by us: frames of it may come though nothing is under way.
+    /// Whether a stream was ever reset by us: frames of it may come though nothing is in flight.
     pub fn has_reset_streams(&self) -> bool {
         self.has_reset_streams
     }
@@ -239,7 +239,7 @@ impl Client {
         stream.bytes()
     }
 
-    /// The connection is lost: takes any one stream under way out, its place and the bytes of its
+    /// The connection is lost: takes any one stream in flight out, its place and the bytes of its
     /// incomplete reply. Nothing can be requested after that.
     pub fn abandon(&mut self) -> Option<(u32, u64)> {
         self.is_abandoned = true;
@@ -260,7 +260,7 @@ impl Client {
     }
 
     /// Bytes received that are in no reply, failure, cancellation or abandonment, nor in the
-    /// overhead: those of replies under way and of an incomplete frame; after an error, those that
+    /// overhead: those of replies in flight and of an incomplete frame; after an error, those that
     /// were not looked at.
     #[inline]
     pub fn pending_bytes(&self) -> u64 {

@@ -207,7 +207,7 @@ impl Client {
         Ok(None)
     }
 
-    /// Takes more of a DATA frame's payload; also tells how much.
+    /// Takes more of a DATA frame's payload; also returns how much.
     #[inline]
     pub(super) fn more_data(
         &mut self,

@@ -1,4 +1,4 @@
-//! Requests: heads by way of the server's dynamic table, bodies under flow control.
+//! Sending requests: heads with the server's dynamic table, bodies under flow control.
 
 use super::streams::Stream;
 use super::{Client, RECEIVE_WINDOW_BYTES};
@@ -84,12 +84,12 @@ impl Client {
     ///
     /// # Panics
     ///
-    /// Unless `under_way() < depth()`, or where there is no such template.
+    /// Unless `in_flight() < depth()`, or where there is no such template.
     #[inline]
     pub fn request(&mut self, templates: &[Template], request: u32, out: &mut Vec<u8>) -> u32 {
         let template = &templates[request as usize];
         assert!(
-            self.under_way() < self.depth(),
+            self.in_flight() < self.depth(),
             "more streams than are allowed"
         );
         let id = self.next_stream;
@@ -129,7 +129,7 @@ impl Client {
             }
             let place = self.send_from;
             self.send_body(place, templates, out);
-            // One that is cut short by the connection's window or by `out` is continued first.
+            // One that is limited by the connection's window or by `out` is continued first.
             if self.send_window_bytes > 0 && !self.is_held_back {
                 self.send_from = (place + 1) % self.streams.places();
             }
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn the_lowest_size_and_the_last_are_told() {
-        // What the server allowed between two heads, and the sizes told in the second.
-        for (allowed, told) in [
+        // What the server allowed between two heads, and the sizes signalled in the second.
+        for (allowed, signalled) in [
             (&[][..], &[][..]),
             (&[4_096], &[]),
             (&[65_536], &[]),
@@ -194,11 +194,11 @@ mod tests {
             let mut second = Vec::new();
             table.write_head(&template, 3, &mut second);
             let mut expected = Vec::new();
-            for bytes in told {
+            for bytes in signalled {
                 encode_size_update(&mut expected, *bytes);
             }
-            let lowest = told.iter().min().copied().unwrap_or(TABLE_BYTES);
-            let last = told.last().copied().unwrap_or(TABLE_BYTES);
+            let lowest = signalled.iter().min().copied().unwrap_or(TABLE_BYTES);
+            let last = signalled.last().copied().unwrap_or(TABLE_BYTES);
             let is_filled = lowest >= template.table_bytes();
             expected.extend_from_slice(&template.form(last, is_filled).0.block);
             assert_eq!(second[frame::HEADER_BYTES..], expected, "{allowed:?}");

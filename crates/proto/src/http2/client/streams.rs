@@ -1,8 +1,8 @@
-//! The streams under way on one connection: places, and finding them by their identifiers.
+//! The streams in flight on one connection: places, and finding them by their identifiers.
 
 use crate::http2::frame::WINDOW_BYTES_MAX;
 
-/// One stream under way.
+/// One stream in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     /// Its identifier; 0: the place is free.
@@ -74,14 +74,14 @@ impl Stream {
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// Streams by place and by identifier. Grows with the number of streams under way at once, to the
+/// Streams by place and by identifier. Grows with the number of streams in flight at once, to the
 /// depth; each operation takes constant time on average, whatever the order of replies.
 #[derive(Debug)]
 pub(super) struct Streams {
     places: Vec<Stream>,
     /// The place freed last.
     free: u32,
-    under_way: u32,
+    in_flight: u32,
     /// Where the stream found last is: frames often come several of a stream.
     latest: u32,
     /// Open hash table from identifiers to places, at most half full; [`NONE`] where empty. Its
@@ -94,14 +94,14 @@ impl Streams {
         Self {
             places: Vec::new(),
             free: NONE,
-            under_way: 0,
+            in_flight: 0,
             latest: NONE,
             index: Vec::new(),
         }
     }
 
-    pub(super) fn under_way(&self) -> u32 {
-        self.under_way
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
     }
 
     /// Places that are or were taken.
@@ -112,7 +112,7 @@ impl Streams {
     /// Puts a stream in a free place.
     #[inline]
     pub(super) fn insert(&mut self, stream: Stream) -> u32 {
-        self.under_way += 1;
+        self.in_flight += 1;
         let place = self.free;
         if let Some(free) = self.places.get_mut(place as usize) {
             self.free = free.next_free;
@@ -140,7 +140,7 @@ impl Streams {
             ..Stream::FREE
         };
         self.free = place;
-        self.under_way -= 1;
+        self.in_flight -= 1;
         Some(stream)
     }
 
@@ -152,7 +152,7 @@ impl Streams {
         self.latest = NONE;
         while let Some(stream) = self.places.pop() {
             if stream.id != 0 {
-                self.under_way -= 1;
+                self.in_flight -= 1;
                 return Some((self.places.len() as u32, stream));
             }
         }
@@ -174,7 +174,7 @@ impl Streams {
             .filter(|stream| stream.id != 0)
     }
 
-    /// The stream with this identifier and its place, if it is under way. `id` is not 0.
+    /// The stream with this identifier and its place, if it is in flight. `id` is not 0.
     #[inline]
     pub(super) fn find(&mut self, id: u32) -> Option<(u32, &mut Stream)> {
         let is_latest = self
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(streams.remove(0).map(|stream| stream.id), Some(1));
         assert_eq!(streams.insert(stream(5)), 0);
         assert_eq!(streams.insert(stream(7)), 2);
-        assert_eq!((streams.under_way(), streams.places()), (3, 3));
+        assert_eq!((streams.in_flight(), streams.places()), (3, 3));
         let mut abandoned = Vec::new();
         while let Some((place, stream)) = streams.abandon() {
             abandoned.push((place, stream.id));
@@ -353,7 +353,7 @@ mod tests {
                     prop_assert_eq!(streams.remove(place).map(|stream| stream.id), Some(id));
                     prop_assert!(streams.find(id).is_none());
                 }
-                prop_assert_eq!(streams.under_way() as usize, model.len());
+                prop_assert_eq!(streams.in_flight() as usize, model.len());
                 for (&id, &place) in &model {
                     let found = streams.find(id).map(|(place, stream)| (place, stream.id));
                     prop_assert_eq!(found, Some((place, id)));

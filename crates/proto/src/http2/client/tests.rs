@@ -1,4 +1,4 @@
-//! Tests of the client: conversations cut at every byte, limits, random and mutated ones.
+//! Tests of the client: exchanges cut at every byte, limits, random and mutated exchanges.
 
 use std::slice::from_ref;
 
@@ -30,7 +30,7 @@ fn request(method: &str, path: &str, body: &[u8]) -> Template {
     .unwrap()
 }
 
-/// Two requests under way at once, and no more of them.
+/// Two requests in flight at once, and no more of them.
 fn two_gets() -> Use {
     Use {
         template: get("/"),
@@ -149,7 +149,7 @@ fn failed(place: u32, why: impl Into<StreamFailure>, discarded_bytes: usize) -> 
     }
 }
 
-/// The events of a conversation after [`Event::Ready`], which does not break the connection.
+/// The events of an exchange after [`Event::Ready`], which does not break the connection.
 fn events(how: &Use, parts: &[Vec<u8>]) -> Vec<Event> {
     let outcome = talk_every_cut(&wire(parts), how);
     assert_eq!(outcome.ending, Ok(()));
@@ -171,7 +171,7 @@ fn replies_come_in_any_order_and_shape() {
             vec![head(1, 0, sized), data(1, END, 5)],
             vec![reply(0, 200, head(1, 0, sized).len(), 14)],
         ),
-        // DATA of two streams in turns, an empty frame among them, the length not told.
+        // DATA of two streams in turns, an empty frame among them, no length stated.
         (
             vec![
                 head(1, 0, ok),
@@ -786,7 +786,7 @@ fn a_connection_opens_with_large_windows_and_without_push() {
     assert_eq!(
         (
             client.depth(),
-            client.under_way(),
+            client.in_flight(),
             client.peer_streams_max()
         ),
         (0, 0, None)
@@ -807,10 +807,10 @@ fn the_servers_setting_bounds_the_depth() {
         assert_eq!(found, (depth, Some(setting)));
     }
     open.request();
-    assert_eq!(open.client.under_way(), 1);
+    assert_eq!(open.client.in_flight(), 1);
     let code = ErrorCode::NoError;
     assert_eq!(open.receive(&go_away(1, code)), [Event::GoAway { code }]);
-    assert_eq!((open.client.depth(), open.client.under_way()), (0, 1));
+    assert_eq!((open.client.depth(), open.client.in_flight()), (0, 1));
 }
 
 #[test]
@@ -822,7 +822,7 @@ fn stream_identifiers_are_used_up() {
     assert_eq!(open.sent()[0].2, frame::STREAM_MAX);
     let last = head(frame::STREAM_MAX, END, &[(":status", "200")]);
     assert_eq!(open.receive(&last).len(), 1);
-    assert_eq!((open.client.depth(), open.client.under_way()), (0, 0));
+    assert_eq!((open.client.depth(), open.client.in_flight()), (0, 0));
 }
 
 #[test]
@@ -863,7 +863,7 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
     assert!(open.receive(&frames[30..]).is_empty());
     assert_eq!(open.client.take_overhead() as usize, frames.len() - 30);
     assert_eq!(
-        (open.client.pending_bytes(), open.client.under_way()),
+        (open.client.pending_bytes(), open.client.in_flight()),
         (0, 0)
     );
 
@@ -952,7 +952,7 @@ fn bodies_wait_for_the_windows() {
     // The first two are done: what comes for the third goes on as usual.
     open.receive(&head(1, END, &[(":status", "200")]));
     assert_eq!(open.sent(), []);
-    assert_eq!(open.client.under_way(), 1);
+    assert_eq!(open.client.in_flight(), 1);
 }
 
 fn reply_at_0(status: u16) -> Reply {
@@ -1105,7 +1105,7 @@ fn random_reply() -> impl Strategy<Value = RandomReply> {
 }
 
 impl RandomReply {
-    /// Its frames, those of one field block together, and the event that must come of them.
+    /// Its frames, those of one field block together, and the event that must follow.
     fn frames(&self, place: u32) -> (Vec<Vec<u8>>, Event) {
         let stream = 2 * place + 1;
         let mut frames = Vec::new();
@@ -1171,7 +1171,7 @@ impl RandomReply {
 
 /// Frames of several replies, each reply's in their order, and the event of each reply; among them
 /// frames about the connection.
-fn conversation(replies: &[RandomReply], order: &[Index]) -> (Vec<u8>, Vec<Event>) {
+fn exchange(replies: &[RandomReply], order: &[Index]) -> (Vec<u8>, Vec<Event>) {
     let mut queues: Vec<_> = (0..)
         .zip(replies)
         .map(|(place, reply)| {
@@ -1222,7 +1222,7 @@ proptest! {
         order in prop::collection::vec(any::<Index>(), 10..40),
         cuts in prop::collection::vec(1..400_usize, 1..10),
     ) {
-        let (wire, expected) = conversation(&replies, &order);
+        let (wire, expected) = exchange(&replies, &order);
         let how = use_for(&replies);
         let whole = talk([&wire[..]], &how);
         prop_assert_eq!(whole.ending, Ok(()));
@@ -1242,14 +1242,14 @@ proptest! {
 
     /// Whatever comes, every byte is accounted for, and cuts change nothing.
     #[test]
-    fn mutated_conversations_are_survived(
+    fn mutated_exchanges_are_survived(
         replies in prop::collection::vec(random_reply(), 1..4),
         order in prop::collection::vec(any::<Index>(), 10..40),
         changes in prop::collection::vec((any::<Index>(), any::<u8>(), 0..4_u8), 1..6),
         choice in any::<u8>(),
         limit in any::<u8>(),
     ) {
-        let (mut wire, _) = conversation(&replies, &order);
+        let (mut wire, _) = exchange(&replies, &order);
         for (at, byte, how) in changes {
             let at = at.index(wire.len());
             match how {

@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod error;
 mod huffman;
 mod primitive;
 mod static_table;
@@ -9,8 +10,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Bytes, Decoded, Decoder, HpackError, Keep};
+pub use decode::{Bytes, Decoded, Decoder, Keep};
 pub use encode::{Indexing, encode_field, encode_indexed, encode_size_update};
+pub use error::HpackError;
 pub use primitive::is_text;
 pub use static_table::STATIC_TABLE;
 

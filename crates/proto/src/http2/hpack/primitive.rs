@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::decode::HpackError;
+use super::error::HpackError;
 use super::huffman;
 
 /// Set in the first byte of a string that is in Huffman code.

@@ -1,14 +1,16 @@
-//! From requests to what their streams get.
+//! Answers to requests: what each stream sends.
 
 use brunt_proto::http2::frame::{self, ErrorCode};
 
 use super::{Session, Turn};
 use crate::answer::{Answer, answer_to, counters_text};
 use crate::http1::stream::After;
-use crate::http2::head::{self, Malformed, Says};
-use crate::http2::malformed::Ending;
+use crate::http2::head::Malformed;
+use crate::http2::reply::{self, Says};
 use crate::http2::streams::{Body, Finish, Incoming, Source, State};
-use crate::route::{Method, Protocol, Route};
+use crate::malformed::http2::Ending;
+use crate::protocol::Protocol;
+use crate::route::{Method, Route};
 
 impl Session {
     /// Answers a malformed request, whose end came or not.
@@ -23,7 +25,7 @@ impl Session {
         if !is_end {
             turn.context.counters.reply(400);
             // The head alone, since nothing may follow a reset.
-            head::write_head(turn.batch.bytes(), stream, 400, Says::Length(0), true);
+            reply::write_head(turn.batch.bytes(), stream, 400, Says::Length(0), true);
             self.reset(stream, ErrorCode::ProtocolError, turn);
             return;
         }
@@ -64,7 +66,7 @@ impl Session {
                         0 => (100, Says::Nothing),
                         _ => (103, Says::Link),
                     };
-                    head::write_head(turn.batch.bytes(), stream, status, says, false);
+                    reply::write_head(turn.batch.bytes(), stream, status, says, false);
                 }
                 null(stream, turn)
             }
@@ -96,7 +98,7 @@ impl Session {
                 counters.bytes_sent.add(turn.batch.settle());
                 let text = counters_text(turn.context.shared);
                 let length = Says::Length(text.len() as u64);
-                head::write_head(turn.batch.bytes(), stream, 200, length, is_head);
+                reply::write_head(turn.batch.bytes(), stream, 200, length, is_head);
                 turn.batch.settle();
                 let source = Source::Text { text, position: 0 };
                 body(source, Finish::End, false, is_head)
@@ -109,7 +111,7 @@ impl Session {
             Answer::Chunked(bytes) => {
                 turn.reply(stream, 200, Says::Trailer, is_head);
                 if bytes == 0 && !is_head {
-                    head::write_trailers(turn.batch.bytes(), stream, 0);
+                    reply::write_trailers(turn.batch.bytes(), stream, 0);
                 }
                 let finish = Finish::Trailers(bytes);
                 body(pattern(bytes), finish, true, is_head || bytes == 0)
@@ -120,7 +122,7 @@ impl Session {
                 body(Source::Drip(drip), Finish::End, true, is_end)
             }
             Answer::Truncated(promised) => {
-                head::write_head(
+                reply::write_head(
                     turn.batch.bytes(),
                     stream,
                     200,
@@ -181,7 +183,7 @@ impl Session {
 /// Appends the null answer; nothing is left of its stream.
 fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
     turn.context.counters.reply(200);
-    head::write_null(turn.batch.bytes(), stream);
+    reply::write_null(turn.batch.bytes(), stream);
     None
 }
 

@@ -6,7 +6,8 @@ use super::{
     BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, STREAM_WINDOW_BYTES, Session, Turn, WINDOW_BYTES,
 };
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::http2::head::{self, Head, Malformed, Says};
+use crate::http2::head::{self, Head, Malformed};
+use crate::http2::reply::{self, Says};
 use crate::http2::streams::{Incoming, State};
 use crate::room::Hold;
 
@@ -180,8 +181,8 @@ impl Session {
             turn.context.counters.ignored.add(1);
             return Ok(());
         }
-        let under_way = self.streams.len() as u64 + u64::from(self.unsent);
-        if under_way >= u64::from(self.options.streams_max.get()) {
+        let in_flight = self.streams.len() as u64 + u64::from(self.unsent);
+        if in_flight >= u64::from(self.options.streams_max.get()) {
             turn.context.counters.refused.add(1);
             self.reset(stream, ErrorCode::RefusedStream, turn);
             return Ok(());
@@ -206,7 +207,7 @@ impl Session {
                     self.streams.set(stream, State::Incoming(request));
                     if head.expects_continue {
                         turn.context.counters.interim.add(1);
-                        head::write_head(turn.batch.bytes(), stream, 100, Says::Nothing, false);
+                        reply::write_head(turn.batch.bytes(), stream, 100, Says::Nothing, false);
                     }
                 }
             }

@@ -1,0 +1,149 @@
+//! Sessions that signals end: the first one in good order, the second at once. Either way what was
+//! measured is reported.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use brunt_engine::{
+    Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot,
+};
+use brunt_io::{clock, threads};
+use brunt_load::{BackendChoice, Plan, Round};
+use brunt_measure::Run;
+
+use crate::signals::Interrupts;
+use crate::simulation;
+
+/// An interrupted run that lasts on for longer than this says what it waits for.
+const SILENCE_NS: u64 = 100_000_000;
+
+/// What a run that was interrupted is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// What was measured until then is reported.
+    Part,
+    /// Nothing.
+    Whole,
+}
+
+impl Interrupts {
+    /// Does `body` in a session of `plan`. A signal ends the round that is measured, with
+    /// [`RunError::Interrupted`] where that leaves nothing to report.
+    pub(crate) fn in_session<T>(
+        &self,
+        plan: Plan,
+        faults: Faults,
+        own_server: bool,
+        wanted: Wanted,
+        body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
+    ) -> Result<T> {
+        if plan.backend == BackendChoice::Sim {
+            return simulation::in_session(plan, faults, self, body);
+        }
+        let prepared = self.prepare(plan)?.with_faults(faults);
+        let control = prepared.control();
+        let mut session = prepared.open(&control, own_server);
+        body(&mut Interruptible {
+            session: &mut session,
+            interrupts: self,
+            control: &control,
+            wanted,
+        })
+    }
+
+    /// The session of one round that `plan` is, while `observer` looks on.
+    pub(crate) fn run(
+        &self,
+        plan: Plan,
+        faults: Faults,
+        own_server: bool,
+        wanted: Wanted,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Run> {
+        let round = Round::of(&plan);
+        self.in_session(plan, faults, own_server, wanted, |session| {
+            Ok(session.round(&round, observer)?)
+        })
+    }
+
+    /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be
+    /// made; a signal ends that.
+    fn prepare(&self, plan: Plan) -> Result<Prepared> {
+        let body = move || brunt_engine::prepare(plan);
+        let prepared = threads::run_unless("brunt-prepare", body, || self.came())
+            .context("cannot start a thread")?;
+        Ok(prepared.ok_or(RunError::Interrupted)??)
+    }
+}
+
+/// A session whose rounds are ended by signals.
+struct Interruptible<'a> {
+    session: &'a mut dyn Rounds,
+    interrupts: &'a Interrupts,
+    control: &'a Control,
+    wanted: Wanted,
+}
+
+impl Rounds for Interruptible<'_> {
+    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        let mut passing_on = PassingOn {
+            interrupts: self.interrupts,
+            control: self.control,
+            wanted: self.wanted,
+            drain_since_ns: None,
+            is_said: false,
+            observer,
+        };
+        self.session.round(round, &mut passing_on)
+    }
+}
+
+/// Passes on signals to a run, and what the run shows to `observer`.
+struct PassingOn<'a> {
+    interrupts: &'a Interrupts,
+    control: &'a Control,
+    wanted: Wanted,
+    drain_since_ns: Option<u64>,
+    /// It was said what is waited for.
+    is_said: bool,
+    observer: &'a mut dyn RunObserver,
+}
+
+impl RunObserver for PassingOn<'_> {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        let wants_no_drain = self.wanted == Wanted::Whole && self.interrupts.came();
+        if self.interrupts.came_again() || wants_no_drain {
+            self.control.hurry();
+        } else if self.interrupts.came() {
+            self.control.interrupt();
+            if phase == Phase::Drain && !self.is_said {
+                let now_ns = clock::now_ns();
+                let since_ns = *self.drain_since_ns.get_or_insert(now_ns);
+                if now_ns - since_ns >= SILENCE_NS {
+                    self.is_said = true;
+                    say_that_it_ends();
+                }
+            }
+        }
+        self.observer.progress(phase, progress);
+    }
+
+    fn wants_response_times(&self) -> bool {
+        self.observer.wants_response_times()
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self.observer.snapshot(snapshot);
+    }
+}
+
+fn say_that_it_ends() {
+    let mut stderr = io::stderr();
+    let line_start = if stderr.is_terminal() { "\r\x1b[K" } else { "" };
+    // The terminal may be gone, which is why SIGHUP comes.
+    let _ = writeln!(
+        stderr,
+        "{line_start}brunt: interrupted: replies are waited for, 1 s at most; a second signal ends \
+         that at once"
+    );
+}

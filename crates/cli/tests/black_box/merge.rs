@@ -1,0 +1,307 @@
+//! `brunt merge`: two runs that loaded a server at once become one; what cannot be merged is
+//! refused by name.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Outcome, brunt_with, start};
+use crate::support::run::{EXACT, RunReport};
+use crate::support::serve::Serve;
+
+/// A directory with runs in it.
+struct Runs {
+    directory: tempfile::TempDir,
+}
+
+impl Runs {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.place(name).display().to_string()
+    }
+
+    /// Stores a simulated run, which takes no time.
+    fn simulate(&self, name: &str, options: &str) -> Value {
+        let path = self.path(name);
+        let length = if options.contains("-d ") {
+            ""
+        } else {
+            "-d 500ms"
+        };
+        let words = format!("--backend sim --warmup 50ms {length} -q -o {path} {options}");
+        let outcome = start(&words).wait();
+        assert_eq!(outcome.code, Some(0), "{options}: {outcome:?}");
+        self.read(name)
+    }
+
+    fn read(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.place(name)).expect("it was written");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    fn write(&self, name: &str, run: &Value) {
+        std::fs::write(self.place(name), run.to_string()).expect("the directory is ours");
+    }
+
+    fn merge(&self, names: &[&str], options: &[&str]) -> Outcome {
+        let paths: Vec<String> = names.iter().map(|name| self.path(name)).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        brunt_with(&[&["merge"], options, &paths].concat())
+    }
+
+    /// Checks that these are refused with all of `words`, and nothing is left behind.
+    fn refused(&self, names: &[&str], words: &[&str]) {
+        let output = self.path("refused.json");
+        let outcome = self.merge(names, &["-o", &output]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert_eq!(outcome.stdout, "", "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        for word in words {
+            assert!(outcome.stderr.contains(word), "{word:?}: {outcome:?}");
+        }
+        assert!(!Path::new(&output).exists(), "{words:?}");
+    }
+}
+
+fn number(run: &Value, pointer: &str) -> u64 {
+    let value = run.pointer(pointer);
+    value
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no number at {pointer}, but {value:?}"))
+}
+
+#[test]
+fn two_runs_at_once_are_one_load() {
+    let server = Serve::start();
+    let runs = Runs::new();
+    let started = [("a.json", 3), ("b.json", 5)].map(|(name, connections)| {
+        let path = runs.path(name);
+        let url = server.url("/delay/2ms");
+        start(&format!(
+            "-c {connections} -t 1 --oversubscribe -d 2s --warmup 300ms -q -o {path} {url}"
+        ))
+    });
+    for process in started {
+        let outcome = process.wait();
+        // A busy machine may spoil a run, and it is merged all the same.
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    }
+    let parts = ["a.json", "b.json"].map(|name| runs.read(name));
+    let sum = |pointer: &str| parts.iter().map(|run| number(run, pointer)).sum::<u64>();
+    let merged = runs.path("merged.json");
+    let outcome = runs.merge(&["a.json", "b.json"], &["-o", &merged]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = runs.read("merged.json");
+    assert_eq!(number(&run, "/plan/connections"), 8);
+    assert_eq!(number(&run, "/plan/workers"), 2);
+    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
+    for pointer in [
+        "/latencies/response/count",
+        "/latencies/connect/count",
+        "/summary/requests/issued",
+        "/summary/replies/successes",
+        "/summary/all_phases/sent",
+        "/summary/all_phases/connections_opened",
+    ] {
+        assert_eq!(number(&run, pointer), sum(pointer), "{pointer}");
+    }
+    assert_eq!(
+        server.settled().requests,
+        number(&run, "/summary/all_phases/sent")
+    );
+    let broken = run["summary"]["broken"].as_array().expect("a list");
+    let is_exact = |id: &Value| id.as_str().is_some_and(|id| EXACT.contains(&id));
+    assert!(!broken.iter().any(is_exact), "{broken:?}");
+    // By wall time both are two seconds within the same ones, unless the machine is very busy.
+    let share = run["summary"]["windows_overlap_share"].as_f64();
+    assert!(share.is_some_and(|share| (0.0..=1.0).contains(&share)));
+    if broken.is_empty() && share >= Some(0.9) {
+        let rates = parts
+            .iter()
+            .map(|run| run["summary"]["successes_per_s"].as_f64());
+        let rates: Option<f64> = rates.sum();
+        let rate = run["summary"]["successes_per_s"].as_f64();
+        let off = rate
+            .zip(rates)
+            .map(|(rate, rates)| (rate / rates - 1.0).abs());
+        assert!(off.is_some_and(|off| off < 1e-9), "{rate:?} {rates:?}");
+        assert!(
+            outcome.stdout.contains("one load: rates are sums"),
+            "{}",
+            outcome.stdout
+        );
+    }
+    // The merged run is a stored run like any other, and of no use to count one of them again.
+    let again = brunt_with(&["report", &merged]);
+    assert_eq!(again.code, outcome.code, "{again:?}");
+    assert_eq!(again.stdout, outcome.stdout);
+    runs.refused(&["merged.json", "a.json"], &["hold the same run"]);
+}
+
+#[test]
+fn order_makes_no_difference() {
+    let runs = Runs::new();
+    for (name, connections) in [("a.json", 4), ("b.json", 5), ("c.json", 7)] {
+        runs.simulate(name, &format!("-c {connections}"));
+    }
+    let json = |names: &[&str]| {
+        let outcome = runs.merge(names, &["--format", "json"]);
+        assert!(outcome.stderr.is_empty(), "{outcome:?}");
+        outcome.stdout
+    };
+    let whole = json(&["a.json", "b.json", "c.json"]);
+    assert_eq!(json(&["c.json", "a.json", "b.json"]), whole);
+    std::fs::write(runs.place("bc.json"), json(&["b.json", "c.json"])).expect("ours");
+    assert_eq!(json(&["bc.json", "a.json"]), whole);
+    let whole: Value = serde_json::from_str(&whole).expect("JSON");
+    assert_eq!(number(&whole, "/plan/connections"), 16);
+}
+
+#[test]
+fn runs_one_after_the_other_have_no_rate_together() {
+    let runs = Runs::new();
+    runs.simulate("a.json", "-c 4");
+    let mut later = runs.simulate("b.json", "-c 5");
+    let start = &mut later["agents"][0]["clock"]["window_start_unix_ms"];
+    *start = json!(start.as_u64().expect("an instant") + 60_000);
+    runs.write("b.json", &later);
+    let outcome = runs.merge(&["a.json", "b.json"], &[]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for words in [
+        "NOT one load",
+        "overlapped by 0 %",
+        "  agent 2",
+        "INCONCLUSIVE",
+    ] {
+        assert!(
+            outcome.stdout.contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+    let report = RunReport::of(runs.merge(&["a.json", "b.json"], &["--format", "json"]));
+    for name in [
+        "successes_per_s",
+        "attempts_per_s",
+        "successes_interval_95",
+        "steadiness",
+    ] {
+        assert!(report.at(&format!("/summary/{name}")).is_null(), "{name}");
+        let reason = report.at(&format!("/summary/absent/{name}")).as_str();
+        assert!(
+            reason.is_some_and(|it| it.contains("not one load")),
+            "{name}: {reason:?}"
+        );
+    }
+    assert!(report.at("/summary/agents/1/successes_per_s").as_f64() > Some(0.0));
+    assert!(report.at("/summary/response/p50_ns").as_u64() > Some(0));
+}
+
+#[test]
+fn what_cannot_be_merged_is_said() {
+    let runs = Runs::new();
+    let first = runs.simulate("a.json", "-c 4");
+    runs.simulate("b.json", "-c 5");
+    runs.refused(&["a.json", "a.json"], &["a.json is given twice"]);
+    runs.write("copy.json", &first);
+    runs.refused(
+        &["a.json", "copy.json"],
+        &["a.json", "copy.json", "the same run"],
+    );
+    for (options, words) in [
+        (
+            "-c 5 -T 3s",
+            &["plan.timeout_ns", "10000000000", "3000000000"][..],
+        ),
+        ("-c 5 --pipeline 2", &["plan.pipeline"]),
+        ("-c 5 -m PUT", &["plan.requests.first.method", "GET", "PUT"]),
+        (
+            "-c 5 -H X-One:1",
+            &["plan.requests.first.header_names", "X-One"],
+        ),
+        ("-c 5 -r 100", &["plan.model.kind", "closed", "open"]),
+        ("-c 5 -d 400ms", &["plan.stop.duration_ns"]),
+    ] {
+        runs.simulate("other.json", options);
+        let words = [words, &["a.json", "other.json"]].concat();
+        runs.refused(&["a.json", "other.json"], &words);
+    }
+    runs.simulate("b.json", "-c 5");
+    let mut old = first.clone();
+    old["format"] = json!(2);
+    runs.write("old.json", &old);
+    let words = "stored in format 2 of an older version, which this version does not read; run it \
+                 again";
+    runs.refused(&["b.json", "old.json"], &["old.json", words]);
+    runs.write("garbage.json", &json!([1]));
+    runs.refused(
+        &["garbage.json", "b.json"],
+        &["garbage.json", "not a stored run"],
+    );
+    runs.refused(&["b.json", "missing.json"], &["missing.json"]);
+}
+
+#[test]
+fn a_query_stays_secret() {
+    let runs = Runs::new();
+    let mut first = runs.simulate("a.json", "-c 4");
+    let mut second = runs.simulate("b.json", "-c 5");
+    first["plan"]["url"] = json!("http://host/?token=hush");
+    second["plan"]["url"] = json!("http://host/?token=hash");
+    runs.write("a.json", &first);
+    runs.write("b.json", &second);
+    let outcome = runs.merge(&["a.json", "b.json"], &["--redact"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("plan.url is not the same"),
+        "{outcome:?}"
+    );
+    assert!(!outcome.stderr.contains("hush"), "{outcome:?}");
+    second["plan"]["url"] = first["plan"]["url"].clone();
+    runs.write("b.json", &second);
+    let outcome = runs.merge(&["a.json", "b.json"], &["--redact", "--format", "json"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(!outcome.stdout.contains("hush"), "{outcome:?}");
+}
+
+#[test]
+fn one_file_is_no_merge() {
+    let runs = Runs::new();
+    runs.simulate("a.json", "-c 4");
+    for arguments in [
+        &["merge"][..],
+        &["merge", &runs.path("a.json")],
+        &["merge", "-", "-"],
+    ] {
+        let outcome = brunt_with(arguments);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_of_a_report() {
+    let runs = Runs::new();
+    runs.simulate("a.json", "-c 4");
+    runs.simulate("b.json", "-c 5");
+    let outcome = runs.merge(&["a.json", "b.json"], &["-o", "/dev/full"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");
+    // What is merged may be replaced by what becomes of it.
+    let path = runs.path("a.json");
+    let outcome = runs.merge(&["a.json", "b.json"], &["-q", "-o", &path]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(
+        runs.read("a.json")["agents"].as_array().map(Vec::len),
+        Some(2)
+    );
+}

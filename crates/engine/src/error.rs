@@ -1,0 +1,105 @@
+//! Why there is no run.
+
+use std::io;
+
+use brunt_measure::{FailureKind, SetUp};
+use brunt_probe::server::WatchError;
+use brunt_probe::server_count::ServerCountError;
+use thiserror::Error;
+
+/// Why there is no run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A signal came before anything was measured, or before a simulation was complete.
+    #[error("interrupted before there was a measurement: there is nothing to report")]
+    Interrupted,
+    /// Set-up ended without a connection.
+    #[error(
+        "none of the {connections} connections could be opened in set-up: {}; {}",
+        what_failed(set_up, *limit_ns),
+        remedy(set_up)
+    )]
+    NoConnection {
+        /// Asked for.
+        connections: u32,
+        /// What failed.
+        set_up: Box<SetUp>,
+        /// How long set-up lasted at most, nanoseconds.
+        limit_ns: u64,
+    },
+    /// A worker could not be started.
+    #[error("cannot start worker {worker}: {reason}")]
+    Start {
+        /// Its number.
+        worker: u32,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The server cannot be watched as asked.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The server's own count cannot be read.
+    #[error(transparent)]
+    ServerCount(#[from] ServerCountError),
+    /// The thread that reads the evidence could not be started.
+    #[error("cannot start the thread that watches machine and server: {0}")]
+    Observer(io::Error),
+    /// A worker's backend failed.
+    #[error("worker {worker} failed: {reason}")]
+    Worker {
+        /// Its number.
+        worker: u32,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A worker panicked: a bug.
+    #[error("worker {worker} panicked; this is a bug in brunt")]
+    Panic {
+        /// Its number.
+        worker: u32,
+    },
+}
+
+fn what_failed(set_up: &SetUp, limit_ns: u64) -> String {
+    let attempts: u64 = set_up.failures.iter().map(|(_, count)| count).sum();
+    match set_up.main_failure() {
+        None => format!(
+            "no attempt was answered within {} s (--setup-timeout)",
+            limit_ns as f64 / 1e9
+        ),
+        Some((kind, count)) if count == attempts => {
+            format!("{attempts} attempts failed, all with `{}`", kind.label())
+        }
+        Some((kind, count)) => format!(
+            "{attempts} attempts failed, {count} of them with `{}`",
+            kind.label()
+        ),
+    }
+}
+
+/// What to do about it.
+fn remedy(set_up: &SetUp) -> &'static str {
+    match set_up.main_failure().map(|(kind, _)| kind) {
+        Some(FailureKind::ConnectRefused | FailureKind::ConnectUnreachable) => {
+            "is the server still running, and its port open to this machine?"
+        }
+        Some(FailureKind::ConnectTimedOut) | None => {
+            "the server does not take connections as fast as they come, or at all: use fewer (-c), \
+             open them more slowly (--connection-rate), or wait longer (--connect-timeout, \
+             --setup-timeout)"
+        }
+        Some(FailureKind::HandshakeTimedOut) => {
+            "the server takes connections and does not complete handshakes: use fewer (-c), open \
+             them more slowly (--connection-rate), or wait longer (--connect-timeout, \
+             --setup-timeout)"
+        }
+        Some(FailureKind::ConnectNoPort) => {
+            "use fewer connections (-c), or offer more local addresses (--source-address)"
+        }
+        Some(FailureKind::ConnectNoDescriptor) => {
+            "use fewer connections (-c), or raise the limit of open files (ulimit -n)"
+        }
+        Some(_) => "see the server's log for why it ends connections before they are of use",
+    }
+}

@@ -1,0 +1,235 @@
+//! What is shown of a run while it lasts: its phase, and snapshots of what its workers counted.
+//!
+//! A worker never waits for an observer. It sends what it counted since its last snapshot, at most
+//! every [`INTERVAL_NS`]; where there is no room for that, it goes on counting, and the next
+//! snapshot includes it. So what was shown adds up to what the worker recorded in the end.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use brunt_measure::{Histogram, SparseHistogram};
+
+/// From one snapshot of a worker to the next, at least.
+pub(crate) const INTERVAL_NS: u64 = 100_000_000;
+/// Snapshots of a worker that may wait to be looked at.
+const WAITING_PER_WORKER: usize = 4;
+
+/// The phases of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// The server is looked for, connections are opened.
+    SetUp,
+    /// Load that is not measured yet.
+    WarmUp,
+    /// The window.
+    Measure,
+    /// What was sent is waited for, and what is read last is read.
+    Drain,
+}
+
+impl Phase {
+    /// Its name as printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SetUp => "set-up",
+            Self::WarmUp => "warm-up",
+            Self::Measure => "measure",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// How far a round has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Responses with a status below 400 so far, all phases.
+    pub successes: u64,
+    /// Responses with a status of 400 and more so far, all phases.
+    pub errors: u64,
+    /// Failures of any scope so far, all phases.
+    pub failures: u64,
+    /// Open connections now.
+    pub live: u64,
+    /// Planned arrivals that wait for a connection now.
+    pub waiting: u64,
+}
+
+/// What one worker counted since its last snapshot, and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Its number.
+    pub worker: u32,
+    /// When the last one was taken; 0 for the first one of a round.
+    pub from_ns: u64,
+    /// When it was taken.
+    pub to_ns: u64,
+    /// Counts since then, with open connections and waiting arrivals as they are now.
+    pub counts: Progress,
+    /// Response times of the window that were recorded since then, where the observer wants them.
+    /// Counts and sum are exact, smallest and largest as exact as the buckets.
+    pub response: SparseHistogram,
+    /// Times since the last one that there was no room for a snapshot. Nothing of it is missing
+    /// here.
+    pub postponed: u32,
+}
+
+/// Looks on while a round lasts. Called by the thread that runs the round, every 50 ms or so.
+pub trait RunObserver {
+    /// The round is in `phase`, and has come so far.
+    fn progress(&mut self, phase: Phase, progress: &Progress);
+
+    /// Whether snapshots are to hold response times: those cost a worker some 50 µs each.
+    fn wants_response_times(&self) -> bool {
+        false
+    }
+
+    /// A worker's counts. All of them together are what it recorded in the round.
+    fn snapshot(&mut self, _snapshot: &Snapshot) {}
+}
+
+impl<F: FnMut(Phase, &Progress)> RunObserver for F {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        self(phase, progress);
+    }
+}
+
+/// Where a worker hands over its snapshots.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotSender {
+    sender: SyncSender<Snapshot>,
+    with_response_times: bool,
+}
+
+/// The snapshots of all workers.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    receiver: Receiver<Snapshot>,
+    /// By worker.
+    progress: Vec<Progress>,
+}
+
+/// A way for the snapshots of `workers` workers in one round, to `observer`.
+pub(crate) fn snapshots(workers: u32, observer: &dyn RunObserver) -> (SnapshotSender, Snapshots) {
+    let workers = workers as usize;
+    let (sender, receiver) = sync_channel(workers * WAITING_PER_WORKER);
+    let snapshots = Snapshots {
+        receiver,
+        progress: vec![Progress::default(); workers],
+    };
+    let sender = SnapshotSender {
+        sender,
+        with_response_times: observer.wants_response_times(),
+    };
+    (sender, snapshots)
+}
+
+impl Snapshots {
+    /// Shows what has come since.
+    pub(crate) fn deliver(&mut self, observer: &mut dyn RunObserver) {
+        while let Ok(snapshot) = self.receiver.try_recv() {
+            self.take(&snapshot, observer);
+        }
+    }
+
+    /// Shows a snapshot that came another way.
+    pub(crate) fn take(&mut self, snapshot: &Snapshot, observer: &mut dyn RunObserver) {
+        if let Some(progress) = self.progress.get_mut(snapshot.worker as usize) {
+            let counts = snapshot.counts;
+            *progress = Progress {
+                successes: progress.successes + counts.successes,
+                errors: progress.errors + counts.errors,
+                failures: progress.failures + counts.failures,
+                ..counts
+            };
+        }
+        observer.snapshot(snapshot);
+    }
+
+    /// How far all workers have come together.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress
+            .iter()
+            .fold(Progress::default(), |sum, worker| Progress {
+                successes: sum.successes + worker.successes,
+                errors: sum.errors + worker.errors,
+                failures: sum.failures + worker.failures,
+                live: sum.live + worker.live,
+                waiting: sum.waiting + worker.waiting,
+            })
+    }
+}
+
+/// A worker's side: what it has shown so far, and when it may show more.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    sender: SnapshotSender,
+    worker: u32,
+    due_ns: u64,
+    taken_ns: u64,
+    counts: Progress,
+    /// Absent where nobody wants response times.
+    response: Option<Histogram>,
+    postponed: u32,
+}
+
+impl Shown {
+    pub(crate) fn new(sender: SnapshotSender, worker: u32) -> Self {
+        let response = sender.with_response_times.then(Histogram::default);
+        Self {
+            sender,
+            worker,
+            due_ns: 0,
+            taken_ns: 0,
+            counts: Progress::default(),
+            response,
+            postponed: 0,
+        }
+    }
+
+    /// From when on the next one is due.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// Hands over what was counted since, if there is room for it.
+    pub(crate) fn show(&mut self, now_ns: u64, counts: Progress, response: &Histogram) {
+        self.due_ns = now_ns.saturating_add(INTERVAL_NS);
+        match self
+            .sender
+            .sender
+            .try_send(self.since(now_ns, counts, response))
+        {
+            Ok(()) => {
+                (self.taken_ns, self.counts, self.postponed) = (now_ns, counts, 0);
+                if let Some(shown) = &mut self.response {
+                    shown.clone_from(response);
+                }
+            }
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.postponed += 1,
+        }
+    }
+
+    /// What is left to be shown when the round is over.
+    pub(crate) fn rest(self, now_ns: u64, counts: Progress, response: &Histogram) -> Snapshot {
+        self.since(now_ns, counts, response)
+    }
+
+    fn since(&self, now_ns: u64, counts: Progress, response: &Histogram) -> Snapshot {
+        Snapshot {
+            worker: self.worker,
+            from_ns: self.taken_ns,
+            to_ns: now_ns,
+            counts: Progress {
+                successes: counts.successes - self.counts.successes,
+                errors: counts.errors - self.counts.errors,
+                failures: counts.failures - self.counts.failures,
+                ..counts
+            },
+            response: self
+                .response
+                .as_ref()
+                .map(|shown| SparseHistogram::between(shown, response))
+                .unwrap_or_default(),
+            postponed: self.postponed,
+        }
+    }
+}

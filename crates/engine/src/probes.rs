@@ -1,0 +1,216 @@
+//! What is read beside a round: machine, network and server while the window lasts, and the
+//! server's own count before and after.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use brunt_io::backend::Peer;
+use brunt_io::clock;
+use brunt_io::threads;
+use brunt_io::tls_config::PageTls;
+use brunt_load::Plan;
+use brunt_measure::{Evidence, Window};
+use brunt_probe::observer::{Observer, Sources};
+use brunt_probe::server::ServerWatch;
+use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::observer::{Phase, Progress, RunObserver};
+use crate::prepare::Prepared;
+
+/// Between two readings of the server's count after the run.
+const COUNT_PAUSE_NS: u64 = 100_000_000;
+/// For so long a count that still rises is read again.
+const COUNT_LIMIT_NS: u64 = 1_000_000_000;
+/// How long an interrupted run waits for what is read last, from the end of its drain.
+const INTERRUPTED_NS: u64 = 200_000_000;
+
+/// Everything that is read beside one round.
+pub(crate) struct Probes {
+    /// Absent where nothing is to be read.
+    machine: Option<Observer>,
+    counter: Option<(CounterReader, Reading)>,
+}
+
+impl Probes {
+    /// Finds the server and reads its count, before the first connection of the run.
+    ///
+    /// # Errors
+    ///
+    /// What was asked for cannot be watched or read, or the run was interrupted.
+    pub(crate) fn start(
+        prepared: &Prepared,
+        own_server: bool,
+        control: &Arc<Control>,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Self, RunError> {
+        let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
+        let own_control = Arc::clone(control);
+        let body = move || Self::find(&plan, &peer, own_server, own_control);
+        threads::run_unless("brunt-find", body, || {
+            observer.progress(Phase::SetUp, &Progress::default());
+            control.is_interrupted()
+        })
+        .map_err(RunError::Observer)?
+        .unwrap_or(Err(RunError::Interrupted))
+    }
+
+    fn find(
+        plan: &Plan,
+        peer: &Peer,
+        own_server: bool,
+        control: Arc<Control>,
+    ) -> Result<Self, RunError> {
+        let tls = PageTls::new(&plan.tls, &plan.target.host);
+        let machine = if plan.observe {
+            let found = ServerWatch::find(&plan.watch, peer, own_server, &tls)?;
+            let missing = found.missing.map(|reason| ("server".to_owned(), reason));
+            let sources = Sources {
+                peer: peer.clone(),
+                link_bits_per_s: plan.link_bits_per_s,
+                server: found.watch,
+                missing: missing.into_iter().collect(),
+            };
+            Some(Observer::start(sources, move || control.end_ns()).map_err(RunError::Observer)?)
+        } else {
+            None
+        };
+        let counter = match &plan.server_counter {
+            Some(counter) => {
+                let reader = CounterReader::new(counter, &tls)?;
+                let before = reader.read()?;
+                Some((reader, before))
+            }
+            None => None,
+        };
+        Ok(Self { machine, counter })
+    }
+
+    /// The load begins at `load_ns`.
+    pub(crate) fn begin(&self, load_ns: u64, window: Window) {
+        if let Some(machine) = &self.machine {
+            machine.begin(load_ns, window);
+        }
+    }
+
+    /// What was read. All workers are done. An interrupted run does not wait for it for long.
+    pub(crate) fn finish(
+        self,
+        control: &Control,
+        progress: &Progress,
+        observer: &mut dyn RunObserver,
+    ) -> Evidence {
+        let evidence = threads::run_unless(
+            "brunt-read",
+            || self.read(),
+            || {
+                observer.progress(Phase::Drain, progress);
+                let now_ns = clock::now_ns();
+                if control.is_interrupted() {
+                    control.interrupted_at(now_ns);
+                }
+                let end_ns = control.drain_end_ns().saturating_add(INTERRUPTED_NS);
+                control.is_hurried() || now_ns >= end_ns
+            },
+        );
+        match evidence {
+            Ok(Some(evidence)) => evidence,
+            Ok(None) => unread("the run was interrupted while it was read"),
+            Err(error) => unread(&error.to_string()),
+        }
+    }
+
+    fn read(self) -> Evidence {
+        let mut evidence = match self.machine {
+            Some(machine) => machine.finish(),
+            None => unread("nothing was to be read"),
+        };
+        if let Some((reader, before)) = self.counter {
+            match read_settled(&reader) {
+                Ok(after) => evidence.server_count = Some(reader.server_count(&before, &after)),
+                Err(error) => {
+                    let reason = format!("it could not be read after the run: {error}");
+                    evidence.missing.insert("server_count".to_owned(), reason);
+                }
+            }
+        }
+        evidence
+    }
+}
+
+/// No evidence, for this reason.
+fn unread(reason: &str) -> Evidence {
+    Evidence {
+        missing: BTreeMap::from([("evidence".to_owned(), reason.to_owned())]),
+        ..Evidence::default()
+    }
+}
+
+/// The server's count when it rises no more, or after a second.
+fn read_settled(reader: &CounterReader) -> Result<Reading, ServerCountError> {
+    let first = reader.read()?;
+    let end_ns = clock::now_ns() + COUNT_LIMIT_NS;
+    Ok(settled(first, || {
+        if clock::now_ns() + COUNT_PAUSE_NS > end_ns {
+            return None;
+        }
+        threads::sleep(COUNT_PAUSE_NS);
+        // The readings so far are a count, too.
+        reader.read().ok()
+    }))
+}
+
+/// The first reading that rose by no more than itself, else the last one: many servers count a
+/// request after its reply was written, or add up their counts now and then. `again` gives nothing
+/// when it is to end.
+fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Reading {
+    let own_reads = first.own_reads;
+    let mut last = first;
+    while let Some(mut next) = again() {
+        let is_settled = next.count.abs_diff(last.count) <= own_reads;
+        // Each reading may have counted those before it.
+        next.own_reads = last.own_reads.saturating_add(own_reads);
+        last = next;
+        if is_settled {
+            break;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_read_until_it_rises_no_more() {
+        // (readings, what a reading adds, the one taken, what readings may have added)
+        let cases: [(&[u64], u64, u64, u64); 7] = [
+            (&[500], 0, 500, 0),
+            (&[500, 500, 501], 0, 500, 0),
+            (&[490, 495, 500, 500, 501], 0, 500, 0),
+            // nginx counts its readings.
+            (&[500, 501, 502], 1, 501, 2),
+            (&[490, 500, 501, 502], 1, 501, 3),
+            // One that never settles.
+            (&[1, 10, 20], 1, 20, 3),
+            // The server was started anew.
+            (&[500, 3, 3, 9], 0, 3, 0),
+        ];
+        for (counts, own_reads, count, own_reads_all) in cases {
+            let mut readings = counts.iter().map(|&count| Reading {
+                count,
+                path: "requests".to_owned(),
+                own_reads,
+            });
+            let first = readings.next().expect("one");
+            let found = settled(first, || readings.next());
+            assert_eq!(
+                (found.count, found.own_reads),
+                (count, own_reads_all),
+                "{counts:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Rounds of one session: connections are kept from one to the next, everything else begins anew.
+
+use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot, prepare, prepare_simulated};
+use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
+use brunt_measure::{Run, SparseHistogram};
+use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+
+use crate::common::{
+    Kind, MS, Served, choice, expect_valid, lifetime, many, on_every_backend, plan, serve, served,
+    served_in, url,
+};
+
+on_every_backend! {
+    connections_are_kept_and_counts_begin_anew,
+    a_round_may_have_another_load,
+    snapshots_add_up_to_the_record,
+    a_request_left_behind_is_of_no_later_round,
+    added_work_slows_brunt_down,
+}
+
+/// Measures a round.
+type Measure<'a> = dyn FnMut(&Round, &mut dyn RunObserver) -> Run + 'a;
+
+/// Does `body` in one session; gives what the server counted in all.
+fn in_session(
+    kind: Kind,
+    path: &str,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+    body: impl FnOnce(&Plan, &mut Measure<'_>),
+) -> Served {
+    if kind == Kind::Sim {
+        let mut plan = plan("http://simulated/", choice(kind));
+        change(&mut plan);
+        let mut settings = SimSettings::new(1);
+        settings.server = server;
+        let mut machine = SimMachine::new(settings);
+        let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
+        let control = prepared.control();
+        let mut session = prepared.open(&mut machine, &control);
+        body(&plan, &mut |round, observer| {
+            session.round(round, observer).expect("a round")
+        });
+        drop(session);
+        return served_in(&machine.counts());
+    }
+    let serving = serve(kind);
+    let mut plan = plan(&url(&serving, path), choice(kind));
+    change(&mut plan);
+    let prepared = prepare(plan.clone()).expect("a plan that fits");
+    let control = prepared.control();
+    let mut session = prepared.open(&control, true);
+    body(&plan, &mut |round, observer| {
+        session.round(round, observer).expect("a round")
+    });
+    drop(session);
+    served(serving)
+}
+
+/// Looks on without interest.
+struct Nobody;
+
+impl RunObserver for Nobody {
+    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
+}
+
+fn quick_server() -> SimServer {
+    SimServer {
+        service: ServiceTime::Constant(MS),
+        ..SimServer::default()
+    }
+}
+
+/// Connections that were opened, and kept, in a round.
+fn opened_and_kept(run: &Run) -> (u64, u64) {
+    let kept = run.workers().map(|worker| worker.connections_kept);
+    (lifetime(run).connections_opened, kept.sum())
+}
+
+fn connections_are_kept_and_counts_begin_anew(kind: Kind) {
+    let (mut sent, mut replies) = (0, 0);
+    let served = in_session(
+        kind,
+        "/delay/1ms",
+        quick_server(),
+        |plan| {
+            plan.connections = many(8);
+            plan.workers = many(2);
+        },
+        |plan, measure| {
+            // (connections, those opened, those kept)
+            for (connections, opened, kept) in [(8, 8, 0), (8, 0, 8), (3, 0, 3), (6, 3, 3)] {
+                let round = Round {
+                    connections: many(connections),
+                    ..Round::of(plan)
+                };
+                let run = measure(&round, &mut Nobody);
+                expect_valid(&run, "a round");
+                assert_eq!(run.plan.connections, connections);
+                assert_eq!(opened_and_kept(&run), (opened, kept));
+                let lifetime = lifetime(&run);
+                sent += lifetime.requests_sent;
+                replies += lifetime.replies.total();
+                assert!(run.latencies.response.count() > 0);
+            }
+        },
+    );
+    assert_eq!((served.requests, served.replies), (sent, replies));
+    assert_eq!(served.connections, 11);
+}
+
+fn a_round_may_have_another_load(kind: Kind) {
+    in_session(
+        kind,
+        "/",
+        SimServer::default(),
+        |plan| plan.connections = many(4),
+        |plan, measure| {
+            for per_s in [None, Some(500.0), Some(1_000.0), None] {
+                let mut round = Round::of(plan);
+                if let Some(per_s) = per_s {
+                    round.model = LoadModel::Open {
+                        schedule: Schedule::constant_rate(Default::default(), per_s, 0)
+                            .expect("a rate"),
+                        connections_max: many(4),
+                        queue_max: many(1_000),
+                    };
+                }
+                let run = measure(&round, &mut Nobody);
+                expect_valid(&run, "a round");
+                let planned = per_s.map_or(0.0, |per_s| per_s * 0.2);
+                assert_eq!(run.summary().arrivals.planned, planned as u64);
+            }
+            let round = Round {
+                warmup_ns: 0,
+                stop: Stop {
+                    duration_ns: None,
+                    requests: Some(100),
+                },
+                ..Round::of(plan)
+            };
+            for _ in 0..2 {
+                let run = measure(&round, &mut Nobody);
+                expect_valid(&run, "a round by count");
+                assert_eq!(run.summary().window.replies.total(), 100);
+            }
+        },
+    );
+}
+
+/// Adds up what it is shown.
+#[derive(Default)]
+struct Sum {
+    counts: Progress,
+    response: SparseHistogram,
+    phases: Vec<Phase>,
+    latest: Progress,
+}
+
+impl RunObserver for Sum {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if self.phases.last() != Some(&phase) {
+            self.phases.push(phase);
+        }
+        self.latest = *progress;
+    }
+
+    fn wants_response_times(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        assert!(snapshot.from_ns <= snapshot.to_ns);
+        self.counts.successes += snapshot.counts.successes;
+        self.counts.errors += snapshot.counts.errors;
+        self.counts.failures += snapshot.counts.failures;
+        self.response.merge(&snapshot.response);
+    }
+}
+
+fn snapshots_add_up_to_the_record(kind: Kind) {
+    in_session(
+        kind,
+        "/delay/1ms",
+        quick_server(),
+        |plan| {
+            plan.connections = many(6);
+            plan.workers = many(2);
+        },
+        |plan, measure| {
+            for _ in 0..2 {
+                let mut sum = Sum::default();
+                let run = measure(&Round::of(plan), &mut sum);
+                expect_valid(&run, "a round");
+                assert_eq!(sum.counts.successes, lifetime(&run).replies.total());
+                assert_eq!((sum.counts.errors, sum.counts.failures), (0, 0));
+                let none = brunt_measure::Histogram::default();
+                let whole = SparseHistogram::between(&none, &run.latencies.response);
+                let (shown, whole) = (sum.response.expand(), whole.expand());
+                assert_eq!(shown.buckets(), whole.buckets());
+                assert_eq!(shown.sum_ns(), whole.sum_ns());
+                assert_eq!(sum.latest.successes, sum.counts.successes);
+                assert_eq!(sum.phases.last(), Some(&Phase::Drain));
+                assert!(sum.phases.is_sorted(), "{:?}", sum.phases);
+            }
+        },
+    );
+}
+
+/// What is still in flight when the drain ends is censored, and its connection is not used again.
+fn a_request_left_behind_is_of_no_later_round(kind: Kind) {
+    let server = SimServer {
+        service: ServiceTime::Constant(400 * MS),
+        ..SimServer::default()
+    };
+    in_session(
+        kind,
+        "/delay/400ms",
+        server,
+        |plan| {
+            plan.connections = many(2);
+            (plan.warmup_ns, plan.drain_limit_ns) = (0, 10 * MS);
+            plan.stop.duration_ns = Some(50 * MS);
+        },
+        |plan, measure| {
+            for _ in 0..3 {
+                let run = measure(&Round::of(plan), &mut Nobody);
+                expect_valid(&run, "a round without replies");
+                assert_eq!(opened_and_kept(&run), (2, 0));
+                assert_eq!(lifetime(&run).replies.total(), 0);
+                assert_eq!(run.summary().window.failures.iter().count(), 0);
+            }
+        },
+    );
+}
+
+fn added_work_slows_brunt_down(kind: Kind) {
+    in_session(
+        kind,
+        "/",
+        SimServer::default(),
+        |plan| plan.connections = many(2),
+        |plan, measure| {
+            let mut counts = [0; 4];
+            for (count, added_work_ns) in counts.iter_mut().zip([0, MS, 0, MS]) {
+                let round = Round {
+                    added_work_ns,
+                    ..Round::of(plan)
+                };
+                let run = measure(&round, &mut Nobody);
+                expect_valid(&run, "a round");
+                *count = run.latencies.response.count();
+            }
+            // A worker that works for a millisecond per request sends no more than 200 in 200 ms.
+            assert!(counts[1] <= 201 && counts[3] <= 201, "{counts:?}");
+            assert!(counts[0] > counts[1] && counts[2] > counts[3], "{counts:?}");
+        },
+    );
+}

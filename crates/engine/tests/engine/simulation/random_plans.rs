@@ -1,0 +1,344 @@
+//! Random plans, with the servers, networks and faults that they meet.
+
+use brunt_engine::RunError;
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop, Target,
+    TlsVersion,
+};
+use brunt_measure::Run;
+use brunt_sim::{
+    AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
+    ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimSettings,
+    Stall, Taken,
+};
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+use super::plan;
+use crate::common::{MS, S, US, change_request, many, many_long, simulate};
+
+/// One random case.
+pub(super) struct Case {
+    pub(super) plan: Plan,
+    pub(super) settings: SimSettings,
+}
+
+/// Random values; each unusual setting has a probability of one third.
+struct Values(Pcg64);
+
+impl Values {
+    fn within(&mut self, least: u64, most: u64) -> u64 {
+        self.0.random_range(least..=most)
+    }
+
+    /// Mostly small: evenly spread over the orders of magnitude.
+    fn length(&mut self, least_ns: u64, most_ns: u64) -> u64 {
+        let (low, high) = ((least_ns as f64).ln(), (most_ns as f64).ln());
+        self.0.random_range(low..=high).exp() as u64
+    }
+
+    fn sometimes(&mut self) -> bool {
+        self.within(1, 3) == 1
+    }
+
+    fn fault(&mut self) -> f64 {
+        if self.sometimes() {
+            self.0.random_range(0.0..0.08)
+        } else {
+            0.0
+        }
+    }
+}
+
+impl Case {
+    pub(super) fn of(seed: u64) -> Self {
+        let mut values = Values(Pcg64::new(seed.into(), 1_000));
+        let mut case = Self {
+            plan: Self::plan(&mut values),
+            settings: Self::settings(&mut values, seed),
+        };
+        case.settings.interrupt_ns = (values.within(1, 10) == 1).then(|| {
+            // Somewhere in the window, if that is long enough.
+            let before_ns = 5 * case.settings.network_ns + 30 * MS + case.plan.warmup_ns;
+            before_ns + values.length(MS, 100 * MS)
+        });
+        Self::limits(&mut values, &mut case.settings);
+        case
+    }
+
+    /// The same case over TLS.
+    pub(super) fn over_tls(mut self) -> Self {
+        self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
+        if self.plan.http == HttpChoice::Auto {
+            self.plan.http = HttpChoice::Http1;
+        }
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_002));
+        self.plan.tls.resumption = values.sometimes();
+        if values.sometimes() {
+            self.plan.tls.version_max = TlsVersion::Tls12;
+        }
+        if self.settings.server.framing == Framing::UntilClose {
+            // The simulated server ends TLS without an alert: such answers would all be truncated.
+            self.settings.server.framing = Framing::Length;
+        }
+        Self::handshakes(values, &mut self.settings);
+        self
+    }
+
+    /// The same case over HTTP/2, with what there is in it alone.
+    pub(super) fn over_http2(mut self) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
+        self.plan.http = HttpChoice::Http2;
+        self.plan.pipeline = many(1);
+        self.plan.streams = many(values.length(1, 100) as u32);
+        let server = &mut self.settings.server;
+        let has_faults = server.faults != SimFaults::default();
+        if values.sometimes() && has_faults {
+            server.faults.stream_silent = values.fault() / 4.0;
+            server.faults.stream_reset = values.fault();
+            server.faults.stream_cut = values.fault();
+            server.faults.stream_refused = values.fault();
+            server.faults.goaway = values.fault();
+        }
+        let change = values.sometimes().then(|| SettingsChange {
+            after: many_long(values.length(1, 100)),
+            streams_max: values.length(1, 100) as u32,
+            window_bytes: values.length(1_000, 1_000_000) as u32,
+            table_bytes: values.within(0, 1) as u32 * values.length(32, 10_000) as u32,
+        });
+        server.http2 = SimHttp2 {
+            streams_max: values.sometimes().then(|| values.length(1, 100) as u32),
+            window_bytes: values.length(1_000, 1_000_000) as u32,
+            table_bytes: values.within(0, 1) as u32 * values.length(32, 10_000) as u32,
+            change,
+            heads: match values.within(1, 3) {
+                1 => HeadCoding::Literal,
+                2 => HeadCoding::Indexed,
+                _ => HeadCoding::Churning,
+            },
+            frame_bytes: many(values.length(100, 100_000) as u32),
+            frame_gap_ns: values.within(0, 1) * values.within(0, 200 * US),
+            ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
+            goaway_notice_ns: values.sometimes().then(|| values.length(US, 10 * MS)),
+            reset_code: ResetCode::Any,
+            goaway_code: values.within(0, 20) as u32,
+            malformed: Http2Malformed::ALL[values.within(0, 8) as usize],
+        };
+        Self::handshakes(values, &mut self.settings);
+        self
+    }
+
+    fn handshakes(values: &mut Values, settings: &mut SimSettings) {
+        if values.within(1, 6) == 1 {
+            settings.server.faults.handshake_cut = values.fault();
+            settings.server.faults.handshake_silent = values.fault();
+        }
+    }
+
+    pub(super) fn run(&self) -> Result<(Run, SimCounts), RunError> {
+        simulate(self.plan.clone(), &self.settings)
+    }
+
+    fn plan(values: &mut Values) -> Plan {
+        let mut plan = plan();
+        let connections = values.within(1, 20);
+        plan.connections = many(connections as u32);
+        plan.workers = many(values.within(1, connections.min(4)) as u32);
+        if values.sometimes() {
+            plan.pipeline = many(values.within(1, 8) as u32);
+        }
+        if values.sometimes() {
+            plan.reuse = Reuse::Requests(many_long(values.length(1, 50)));
+        }
+        plan.model = Self::model(values, connections as u32);
+        if !matches!(plan.model, LoadModel::Open { .. }) && values.sometimes() {
+            plan.think_time_ns = values.length(10 * US, 50 * MS);
+        }
+        plan.stamps = match values.within(1, 4) {
+            1 => Stamps::Off,
+            2 => Stamps::Sampled,
+            _ => Stamps::Full,
+        };
+        plan.stop = Stop {
+            duration_ns: Some(values.length(10 * MS, 200 * MS)),
+            requests: None,
+        };
+        if values.sometimes() {
+            plan.stop.requests = Some(values.length(1, 3_000));
+            let has_stages = plan.model.schedule().is_some_and(|schedule| {
+                // They may be over before anything was measured.
+                schedule.duration_ns().is_some()
+            });
+            if values.sometimes() && !has_stages {
+                plan.stop.duration_ns = None;
+            }
+        }
+        plan.warmup_ns = values.within(0, 2) * values.length(MS, 50 * MS);
+        plan.timeout_ns = values.length(5 * MS, S);
+        plan.connect_timeout_ns = values.length(5 * MS, 200 * MS);
+        plan.drain_limit_ns = values.within(0, 1) * values.length(MS, 500 * MS);
+        match values.within(1, 6) {
+            1 => change_request(&mut plan, |request| request.method = "HEAD".to_owned()),
+            2 => {
+                change_request(&mut plan, |request| request.method = "POST".to_owned());
+                change_request(&mut plan, |request| {
+                    request.body = vec![b'b'; values.length(1, 200_000) as usize]
+                });
+            }
+            _ => {}
+        }
+        plan
+    }
+
+    fn model(values: &mut Values, connections: u32) -> LoadModel {
+        match values.within(1, 3) {
+            1 => LoadModel::Closed {
+                connect_per_s: values
+                    .sometimes()
+                    .then(|| values.length(50, 100_000) as f64),
+            },
+            2 => LoadModel::Open {
+                schedule: Self::schedule(values, 20_000),
+                connections_max: many(connections + values.within(0, 20) as u32),
+                queue_max: many(values.length(1, 100_000) as u32),
+            },
+            _ => LoadModel::Sessions {
+                schedule: Self::schedule(values, 5_000),
+                queue_max: many(values.length(1, 100_000) as u32),
+            },
+        }
+    }
+
+    /// A schedule with at most so many arrivals per second.
+    fn schedule(values: &mut Values, most_per_s: u64) -> Schedule {
+        let process = ArrivalProcess::ALL[values.within(0, 2) as usize];
+        let seed = values.within(0, u64::MAX);
+        let rate_per_s = |values: &mut Values| values.length(10, 10 * most_per_s) as f64 / 10.0;
+        if values.sometimes() {
+            let stage = |values: &mut Values| Stage {
+                duration_ns: values.length(MS, 200 * MS),
+                from_per_s: values.within(0, 1) as f64 * rate_per_s(values),
+                to_per_s: rate_per_s(values),
+            };
+            let stages = (0..values.within(1, 4)).map(|_| stage(values)).collect();
+            return Schedule::staged(process, stages, seed).expect("stages");
+        }
+        Schedule::constant_rate(process, rate_per_s(values), seed).expect("a rate")
+    }
+
+    fn settings(values: &mut Values, seed: u64) -> SimSettings {
+        let mut settings = SimSettings::new(seed);
+        settings.network_ns = values.length(US, 2 * MS);
+        if values.sometimes() {
+            settings.costs = Costs::NONE;
+        }
+        settings.send_buffer_bytes = many(values.length(1_000, 100_000) as u32);
+        settings.late_wake_ups = values.sometimes().then(|| LateWakeUps {
+            probability: 0.05,
+            delay_ns: values.length(10 * US, 20 * MS),
+        });
+        let server = &mut settings.server;
+        let service_ns = values.length(20 * US, 20 * MS);
+        server.service = Self::service(values, service_ns);
+        server.concurrency = values.sometimes().then(|| many(values.within(1, 4) as u32));
+        server.stall = values.sometimes().then(|| {
+            let period_ns = values.length(MS, 100 * MS);
+            Stall {
+                silence_ns: period_ns / values.within(2, 10),
+                period_ns: many_long(period_ns),
+            }
+        });
+        server.close_after = values.sometimes().then(|| many_long(values.length(1, 100)));
+        server.announces_close = values.within(0, 1) == 1;
+        server.honours_close = !values.sometimes();
+        server.outage = (values.within(1, 10) == 1).then(|| {
+            let from_ns = values.length(MS, 100 * MS);
+            Outage {
+                from_ns,
+                until_ns: from_ns + values.length(MS, 100 * MS),
+            }
+        });
+        server.body_bytes = values.within(0, 1) as u32 * values.length(1, 150_000) as u32;
+        server.framing = match values.within(1, 6) {
+            1 => Framing::Chunked,
+            2 => Framing::UntilClose,
+            _ => Framing::Length,
+        };
+        server.interim = if values.sometimes() { 2 } else { 0 };
+        if values.sometimes() {
+            server.pieces_max = many(values.within(2, 6) as u32);
+            server.piece_gap_ns = values.within(0, 300 * US);
+        }
+        if values.sometimes() {
+            server.faults = SimFaults {
+                no_socket: values.fault(),
+                connect_refused: values.fault(),
+                connect_unanswered: values.fault(),
+                silent: values.fault(),
+                reset: values.fault(),
+                closed: values.fault(),
+                truncated: values.fault(),
+                malformed: values.fault(),
+                extra_bytes: values.fault(),
+                error_status: values.fault(),
+                ..SimFaults::default()
+            };
+            server.after_malformed = match values.within(1, 3) {
+                1 => AfterMalformed::Close,
+                2 => AfterMalformed::Continue,
+                _ => AfterMalformed::FallSilent,
+            };
+        }
+        settings
+    }
+
+    /// What may limit client or server besides.
+    fn limits(values: &mut Values, settings: &mut SimSettings) {
+        let taken = |values: &mut Values| {
+            values.sometimes().then(|| {
+                let period_ns = values.length(100 * US, 50 * MS);
+                Taken {
+                    part_ns: period_ns / values.within(2, 20),
+                    period_ns: many_long(period_ns),
+                }
+            })
+        };
+        settings.host = values.sometimes().then(|| SimHost {
+            steal: taken(values),
+            contention: taken(values),
+        });
+        let server = &mut settings.server;
+        server.delay_ns =
+            values.within(0, 1) * values.within(0, 1) * values.length(10 * US, 10 * MS);
+        server.limiter = (values.within(1, 6) == 1).then(|| Limiter {
+            every_ns: many_long(values.length(100 * US, 10 * MS)),
+            burst: many(values.length(1, 100) as u32),
+            refusal_ns: values.length(100 * US, MS),
+        });
+        if values.within(1, 6) == 1 {
+            server.drift_per_s = 0.3;
+        }
+    }
+
+    /// Service times of about this length.
+    fn service(values: &mut Values, ns: u64) -> ServiceTime {
+        match values.within(1, 6) {
+            1 => ServiceTime::Constant(ns),
+            2 => ServiceTime::Uniform {
+                min_ns: ns / 2,
+                max_ns: ns * 2,
+            },
+            3 => ServiceTime::Bimodal {
+                usual_ns: ns,
+                rare_ns: values.length(ns, 100 * ns),
+                rare: 0.05,
+            },
+            4 => ServiceTime::Pareto {
+                min_ns: ns / 2,
+                max_ns: 1_000 * ns,
+                shape: 1.2,
+            },
+            _ => ServiceTime::Exponential { mean_ns: ns },
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A simulated run as brunt and as the server counted it: where the two counts differ.
+
+use brunt_load::{LoadModel, Plan};
+use brunt_measure::{ArrivalCounts, FailureKind, Protocol, Run};
+use brunt_sim::{RESET_CODES, SimCounts};
+
+use crate::common::{failed, lifetime};
+
+/// The kinds of reset streams, by their code.
+pub(super) const OF_RESETS: [FailureKind; RESET_CODES] = [
+    FailureKind::StreamNoError,
+    FailureKind::StreamProtocolError,
+    FailureKind::StreamInternalError,
+    FailureKind::StreamFlowControlError,
+    FailureKind::StreamSettingsTimeout,
+    FailureKind::StreamClosed,
+    FailureKind::StreamFrameSizeError,
+    FailureKind::StreamRefused,
+    FailureKind::StreamCancelled,
+    FailureKind::StreamCompressionError,
+    FailureKind::StreamConnectError,
+    FailureKind::StreamEnhanceYourCalm,
+    FailureKind::StreamInadequateSecurity,
+    FailureKind::StreamHttp11Required,
+    FailureKind::StreamOtherCode,
+];
+
+/// The checks that fail.
+pub(super) fn mismatches(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<String> {
+    let mut checks = of_the_server(run, counts);
+    checks.extend(of_streams(run, counts));
+    checks.extend(of_the_window(run));
+    checks.extend(of_arrivals(plan, run, counts));
+    checks.extend(of_the_machine(run));
+    checks
+        .into_iter()
+        .filter(|&(_, holds)| !holds)
+        .map(|(words, _)| words.to_owned())
+        .collect()
+}
+
+type Check = (&'static str, bool);
+
+fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
+    let lifetime = lifetime(run);
+    let replies = lifetime.replies.total();
+    let ended = replies + failed(run) + run.summary().in_flight_at_end;
+    // In HTTP/2 a request may wait in brunt until an earlier send is taken, and be lost with the
+    // connection.
+    let unsent = match run.agents[0].negotiated.protocol {
+        Protocol::Http1 => 0,
+        Protocol::Http2 => lifetime.requests_sent.saturating_sub(counts.requests_sent),
+    };
+    // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a
+    // handshake, or a record, per connection.
+    let in_records = match run.agents[0].negotiated.tls {
+        None => 0,
+        Some(_) => 17_000 * u64::from(run.plan.connections.max(run.summary().live.max)),
+    };
+    vec![
+        (
+            "requests that were not given to the network have no reply",
+            replies + unsent <= lifetime.requests_sent,
+        ),
+        (
+            "sent = received + lost",
+            counts.requests_sent == counts.requests + counts.requests_lost,
+        ),
+        (
+            "received = answered + faults + not processed + cancelled + abandoned",
+            counts.requests
+                == counts.replies
+                    + counts.faults()
+                    + counts.not_processed
+                    + counts.cancelled
+                    + counts.abandoned,
+        ),
+        ("brunt keeps the rules", counts.violations == 0),
+        (
+            "requests sent agree",
+            lifetime.requests_sent == counts.requests_sent + unsent,
+        ),
+        ("bytes sent agree", lifetime.bytes_sent == counts.bytes_sent),
+        (
+            "bytes received agree",
+            lifetime.bytes_received <= counts.bytes_delivered
+                && counts.bytes_delivered - lifetime.bytes_received <= in_records,
+        ),
+        (
+            "connections agree",
+            lifetime.connections_opened == counts.connections_established
+                && counts.connections_established <= counts.connections_accepted,
+        ),
+        (
+            "refused connections agree",
+            lifetime.failures.get(FailureKind::ConnectRefused) <= counts.connections_refused,
+        ),
+        (
+            "attempts without a socket agree",
+            lifetime.failures.get(FailureKind::ConnectNoDescriptor)
+                == counts.connections_impossible,
+        ),
+        (
+            "sent = replies + failed + in flight",
+            lifetime.requests_sent == ended,
+        ),
+        (
+            "no more replies than answers",
+            replies <= counts.replies_delivered && counts.replies_delivered <= counts.replies,
+        ),
+    ]
+}
+
+/// Of HTTP/2, all 0 otherwise. What the server sent last may not have reached brunt.
+fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
+    let lifetime = lifetime(run);
+    let failures = &lifetime.failures;
+    let mut resets = counts.stream_resets;
+    resets[7] += counts.stream_refused;
+    let codes = OF_RESETS.iter().zip(resets);
+    vec![
+        (
+            "no more resets of a code than were sent",
+            codes
+                .into_iter()
+                .all(|(&kind, count)| failures.get(kind) <= count),
+        ),
+        (
+            "no more requests reported as not processed than there were",
+            failures.get(FailureKind::NotProcessed) <= counts.not_processed + counts.requests_lost,
+        ),
+        (
+            "no more GOAWAYs than were sent",
+            lifetime.goaways <= counts.goaways + counts.goaway_errors,
+        ),
+        (
+            "no more acknowledgements than PINGs and SETTINGS",
+            counts.pings_acknowledged <= counts.pings
+                && counts.settings_acknowledged <= counts.settings,
+        ),
+        (
+            "what brunt knows of resets it does not cancel",
+            counts.cancelled
+                <= failures.get(FailureKind::TimedOut) + run.summary().in_flight_at_end,
+        ),
+    ]
+}
+
+fn of_the_window(run: &Run) -> Vec<Check> {
+    let population = run.summary().population;
+    let latencies = &run.latencies;
+    vec![
+        (
+            "issued = recorded + failed + censored",
+            population.issued == population.recorded + population.failed + population.censored,
+        ),
+        (
+            "each recorded one has a response time",
+            population.recorded == latencies.response.count() + latencies.response_error.count(),
+        ),
+    ]
+}
+
+fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
+    let summary = run.summary();
+    let (window, all) = (summary.arrivals, summary.arrivals_all);
+    let lifetime = &summary.lifetime;
+    let mut checks = vec![
+        (
+            "planned arrivals of the window have one outcome",
+            adds_up(window),
+        ),
+        ("planned arrivals have one outcome", adds_up(all)),
+    ];
+    match &plan.model {
+        LoadModel::Closed { .. } => {
+            checks.push(("nothing is planned", all == ArrivalCounts::default()));
+        }
+        LoadModel::Open {
+            connections_max, ..
+        } => {
+            checks.extend([
+                (
+                    "planned requests are sent once",
+                    all.sent == lifetime.requests_sent,
+                ),
+                (
+                    "those of the window, too",
+                    window.sent == summary.population.issued,
+                ),
+                (
+                    "response and service times come in pairs",
+                    run.latencies.response.count() == run.latencies.service.count(),
+                ),
+                (
+                    "no more connections than allowed",
+                    summary.live.max <= connections_max.get(),
+                ),
+            ]);
+        }
+        LoadModel::Sessions { .. } => {
+            let attempts = counts.connections_impossible
+                + counts.connections_accepted
+                + counts.connections_refused
+                + counts.connections_unanswered;
+            checks.extend([
+                (
+                    "planned connections are attempted once",
+                    all.sent == attempts,
+                ),
+                (
+                    "no more connections than allowed",
+                    summary.live.max <= plan.connections.get(),
+                ),
+                (
+                    "no more first replies than connections",
+                    run.latencies.first_reply.count() <= window.sent,
+                ),
+            ]);
+        }
+    }
+    if let Some(planned) = planned(plan, run) {
+        checks.push((
+            "every arrival of the schedule was planned",
+            all.planned == planned,
+        ));
+    }
+    checks
+}
+
+/// Of a machine that was read.
+fn of_the_machine(run: &Run) -> Vec<Check> {
+    let evidence = &run.agents[0].evidence;
+    let cpus = &evidence.host.cpus;
+    let read = run.agents[0]
+        .workers
+        .iter()
+        .filter(|worker| worker.thread.is_some());
+    let mut checks = vec![(
+        "each worker has a CPU that is read, or none has",
+        cpus.len() == read.count(),
+    )];
+    for (cpu, worker) in cpus.iter().zip(&run.agents[0].workers) {
+        let thread = worker.thread.unwrap_or_default();
+        let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
+        checks.extend([
+            (
+                "each nanosecond of a CPU is spent once",
+                cpu.total_ns() == thread.interval_ns,
+            ),
+            (
+                "no worker is read for longer than the machine",
+                thread.interval_ns <= evidence.interval_ns,
+            ),
+            (
+                "a worker runs when its CPU is busy",
+                thread.cpu_user_ns <= cpu.busy_ns,
+            ),
+            (
+                "the window is a part of a life",
+                thread.cpu_user_ns <= worker.cpu_user_ns,
+            ),
+            (
+                "a worker runs, waits, or sleeps",
+                thread.cpu_user_ns + waited_ns + cpu.steal_ns <= thread.interval_ns,
+            ),
+        ]);
+    }
+    if let Some(server) = &evidence.server {
+        let cpus_ns = server.cpus.unwrap_or(0.0) * server.interval_ns as f64;
+        checks.push((
+            "a server uses no more CPUs than it has",
+            server.cpu_ns() as f64 <= cpus_ns,
+        ));
+    }
+    checks
+}
+
+fn adds_up(arrivals: ArrivalCounts) -> bool {
+    arrivals.waited <= arrivals.sent
+        && arrivals.planned
+            == arrivals.sent + arrivals.skipped_full + arrivals.skipped_late + arrivals.unsent
+}
+
+/// How many arrivals the schedule has up to the end of the window. Absent without a schedule, and
+/// where a count of requests ends it.
+fn planned(plan: &Plan, run: &Run) -> Option<u64> {
+    let schedule = plan.model.schedule()?.clone().after(plan.warmup_ns);
+    if plan.stop.requests.is_some() {
+        return None;
+    }
+    let warmup_start_ns = run.agents[0].clock.edges.warmup_start.get()?;
+    let length_ns = run.window_ns + brunt_measure::after_ns(warmup_start_ns, 0);
+    let workers = plan.workers.get();
+    let of_worker = |worker| {
+        let arrivals = schedule.arrivals(worker, workers);
+        arrivals.take_while(|&at_ns| at_ns < length_ns).count() as u64
+    };
+    Some((0..workers).map(of_worker).sum())
+}

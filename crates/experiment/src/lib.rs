@@ -1,0 +1,9 @@
+//! Questions that need several rounds of load: what limited a run, and what brunt itself reaches on
+//! a machine.
+
+mod calibrate;
+mod diagnose;
+mod turns;
+
+pub use calibrate::{Bench, CalibrateError, Calibrated, calibrate, steps};
+pub use diagnose::{Diagnose, DiagnoseError};

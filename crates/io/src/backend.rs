@@ -1,0 +1,259 @@
+//! The traits of backends: connections in numbered slots, bytes out, events in.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::tcp_info::TcpInfo;
+
+/// The place of one connection in a backend, chosen by the caller, from 0, dense. A slot is free
+/// until `open` or `accept`, and free again after `close`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+/// Where to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// The path of a Unix stream socket.
+    Unix(PathBuf),
+}
+
+/// Whether an attempt to connect that ended with this error had connected before: the peer reset
+/// the connection before anybody looked. A peer that does not take a connection refuses it
+/// (ECONNREFUSED), also by a reset.
+pub(crate) fn was_connected(errno: i32) -> bool {
+    matches!(errno, libc::ECONNRESET | libc::EPIPE)
+}
+
+/// Bytes that the backend holds for its whole life, so that they can be sent without a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadId(pub u32);
+
+/// What to send.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A part of a payload given to [`Backend::add_payload`].
+    Shared {
+        /// The payload.
+        payload: PayloadId,
+        /// First byte.
+        start: u32,
+        /// First byte after the part; `start < end`.
+        end: u32,
+    },
+    /// Bytes of this connection alone; handed back empty by [`Backend::take_buffer`] for reuse.
+    Owned(Vec<u8>),
+}
+
+/// Why the TLS handshake of a connection failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeFailure {
+    /// The peer closed the connection, or it broke.
+    Cut,
+    /// The peer ended it with an alert.
+    Alert,
+    /// The peer's certificate did not pass.
+    Certificate,
+    /// The peer chose another protocol (ALPN) than the one that the run speaks.
+    OtherProtocol,
+    /// The peer broke the rules of TLS, or there is nothing that both sides can do.
+    Broken,
+}
+
+/// The TLS handshake of an open connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secured {
+    /// When the TCP connection was open and it began, on the run's clock.
+    pub from_ns: u64,
+    /// When it was complete.
+    pub to_ns: u64,
+    /// It resumed the session of an earlier connection.
+    pub is_resumed: bool,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection attempt succeeded, with its TLS handshake where there is one; the backend
+    /// receives from now on.
+    Connected(Slot),
+    /// The connection attempt failed with this errno. The caller must still `close` the slot.
+    ConnectFailed(Slot, i32),
+    /// The connection is there, and its TLS handshake failed. The caller must still `close` the
+    /// slot.
+    HandshakeFailed(Slot, HandshakeFailure),
+    /// A connection was accepted into the slot; the backend receives from now on.
+    Accepted(Slot),
+    /// The offer to accept into the slot failed with this errno (the slot is free again).
+    AcceptFailed(Slot, i32),
+    /// Bytes came: [`Backend::received`] shows them until the next call of
+    /// [`Backend::next_event`] or [`Backend::wait`].
+    Received(Slot),
+    /// Everything given to `send` was taken by the kernel. Exactly one `Sent` or `SendFailed`
+    /// follows each `send`, unless the slot is closed first.
+    Sent(Slot),
+    /// Sending failed with this errno; how much was taken is unknown.
+    SendFailed(Slot, i32),
+    /// The peer closed its side: no more bytes will come.
+    Ended(Slot),
+    /// Receiving failed with this errno: no more bytes will come.
+    ReceiveFailed(Slot, i32),
+}
+
+impl Event {
+    /// The slot that it is about.
+    pub fn slot(self) -> Slot {
+        match self {
+            Self::Connected(slot)
+            | Self::ConnectFailed(slot, _)
+            | Self::HandshakeFailed(slot, _)
+            | Self::Accepted(slot)
+            | Self::AcceptFailed(slot, _)
+            | Self::Received(slot)
+            | Self::Sent(slot)
+            | Self::SendFailed(slot, _)
+            | Self::Ended(slot)
+            | Self::ReceiveFailed(slot, _) => slot,
+        }
+    }
+}
+
+/// The system call that gave a send to the kernel, or the first of several: clock readings around
+/// it, on the run's clock. What the kernel takes later waits for the peer or the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendCall {
+    /// Just before the call. One call may carry sends of other connections, too.
+    pub from_ns: u64,
+    /// Just after it returned. The reply may have come before that.
+    pub to_ns: u64,
+}
+
+/// One worker's hold on the kernel (or on the simulated network).
+///
+/// The order of calls in one turn: `open`, `send`, `close`, `accept` as needed, then `wait`, then
+/// `next_event` until it gives `None`. What was asked for may be put off until `wait`. No event of
+/// a connection is given after its slot was closed, even if the slot is in use again.
+pub trait Backend {
+    /// Nanoseconds on the run's one monotonic clock (virtual in simulation).
+    fn now_ns(&self) -> u64;
+
+    /// Registers bytes that later `send`s refer to.
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId;
+
+    /// Sends. At most one send may be in flight on a slot: wait for `Sent`.
+    fn send(&mut self, slot: Slot, outgoing: Outgoing);
+
+    /// An empty buffer with capacity, from earlier `Outgoing::Owned` sends, or a new one.
+    fn take_buffer(&mut self) -> Vec<u8>;
+
+    /// Ends whatever is in the slot and frees it.
+    fn close(&mut self, slot: Slot);
+
+    /// As [`Backend::close`], but with a reset (RST) to the peer where the kernel offers it.
+    fn reset(&mut self, slot: Slot) {
+        self.close(slot);
+    }
+
+    /// Hands everything asked for to the kernel and waits until there is an event or until
+    /// `until_ns` (forever when absent; not at all when it has passed).
+    ///
+    /// # Errors
+    ///
+    /// Only what leaves the backend unusable.
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()>;
+
+    /// The next event, if there is one without waiting.
+    fn next_event(&mut self) -> Option<Event>;
+
+    /// The bytes of the latest `Received` event.
+    fn received(&self) -> &[u8];
+
+    /// How the connection in `slot` was secured. Absent in clear text.
+    fn secured(&self, _slot: Slot) -> Option<Secured> {
+        None
+    }
+}
+
+/// What a load needs of a backend beside that: connections of its own making, and when what
+/// happened on them.
+pub trait ClientBackend: Backend {
+    /// Spends CPU time on nothing.
+    fn work(&mut self, ns: u64) {
+        let until_ns = self.now_ns().saturating_add(ns);
+        while self.now_ns() < until_ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Takes the kernel's time stamps, and the times of send calls, on every slot whose number is
+    /// divisible by `every` (absent: on no slot). Called before the first `open`; connections that
+    /// were accepted are never stamped.
+    fn set_stamps(&mut self, _every: Option<NonZeroU32>) {}
+
+    /// Starts a connection attempt in a free slot, from `source` (its port is left to the kernel)
+    /// where given. An error is a limit of this machine (no descriptor, no port, no memory) or a
+    /// refusal that the kernel gave at once; the slot stays free.
+    fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()>;
+
+    /// Lets a wait that sleeps go on for `gather_ns` although there is an event, so that more of
+    /// them are taken at once. A backend that cannot just does not.
+    fn set_gathering(&mut self, _gather_ns: u64) {}
+
+    /// Whether the connection in `slot`, of which no event was given yet, is there and in its TLS
+    /// handshake.
+    fn is_handshaking(&self, _slot: Slot) -> bool {
+        false
+    }
+
+    /// Whether the connection in `slot`, of which [`Event::Ended`] was given, may have been cut by
+    /// others than the peer: over TLS, because it ended without a closing alert (RFC 8446 section
+    /// 6.1).
+    fn is_cut(&self, _slot: Slot) -> bool {
+        false
+    }
+
+    /// Bytes that came on `slot` since this was last asked and that [`Backend::received`] never
+    /// shows: TLS handshakes and the overhead of TLS records.
+    fn take_overhead(&mut self, _slot: Slot) -> u64 {
+        0
+    }
+
+    /// When the last of the bytes shown by [`Backend::received`] reached this machine's kernel, on
+    /// the run's clock; never later than now. Absent on a slot without stamps, and where the kernel
+    /// gave none (a Unix socket).
+    fn received_stamp_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// The latest send call on `slot`. Absent on a slot without stamps, and before the first send
+    /// since the slot was opened. To be asked when the response is complete: a later send would
+    /// replace it.
+    fn send_call(&self, _slot: Slot) -> Option<SendCall> {
+        None
+    }
+
+    /// Time stamps that lay in the future and were taken for the time of their reading. Only a step
+    /// of wall time brings that about.
+    fn stamps_clamped(&self) -> u64 {
+        0
+    }
+
+    /// The kernel's own account of an open connection. Absent where this connection is not in the
+    /// backend's sample, or is not TCP.
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
+}
+
+/// What a server needs of a backend beside that: connections that others make.
+pub trait ServerBackend: Backend {
+    /// Sets the listening socket that `accept` takes from. It must be non-blocking and outlive
+    /// the backend.
+    fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()>;
+
+    /// Offers a free slot for the next incoming connection.
+    fn accept(&mut self, slot: Slot);
+}

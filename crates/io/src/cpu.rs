@@ -1,0 +1,206 @@
+//! CPU use of process and threads, their waits for a CPU, and the CPUs that may be used.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// CPU used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuUse {
+    /// In user space, nanoseconds.
+    pub user_ns: u64,
+    /// In the kernel, nanoseconds.
+    pub system_ns: u64,
+}
+
+impl CpuUse {
+    /// Of the calling thread.
+    pub fn of_thread() -> io::Result<Self> {
+        Self::read(libc::RUSAGE_THREAD)
+    }
+
+    /// Of the process.
+    pub fn of_process() -> io::Result<Self> {
+        Self::read(libc::RUSAGE_SELF)
+    }
+
+    /// From `earlier` until this reading.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+
+    fn read(who: libc::c_int) -> io::Result<Self> {
+        let usage = usage(who)?;
+        let ns =
+            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+        Ok(Self {
+            user_ns: ns(usage.ru_utime),
+            system_ns: ns(usage.ru_stime),
+        })
+    }
+}
+
+fn usage(who: libc::c_int) -> io::Result<libc::rusage> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid for a `rusage`, for which all zeroes is a valid value.
+    unsafe {
+        if libc::getrusage(who, usage.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(usage.assume_init())
+    }
+}
+
+/// How others kept a thread from its CPU, since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contention {
+    /// Times that the kernel gave its CPU to another thread though it wanted to go on.
+    pub involuntary_switches: u64,
+    /// Time for which it could have run and had no CPU; absent where /proc says nothing.
+    pub run_queue_wait_ns: Option<u64>,
+}
+
+impl Contention {
+    /// From `earlier` until this reading.
+    pub fn since(self, earlier: Self) -> Self {
+        let waits = self.run_queue_wait_ns.zip(earlier.run_queue_wait_ns);
+        Self {
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(earlier.involuntary_switches),
+            run_queue_wait_ns: waits.map(|(now, earlier)| now.saturating_sub(earlier)),
+        }
+    }
+}
+
+/// Reads the [`Contention`] of one thread, by two system calls and without allocation.
+#[derive(Debug)]
+pub struct ContentionProbe {
+    schedstat: Option<File>,
+}
+
+impl ContentionProbe {
+    /// For the calling thread.
+    pub fn of_thread() -> Self {
+        Self {
+            schedstat: File::open("/proc/thread-self/schedstat").ok(),
+        }
+    }
+
+    /// Reads; to be called by the thread that it was made for.
+    pub fn read(&self) -> Contention {
+        let mut buffer = [0; 80];
+        let schedstat = self
+            .schedstat
+            .as_ref()
+            .and_then(|file| reread(file, &mut buffer).ok());
+        Contention {
+            // The call cannot fail for the calling thread.
+            involuntary_switches: usage(libc::RUSAGE_THREAD)
+                .map_or(0, |usage| usage.ru_nivcsw as u64),
+            run_queue_wait_ns: schedstat.and_then(run_queue_wait_ns),
+        }
+    }
+}
+
+/// The second number of `schedstat`: time on a CPU, time in the run queue, turns on a CPU.
+fn run_queue_wait_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// What a file of /proc or /sys says now, as much of it as there is room for: one system call, and
+/// the file stays open.
+///
+/// # Errors
+///
+/// The file cannot be read (any more), or is no text.
+pub fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> io::Result<&'a str> {
+    let length = file.read_at(buffer, 0)?;
+    str::from_utf8(&buffer[..length])
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// CPUs that this process may use: affinity and cgroup quota, at least 1.
+pub fn usable_cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
+/// The CPUs of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// That it may use, as [`usable_cpus`].
+    pub usable: u32,
+    /// Whether it was confined to some of the machine's CPUs (by `taskset`, a cpuset).
+    pub is_confined: bool,
+}
+
+impl Cpus {
+    /// Of this process, by the affinity of the calling thread.
+    pub fn of_process() -> Self {
+        let allowed = rustix::thread::sched_getaffinity(None).map(|cpus| cpus.count());
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online")
+            .ok()
+            .and_then(|list| count_listed(&list));
+        Self {
+            usable: usable_cpus(),
+            // What is unknown is taken for a whole machine.
+            is_confined: allowed.is_ok_and(|allowed| online.is_some_and(|online| allowed < online)),
+        }
+    }
+}
+
+/// How many CPUs a list of the kernel names, as in `0-3,8`.
+fn count_listed(list: &str) -> Option<u32> {
+    list.trim().split(',').try_fold(0, |count, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)?.checked_add(count)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        for (list, count) in [
+            ("0\n", Some(1)),
+            ("0-1\n", Some(2)),
+            ("0-3,8,10-11", Some(7)),
+            ("", None),
+            ("3-1", None),
+            ("0-4294967295", None),
+            ("0-4294967294,9", None),
+            ("x", None),
+        ] {
+            assert_eq!(count_listed(list), count, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn the_run_queue_wait_is_the_second_number() {
+        for (text, ns) in [
+            ("1019041 11600 3\n", Some(11_600)),
+            ("0 0 0\n", Some(0)),
+            ("5", None),
+            ("", None),
+            ("a b c", None),
+        ] {
+            assert_eq!(run_queue_wait_ns(text), ns, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn readings_never_decrease() {
+        let probe = ContentionProbe::of_thread();
+        let earlier = probe.read();
+        let later = probe.read();
+        assert!(later.involuntary_switches >= earlier.involuntary_switches);
+        assert!(later.run_queue_wait_ns >= earlier.run_queue_wait_ns);
+        assert!(Cpus::of_process().usable >= 1);
+    }
+}

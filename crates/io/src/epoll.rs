@@ -1,0 +1,537 @@
+//! The epoll backend: non-blocking sockets, edge-triggered, one shared receive buffer.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+
+use crate::backend::{
+    self, Backend, ClientBackend, Event, Outgoing, PayloadId, Peer, SendCall, ServerBackend, Slot,
+};
+use crate::clock::{self, RealTime};
+use crate::payloads::Payloads;
+use crate::receive_stamps;
+use crate::send_calls::SendCalls;
+use crate::socket::{self, Blocking};
+use crate::tcp_info::TcpInfo;
+use crate::threads;
+
+/// Bytes read at once.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// Readiness events taken at once.
+const READY_MAX: usize = 1_024;
+/// Reads of one socket in a turn: whoever sends without end must not keep the others, and the
+/// caller's clock, waiting.
+const READS_MAX: u32 = 8;
+/// Bytes of all sockets after which a turn ends; the next one goes on from there.
+const TURN_BYTES_MAX: usize = 4 << 20;
+/// Marks the listening socket among the epoll tokens.
+const LISTENER: u64 = u64::MAX;
+
+/// One worker's epoll instance and sockets.
+pub struct Epoll {
+    epoll: OwnedFd,
+    slots: Vec<Connection>,
+    payloads: Payloads,
+    listener: Option<OwnedFd>,
+    offered: VecDeque<Slot>,
+    accepting: bool,
+    /// Readiness to look at, first to last; `ready_next` is the next one.
+    ready: Vec<epoll::Event>,
+    ready_next: usize,
+    /// Reads again of the readiness in hand.
+    reads: u32,
+    /// Bytes read in this turn.
+    turn_bytes: usize,
+    /// Readiness that was not read to its end in this turn.
+    unfinished: Vec<epoll::Event>,
+    /// Events known without asking the kernel.
+    events: VecDeque<(u32, Event)>,
+    buffer: Box<[u8]>,
+    received: usize,
+    received_stamp_ns: Option<u64>,
+    /// How long a wait that sleeps lasts at least.
+    gather_ns: u64,
+    send_calls: SendCalls,
+    real_time: RealTime,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    socket: Option<OwnedFd>,
+    generation: u32,
+    state: State,
+    /// It is in `Epoll::unfinished`.
+    is_unfinished: bool,
+    /// Whether the peer connected to us.
+    accepted: bool,
+    /// The times of its send calls are taken.
+    is_stamped: bool,
+    /// The kernel stamps what it receives.
+    has_receive_stamps: bool,
+    /// What is being sent, and how much of it the kernel took.
+    sending: Option<(Outgoing, usize)>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Free,
+    Connecting,
+    Open,
+    /// The peer will send no more.
+    Ended,
+}
+
+impl Epoll {
+    /// An instance without sockets.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is free.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            slots: Vec::new(),
+            payloads: Payloads::default(),
+            listener: None,
+            offered: VecDeque::new(),
+            accepting: false,
+            ready: Vec::with_capacity(READY_MAX),
+            ready_next: 0,
+            reads: 0,
+            turn_bytes: 0,
+            unfinished: Vec::new(),
+            events: VecDeque::new(),
+            buffer: vec![0; RECEIVE_BYTES].into(),
+            received: 0,
+            received_stamp_ns: None,
+            gather_ns: 0,
+            send_calls: SendCalls::default(),
+            real_time: RealTime::default(),
+        })
+    }
+
+    fn connection(&mut self, slot: Slot) -> &mut Connection {
+        let index = slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Connection::default);
+        }
+        &mut self.slots[index]
+    }
+
+    fn register(&mut self, slot: Slot, socket: OwnedFd, state: State) -> io::Result<()> {
+        let generation = self.connection(slot).generation;
+        // Edge-triggered for both directions: registered once, never changed.
+        let interest = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let token = u64::from(generation) << 32 | u64::from(slot.0);
+        epoll::add(
+            &self.epoll,
+            &socket,
+            epoll::EventData::new_u64(token),
+            interest,
+        )?;
+        let connection = self.connection(slot);
+        connection.socket = Some(socket);
+        connection.state = state;
+        Ok(())
+    }
+
+    /// Sends as much as the kernel takes; the rest waits for the socket to become writable.
+    fn push_out(&mut self, slot: Slot) {
+        let Self {
+            slots,
+            payloads,
+            events,
+            send_calls,
+            ..
+        } = self;
+        let connection = &mut slots[slot.0 as usize];
+        let (Some(socket), Some((outgoing, taken))) = (&connection.socket, &mut connection.sending)
+        else {
+            return;
+        };
+        let bytes = payloads.bytes(outgoing);
+        let outcome = loop {
+            let from_ns = (connection.is_stamped && *taken == 0).then(clock::now_ns);
+            match rustix::net::send(socket, &bytes[*taken..], SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    if let Some(from_ns) = from_ns {
+                        let to_ns = clock::now_ns();
+                        send_calls.note(slot, SendCall { from_ns, to_ns });
+                    }
+                    *taken += count;
+                    if *taken == bytes.len() {
+                        break Event::Sent(slot);
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(errno) => break Event::SendFailed(slot, errno.raw_os_error()),
+            }
+        };
+        if let Some((outgoing, _)) = connection.sending.take() {
+            payloads.recycle(outgoing);
+        }
+        events.push_back((connection.generation, outcome));
+    }
+
+    /// Whether more may wait behind the bytes just read: an edge-triggered socket says it once.
+    fn must_read_again(&self) -> bool {
+        let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if self.received == 0 {
+            return false;
+        }
+        let flags = self.ready[self.ready_next - 1].flags;
+        self.received == self.buffer.len() || flags.intersects(closing)
+    }
+
+    /// Looks at the readiness in hand again, in this turn or, after many reads, in the next.
+    fn read_again(&mut self) {
+        if self.reads < READS_MAX {
+            self.reads += 1;
+            self.ready_next -= 1;
+            return;
+        }
+        self.reads = 0;
+        let ready = self.ready[self.ready_next - 1];
+        let connection = self.connection(Slot(ready.data.u64() as u32));
+        if !std::mem::replace(&mut connection.is_unfinished, true) {
+            self.unfinished.push(ready);
+        }
+    }
+
+    fn accept_next(&mut self) -> Option<Event> {
+        let slot = *self.offered.front()?;
+        let listener = self.listener.as_ref()?;
+        let flags = rustix::net::SocketFlags::NONBLOCK | rustix::net::SocketFlags::CLOEXEC;
+        match rustix::net::accept_with(listener, flags) {
+            Ok(socket) => {
+                self.offered.pop_front();
+                match self.register(slot, socket, State::Open) {
+                    Ok(()) => {
+                        self.connection(slot).accepted = true;
+                        Some(Event::Accepted(slot))
+                    }
+                    Err(error) => Some(Event::AcceptFailed(slot, errno_of(&error))),
+                }
+            }
+            Err(Errno::AGAIN) => {
+                self.accepting = false;
+                None
+            }
+            // The peer gave up while it waited: the next one may be there.
+            Err(Errno::INTR | Errno::CONNABORTED) => None,
+            Err(errno) => {
+                self.accepting = false;
+                self.offered.pop_front();
+                Some(Event::AcceptFailed(slot, errno.raw_os_error()))
+            }
+        }
+    }
+
+    /// Looks at one readiness event; it may yield an event for the caller.
+    fn look(&mut self, slot: Slot, flags: epoll::EventFlags) -> Option<Event> {
+        match self.slots[slot.0 as usize].state {
+            State::Free => None,
+            State::Connecting => {
+                let event = self.finish_connect(slot);
+                let came = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+                if matches!(event, Some(Event::Connected(_))) && flags.intersects(came) {
+                    // An edge-triggered socket says it once.
+                    self.ready_next -= 1;
+                }
+                event
+            }
+            State::Open | State::Ended => {
+                if flags.contains(epoll::EventFlags::OUT) {
+                    self.push_out(slot);
+                }
+                self.receive(slot)
+            }
+        }
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> Option<Event> {
+        let connection = &mut self.slots[slot.0 as usize];
+        let socket = connection.socket.as_ref()?;
+        match rustix::net::sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                connection.state = State::Open;
+                Some(Event::Connected(slot))
+            }
+            Ok(Err(errno)) | Err(errno) => {
+                connection.state = State::Ended;
+                let errno = errno.raw_os_error();
+                if backend::was_connected(errno) {
+                    let failed = Event::ReceiveFailed(slot, errno);
+                    self.events.push_back((connection.generation, failed));
+                    return Some(Event::Connected(slot));
+                }
+                Some(Event::ConnectFailed(slot, errno))
+            }
+        }
+    }
+
+    fn receive(&mut self, slot: Slot) -> Option<Event> {
+        let connection = &mut self.slots[slot.0 as usize];
+        if connection.state != State::Open {
+            return None;
+        }
+        let socket = connection.socket.as_ref()?;
+        loop {
+            let outcome = if connection.has_receive_stamps {
+                receive_stamps::receive(socket.as_fd(), &mut self.buffer)
+            } else {
+                rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
+                    .map(|(count, _)| (count, None))
+            };
+            return match outcome {
+                Ok((0, _)) => {
+                    connection.state = State::Ended;
+                    Some(Event::Ended(slot))
+                }
+                Ok((count, stamp)) => {
+                    self.received = count;
+                    self.turn_bytes += count;
+                    self.received_stamp_ns =
+                        stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
+                    Some(Event::Received(slot))
+                }
+                Err(Errno::AGAIN) => None,
+                Err(Errno::INTR) => continue,
+                Err(errno) => {
+                    connection.state = State::Ended;
+                    Some(Event::ReceiveFailed(slot, errno.raw_os_error()))
+                }
+            };
+        }
+    }
+}
+
+impl Backend for Epoll {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.payloads.add(bytes)
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        self.slots[slot.0 as usize].sending = Some((outgoing, 0));
+        self.push_out(slot);
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        self.payloads.take_buffer()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.generation = connection.generation.wrapping_add(1);
+        connection.state = State::Free;
+        connection.is_stamped = false;
+        connection.has_receive_stamps = false;
+        if let Some(socket) = &connection.socket
+            && connection.sending.is_some()
+            && !connection.accepted
+        {
+            // The peer does not read: the kernel would keep what it was sent for minutes.
+            reset_on_close(socket);
+        }
+        // Closing the last descriptor of a socket also takes it out of the epoll set.
+        connection.socket = None;
+        if let Some((outgoing, _)) = connection.sending.take() {
+            self.payloads.recycle(outgoing);
+        }
+    }
+
+    fn reset(&mut self, slot: Slot) {
+        if let Some(socket) = &self.slots[slot.0 as usize].socket {
+            reset_on_close(socket);
+        }
+        self.close(slot);
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        self.turn_bytes = 0;
+        if self.ready_next < self.ready.len() {
+            // The kernel keeps what became ready meanwhile.
+            self.ready.drain(..self.ready_next);
+            self.ready_next = 0;
+            return Ok(());
+        }
+        let must_not_wait = !self.events.is_empty()
+            || !self.unfinished.is_empty()
+            || (self.accepting && !self.offered.is_empty());
+        let timeout_ns = if must_not_wait {
+            Some(0)
+        } else {
+            until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns()))
+        };
+        let gather_ns = self.gather_ns.min(timeout_ns.unwrap_or(u64::MAX));
+        if gather_ns > 0 {
+            threads::sleep(gather_ns);
+        }
+        let timeout = timeout_ns.map(|timeout_ns| timespec(timeout_ns - gather_ns));
+        self.ready.clear();
+        self.ready_next = 0;
+        let outcome = epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.ready),
+            timeout.as_ref(),
+        );
+        for ready in self.unfinished.drain(..) {
+            self.slots[ready.data.u64() as u32 as usize].is_unfinished = false;
+            self.ready.push(ready);
+        }
+        match outcome {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        loop {
+            if self.must_read_again() {
+                self.read_again();
+            } else if self.received > 0 {
+                self.reads = 0;
+            }
+            self.received = 0;
+            self.received_stamp_ns = None;
+            if let Some((generation, event)) = self.events.pop_front() {
+                if generation == self.slots[event.slot().0 as usize].generation {
+                    return Some(event);
+                }
+                continue;
+            }
+            if self.accepting && !self.offered.is_empty() {
+                if let Some(event) = self.accept_next() {
+                    return Some(event);
+                }
+                continue;
+            }
+            if self.turn_bytes >= TURN_BYTES_MAX {
+                return None;
+            }
+            let ready = *self.ready.get(self.ready_next)?;
+            self.ready_next += 1;
+            let token = ready.data.u64();
+            if token == LISTENER {
+                self.accepting = true;
+                continue;
+            }
+            let (generation, slot) = ((token >> 32) as u32, Slot(token as u32));
+            if generation != self.slots[slot.0 as usize].generation {
+                continue;
+            }
+            if let Some(event) = self.look(slot, ready.flags) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.buffer[..self.received]
+    }
+}
+
+impl ClientBackend for Epoll {
+    fn set_stamps(&mut self, every: Option<NonZeroU32>) {
+        self.send_calls.set_every(every);
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
+        let socket = socket::client(peer, source, Blocking::No)?;
+        let is_stamped = self.send_calls.opened(slot);
+        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
+        if has_receive_stamps {
+            socket::enable_receive_stamps(&socket)?;
+        }
+        let state = match socket.connect(&socket::address(peer)?) {
+            Ok(()) => State::Open,
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => State::Connecting,
+            Err(error) => return Err(error),
+        };
+        self.register(slot, socket.into(), state)?;
+        let connection = self.connection(slot);
+        connection.is_stamped = is_stamped;
+        connection.has_receive_stamps = has_receive_stamps;
+        connection.accepted = false;
+        if state == State::Open {
+            let generation = self.connection(slot).generation;
+            self.events.push_back((generation, Event::Connected(slot)));
+        }
+        Ok(())
+    }
+
+    fn set_gathering(&mut self, gather_ns: u64) {
+        self.gather_ns = gather_ns;
+    }
+
+    fn received_stamp_ns(&self) -> Option<u64> {
+        self.received_stamp_ns
+    }
+
+    fn send_call(&self, slot: Slot) -> Option<SendCall> {
+        self.send_calls.latest(slot)
+    }
+
+    fn stamps_clamped(&self) -> u64 {
+        self.real_time.clamped()
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        let socket = self.slots.get(slot.0 as usize)?.socket.as_ref()?;
+        TcpInfo::read(socket.as_fd()).ok()
+    }
+}
+
+impl ServerBackend for Epoll {
+    fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
+        let listener = listener.try_clone_to_owned()?;
+        let interest = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(
+            &self.epoll,
+            &listener,
+            epoll::EventData::new_u64(LISTENER),
+            interest,
+        )?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    fn accept(&mut self, slot: Slot) {
+        self.connection(slot);
+        self.offered.push_back(slot);
+        self.accepting = true;
+    }
+}
+
+/// Has closing `socket` send a reset. One that cannot linger is closed in the ordinary way.
+fn reset_on_close(socket: &OwnedFd) {
+    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
+pub(super) fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    }
+}
+
+pub(super) fn errno_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}

@@ -1,0 +1,22 @@
+//! The kernel as the load and the reference server use it: backends over connections in numbered
+//! slots, TLS over each of them, sockets, clock, timers and threads.
+
+pub mod backend;
+pub mod blocking;
+pub mod clock;
+pub mod cpu;
+pub mod epoll;
+pub mod payloads;
+pub mod receive_stamps;
+pub mod send_calls;
+pub mod socket;
+pub mod spin;
+pub mod tcp_info;
+pub mod threads;
+pub mod timers;
+pub mod tls;
+pub mod tls_config;
+#[cfg(any(test, feature = "test-peers"))]
+pub mod tls_peer;
+pub mod uring;
+pub mod virtual_machine;

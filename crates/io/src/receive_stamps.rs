@@ -1,0 +1,198 @@
+//! The kernel's receive time stamps (SO_TIMESTAMPNS): reading them beside the bytes.
+//!
+//! A stamp is CLOCK_REALTIME at the moment at which the last byte of what is read reached the
+//! kernel, whenever it is read. It comes as a control message (socket(7), cmsg(3)).
+
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+/// Bytes of a control message that holds one stamp.
+// SAFETY: the macro only computes with its argument.
+pub const CONTROL_BYTES: usize =
+    unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
+
+/// How messages are received with their stamps: descriptors, if any came, are not for children.
+pub const RECEIVE_FLAGS: libc::c_int = libc::MSG_CMSG_CLOEXEC;
+
+/// Room for a stamp, aligned as the kernel's header of it.
+#[repr(C)]
+union Control {
+    bytes: [u8; CONTROL_BYTES],
+    _header: libc::cmsghdr,
+}
+
+/// Reads from `socket`, without waiting if it is non-blocking, and gives the count of bytes and
+/// their stamp in nanoseconds since 1970-01-01 UTC, where there is one.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Option<i64>), Errno> {
+    let mut control = Control {
+        bytes: [0; CONTROL_BYTES],
+    };
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut message = empty_message();
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: the message describes `buffer` and `control`, which outlive the call.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
+    if count < 0 {
+        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+    }
+    // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
+    // are still 0.
+    let bytes = unsafe { &control.bytes };
+    // SAFETY: the kernel has just written the message.
+    unsafe { close_descriptors(bytes) };
+    Ok((count as usize, stamp_in(bytes)))
+}
+
+/// Closes the descriptors that came in the control message at the start of `control`. Only Unix
+/// sockets bring any, which are not read with control messages: this is for a kernel that has more
+/// such sockets.
+///
+/// # Safety
+///
+/// The kernel has written `control`, and this is called once for it.
+pub unsafe fn close_descriptors(control: &[u8]) {
+    let Some(header) = header_in(control) else {
+        return;
+    };
+    if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_RIGHTS {
+        return;
+    }
+    let length: usize = header.cmsg_len as _;
+    let whole = length.min(control.len());
+    for descriptor in control[data_start().min(whole)..whole].chunks_exact(size_of::<i32>()) {
+        let descriptor =
+            i32::from_ne_bytes([descriptor[0], descriptor[1], descriptor[2], descriptor[3]]);
+        if descriptor >= 0 {
+            // SAFETY: the kernel made it for this message, so nobody else has it.
+            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        }
+    }
+}
+
+/// The header at the start of `control`.
+fn header_in(control: &[u8]) -> Option<libc::cmsghdr> {
+    if control.len() < size_of::<libc::cmsghdr>() {
+        return None;
+    }
+    // SAFETY: a header fits, and any bytes are a valid one.
+    Some(unsafe { std::ptr::read_unaligned(control.as_ptr().cast()) })
+}
+
+/// Where the data of a control message begins.
+fn data_start() -> usize {
+    // SAFETY: the macro only computes with its argument.
+    unsafe { libc::CMSG_LEN(0) as usize }
+}
+
+/// A message without name, bytes and control messages.
+pub fn empty_message() -> libc::msghdr {
+    // SAFETY: null pointers and lengths of 0 are a valid message.
+    unsafe { std::mem::zeroed() }
+}
+
+/// The stamp in the control message at the start of `control`, nanoseconds since 1970-01-01 UTC.
+pub fn stamp_in(control: &[u8]) -> Option<i64> {
+    if control.len() < CONTROL_BYTES {
+        return None;
+    }
+    let header = header_in(control)?;
+    // SAFETY: the macro only computes with its argument.
+    let whole = unsafe { libc::CMSG_LEN(size_of::<libc::timespec>() as u32) } as usize;
+    let length: usize = header.cmsg_len as _;
+    let is_stamp = header.cmsg_level == libc::SOL_SOCKET
+        && header.cmsg_type == libc::SCM_TIMESTAMPNS
+        && length >= whole;
+    if !is_stamp {
+        return None;
+    }
+    // SAFETY: CONTROL_BYTES have room for the header and this, and any bytes are a valid one.
+    let stamp: libc::timespec =
+        unsafe { std::ptr::read_unaligned(control.as_ptr().add(data_start()).cast()) };
+    let seconds_ns = (stamp.tv_sec as i64).checked_mul(1_000_000_000)?;
+    seconds_ns.checked_add(stamp.tv_nsec as i64)
+}
+
+/// Takes the input as control messages: a stamp is taken from a whole one alone.
+#[doc(hidden)]
+pub fn fuzz_control_message(data: &[u8]) {
+    if stamp_in(data).is_some() {
+        let whole = &data[..CONTROL_BYTES];
+        assert!(stamp_in(whole).is_some());
+    }
+    for length in 0..CONTROL_BYTES.min(data.len()) {
+        assert_eq!(stamp_in(&data[..length]), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn descriptors_that_come_are_closed() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let path = std::env::temp_dir().join(format!("brunt-descriptors-{}", std::process::id()));
+        let file = std::fs::File::create(&path).unwrap();
+        let target = path.canonicalize().unwrap();
+        let open = || {
+            let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+            targets.filter(|known| *known == target).count()
+        };
+        for count in 1..=8 {
+            let descriptors = vec![file.as_fd(); count];
+            let mut room = [std::mem::MaybeUninit::uninit(); 128];
+            let mut control = SendAncillaryBuffer::new(&mut room);
+            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+            let parts = [std::io::IoSlice::new(b"hello")];
+            rustix::net::sendmsg(&theirs, &parts, &mut control, SendFlags::empty()).unwrap();
+            let mut buffer = [0; 8];
+            assert_eq!(receive(ours.as_fd(), &mut buffer), Ok((5, None)));
+            assert_eq!(open(), 1, "of {count}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    fn control(level: i32, kind: i32, length: usize, sec: i64, ns: i64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&length.to_ne_bytes());
+        bytes.extend_from_slice(&level.to_ne_bytes());
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.extend_from_slice(&sec.to_ne_bytes());
+        bytes.extend_from_slice(&ns.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn only_whole_stamps_are_stamps() {
+        let (level, kind) = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+        let whole = control(level, kind, 32, 1_790_000_000, 123_456_789);
+        assert_eq!(whole.len(), CONTROL_BYTES);
+        assert_eq!(stamp_in(&whole), Some(1_790_000_000_123_456_789));
+        for length in 0..whole.len() {
+            assert_eq!(stamp_in(&whole[..length]), None, "{length}");
+        }
+        for other in [
+            control(libc::IPPROTO_TCP, kind, 32, 1, 1),
+            control(level, libc::SCM_RIGHTS, 32, 1, 1),
+            control(level, kind, 31, 1, 1),
+            control(level, kind, 0, 1, 1),
+            control(level, kind, 32, i64::MAX, 1),
+            vec![0; CONTROL_BYTES],
+        ] {
+            assert_eq!(stamp_in(&other), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! The TLS configuration of a run, from its plan: files are read, the system's roots found,
+//! protocols offered.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_proto::tls::{
+    ALPN_HTTP1, ALPN_HTTP2, CertificateFault, ClientOptions, ClientSide, ConfigError, Version,
+    is_encrypted_key,
+};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{KeyLog, KeyLogFile};
+use thiserror::Error;
+
+/// Names a file for the secrets of TLS sessions, for tools that decrypt captured traffic.
+const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
+/// Most rights that a file with session secrets may have: its owner's to read and write.
+const KEY_LOG_MODE: u32 = 0o600;
+
+/// Why TLS cannot be spoken as the plan wants it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TlsConfigError {
+    /// A file cannot be read.
+    #[error("cannot read {path} ({option}): {reason}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A file is damaged PEM.
+    #[error("{path} ({option}) is damaged: {reason}")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: pem::Error,
+    },
+    /// A file that should hold certificates holds none.
+    #[error(
+        "{path} ({option}) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----){hint}",
+        hint = if *.is_der { DER_HINT } else { "" }
+    )]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// It looks like the binary form of one.
+        is_der: bool,
+    },
+    /// A file that should hold a private key holds none.
+    #[error(
+        "{path} ({option}) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name the \
+         file that does with --key FILE"
+    )]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+    },
+    /// A private key is encrypted.
+    #[error("the private key in {path} ({option}) is encrypted; decrypt it with `openssl pkey`")]
+    EncryptedKey {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+    },
+    /// There are no roots.
+    #[error(
+        "this system has no root certificates to verify the server's with{reason}; give a file \
+         with --cacert, or take any certificate with -k"
+    )]
+    NoSystemRoots {
+        /// Why, when it is known; begins with its own separator.
+        reason: String,
+    },
+    /// The file for session secrets cannot be written.
+    #[error("cannot write {path} ({KEY_LOG_VARIABLE}): {reason}")]
+    KeyLog {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Others may read the file for session secrets.
+    #[error(
+        "{path} ({KEY_LOG_VARIABLE}) may be read or written by others (mode {mode:o}), and session \
+         keys are secret; `chmod 600 {path}`, or name another file"
+    )]
+    KeyLogOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The settings do not go together.
+    #[error(transparent)]
+    Settings(#[from] ConfigError),
+}
+
+/// What to do about a certificate in binary form.
+const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` converts";
+
+/// What all TLS sessions of a run share; absent in clear text.
+///
+/// # Errors
+///
+/// A file cannot be used, there are no roots, or the settings do not go together.
+pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
+    match plan.target.scheme {
+        Scheme::Http => Ok(None),
+        Scheme::Https => client_side(&plan.tls, &plan.target.host, offered(plan.http)).map(Some),
+    }
+}
+
+/// The same for a simulated server, whose certificate nobody vouches for: any is taken.
+pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
+    let spec = TlsSpec {
+        roots: None,
+        insecure: true,
+        ..plan.tls.clone()
+    };
+    match plan.target.scheme {
+        Scheme::Http => Ok(None),
+        Scheme::Https => client_side(&spec, &plan.target.host, offered(plan.http)).map(Some),
+    }
+}
+
+/// The protocols to offer (ALPN), in the order of preference.
+fn offered(http: HttpChoice) -> &'static [&'static [u8]] {
+    match http {
+        HttpChoice::Auto => &[ALPN_HTTP2, ALPN_HTTP1],
+        HttpChoice::Http1 => &[ALPN_HTTP1],
+        HttpChoice::Http2 => &[ALPN_HTTP2],
+    }
+}
+
+/// What makes a certificate with this fault pass.
+pub fn remedy(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Issuer => {
+            "give its root with --cacert FILE, or take any certificate with -k"
+        }
+        CertificateFault::Name => {
+            "ask for a name that it has with --sni NAME, or take any certificate with -k"
+        }
+        CertificateFault::Other => "take any certificate with -k",
+    }
+}
+
+/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name of `--sni` is
+/// that of the target's host: pages of other hosts are asked for by their own.
+#[derive(Clone, Debug, Default)]
+pub struct PageTls {
+    spec: TlsSpec,
+    target_host: String,
+}
+
+impl PageTls {
+    /// As towards a target on this host.
+    pub fn new(spec: &TlsSpec, target_host: &str) -> Self {
+        Self {
+            spec: spec.clone(),
+            target_host: target_host.to_owned(),
+        }
+    }
+
+    /// What the sessions with a page's server share; absent in clear text. Errors as in
+    /// [`for_target`].
+    pub fn side(&self, page: &Target) -> Result<Option<ClientSide>, TlsConfigError> {
+        if page.scheme == Scheme::Http {
+            return Ok(None);
+        }
+        let mut spec = self.spec.clone();
+        if page.host != self.target_host {
+            spec.server_name = None;
+            // Of the target's own certificate; others are verified against the system's.
+            spec.roots_der.clear();
+        }
+        client_side(&spec, &page.host, offered(HttpChoice::Http1)).map(Some)
+    }
+}
+
+fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide, TlsConfigError> {
+    let mut roots = match &spec.roots {
+        Some(path) => certificates(path, "--cacert")?,
+        None if spec.insecure || !spec.roots_der.is_empty() => Vec::new(),
+        None => system_roots()?,
+    };
+    roots.extend(spec.roots_der.iter().cloned().map(CertificateDer::from));
+    Ok(ClientSide::new(ClientOptions {
+        server_name: server_name(spec, host).to_owned(),
+        roots,
+        insecure: spec.insecure,
+        identity: spec.identity.as_ref().map(identity).transpose()?,
+        version_min: version(spec.version_min),
+        version_max: version(spec.version_max),
+        cipher_suites: spec.cipher_suites.clone(),
+        groups: spec.groups.clone(),
+        resumption: spec.resumption,
+        alpn: alpn.iter().map(|name| name.to_vec()).collect(),
+        key_log: key_log(std::env::var_os(KEY_LOG_VARIABLE).as_deref())?,
+    })?)
+}
+
+fn version(version: TlsVersion) -> Version {
+    match version {
+        TlsVersion::Tls12 => Version::Tls12,
+        TlsVersion::Tls13 => Version::Tls13,
+    }
+}
+
+/// The name that a server is asked for and its certificate verified against.
+pub fn server_name<'a>(spec: &'a TlsSpec, host: &'a str) -> &'a str {
+    spec.server_name.as_deref().unwrap_or(host)
+}
+
+fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        return Err(TlsConfigError::NoSystemRoots {
+            reason: found
+                .errors
+                .first()
+                .map(|error| format!(" ({error})"))
+                .unwrap_or_default(),
+        });
+    }
+    Ok(found.certs)
+}
+
+fn identity(
+    files: &ClientIdentity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
+    // One file may hold both.
+    let key_option = if files.key == files.certificate {
+        "--cert"
+    } else {
+        "--key"
+    };
+    Ok((
+        certificates(&files.certificate, "--cert")?,
+        private_key(&files.key, key_option)?,
+    ))
+}
+
+/// All certificates of a PEM file; what else it holds is passed over.
+fn certificates(
+    path: &Path,
+    option: &'static str,
+) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let text = read(path, option)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err(TlsConfigError::NoCertificate {
+            path: path.to_owned(),
+            option,
+            // A SEQUENCE with a length of two bytes, as of any certificate.
+            is_der: text.starts_with(&[0x30, 0x82]),
+        }),
+        Ok(found) => Ok(found),
+        Err(reason) => Err(TlsConfigError::Pem {
+            path: path.to_owned(),
+            option,
+            reason,
+        }),
+    }
+}
+
+/// The first private key of a PEM file.
+fn private_key(
+    path: &Path,
+    option: &'static str,
+) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+    let text = read(path, option)?;
+    if is_encrypted_key(&text) {
+        return Err(TlsConfigError::EncryptedKey {
+            path: path.to_owned(),
+            option,
+        });
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|reason| match reason {
+        pem::Error::NoItemsFound => TlsConfigError::NoKey {
+            path: path.to_owned(),
+            option,
+        },
+        reason => TlsConfigError::Pem {
+            path: path.to_owned(),
+            option,
+            reason,
+        },
+    })
+}
+
+fn read(path: &Path, option: &'static str) -> Result<Vec<u8>, TlsConfigError> {
+    fs::read(path).map_err(|reason| TlsConfigError::Read {
+        path: path.to_owned(),
+        option,
+        reason,
+    })
+}
+
+/// Where session secrets go, when the environment asks for it.
+fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfigError> {
+    let Some(path) = variable.filter(|path| !path.is_empty()).map(Path::new) else {
+        return Ok(None);
+    };
+    // The library would pass over a file that it cannot write. The mode is the one that it makes
+    // the file with.
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(KEY_LOG_MODE)
+        .open(path);
+    let metadata = file.and_then(|file| file.metadata());
+    let metadata = metadata.map_err(|reason| TlsConfigError::KeyLog {
+        path: path.to_owned(),
+        reason,
+    })?;
+    let mode = metadata.permissions().mode() & 0o777;
+    // Pipes and devices keep nothing.
+    if metadata.is_file() && mode & !KEY_LOG_MODE != 0 {
+        return Err(TlsConfigError::KeyLogOpen {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    Ok(Some(Arc::new(KeyLogFile::new())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls_peer::{Authority, Identity};
+
+    struct Files(tempfile::TempDir);
+
+    impl Files {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn write(&self, name: &str, contents: &[u8]) -> PathBuf {
+            let path = self.0.path().join(name);
+            fs::write(&path, contents).unwrap();
+            path
+        }
+    }
+
+    /// Why these settings are of no use.
+    fn refusal(spec: &TlsSpec) -> String {
+        client_side(spec, "example.org", &[])
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn files_with_roots() {
+        let files = Files::new();
+        let (one, other) = (Authority::new("One"), Authority::new("Other"));
+        let bundle = format!("# One\n{}\n# Other\n{}", one.pem(), other.pem());
+        let path = files.write("bundle.pem", bundle.as_bytes());
+        assert_eq!(
+            certificates(&path, "--cacert").unwrap(),
+            [one.certificate(), other.certificate()]
+        );
+        let damaged = one.pem().replace("-----END", "!----END");
+        let key = one.identity("example.org").key_pem;
+        let none = "holds no certificate in PEM form";
+        for (contents, words) in [
+            (&b""[..], none),
+            (b"certificates\n", none),
+            (key.as_bytes(), none),
+            (&one.certificate(), "it looks like DER"),
+            (damaged.as_bytes(), "is damaged"),
+        ] {
+            let roots = Some(files.write("roots", contents));
+            let message = refusal(&TlsSpec {
+                roots,
+                ..TlsSpec::default()
+            });
+            assert!(
+                message.contains(words) && message.contains("roots (--cacert)"),
+                "{words}: {message}"
+            );
+        }
+        let message = refusal(&TlsSpec {
+            roots: Some("/nowhere/roots.pem".into()),
+            insecure: true,
+            ..TlsSpec::default()
+        });
+        assert!(
+            message.starts_with("cannot read /nowhere/roots.pem (--cacert): No such file"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn files_with_an_identity() {
+        let files = Files::new();
+        let authority = Authority::new("One");
+        let [own, other]: [Identity; 2] = ["a", "b"].map(|name| authority.identity(name));
+        let certificate = files.write("own.pem", own.certificate_pem.as_bytes());
+        let spec = |key: &Path| TlsSpec {
+            insecure: true,
+            identity: Some(ClientIdentity {
+                certificate: certificate.clone(),
+                key: key.to_owned(),
+            }),
+            ..TlsSpec::default()
+        };
+        let both = format!("{}{}", own.key_pem, own.certificate_pem);
+        for contents in [&own.key_pem, &both] {
+            let key = files.write("key", contents.as_bytes());
+            assert!(client_side(&spec(&key), "example.org", &[]).is_ok());
+        }
+        let encrypted = own.key_pem.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        for (contents, words) in [
+            (&other.key_pem, "cannot be used"),
+            (&other.certificate_pem, "(--key) holds no private key"),
+            (&encrypted, "key (--key) is encrypted"),
+        ] {
+            let key = files.write("key", contents.as_bytes());
+            let message = refusal(&spec(&key));
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        let message = refusal(&spec(&certificate));
+        assert!(
+            message.contains("own.pem (--cert) holds no private key")
+                && message.ends_with("with --key FILE"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn session_secrets_are_written_where_the_environment_says() {
+        let files = Files::new();
+        assert!(key_log(None).unwrap().is_none());
+        assert!(key_log(Some(OsStr::new(""))).unwrap().is_none());
+        let path = files.0.path().join("keys");
+        assert!(key_log(Some(path.as_os_str())).unwrap().is_some());
+        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, KEY_LOG_MODE);
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            set_mode(mode);
+            let message = key_log(Some(path.as_os_str())).unwrap_err().to_string();
+            let typed = format!("`chmod 600 {}`", path.display());
+            assert!(message.contains(&typed), "{message}");
+        }
+        set_mode(0o600);
+        assert!(key_log(Some(path.as_os_str())).unwrap().is_some());
+        let message = key_log(Some(files.0.path().as_os_str()))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.starts_with("cannot write ") && message.contains("(SSLKEYLOGFILE)"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn settings_that_do_not_go_together_are_refused() {
+        let message = refusal(&TlsSpec {
+            insecure: true,
+            cipher_suites: vec!["NULL".to_owned()],
+            ..TlsSpec::default()
+        });
+        assert!(message.contains("\"NULL\" is not known"), "{message}");
+    }
+
+    #[test]
+    fn pages_are_asked_for_by_the_name_of_the_target_on_its_host_alone() {
+        let spec = TlsSpec {
+            insecure: true,
+            server_name: Some("not a name".to_owned()),
+            ..TlsSpec::default()
+        };
+        let tls = PageTls::new(&spec, "target.example");
+        let side = |url: &str| tls.side(&Target::parse(url, None).unwrap());
+        assert!(side("https://target.example:8443/page").is_err());
+        assert!(side("https://other.example/page").unwrap().is_some());
+        assert!(side("http://target.example/page").unwrap().is_none());
+    }
+}

@@ -1,0 +1,709 @@
+//! The io_uring backend: direct descriptors, multishot receives into provided buffers, batched
+//! sends; as many rings as the connections need.
+//!
+//! A worker waits in its first ring. Each further one has an eventfd, which the kernel writes to
+//! when it has work for the ring, and which the first ring polls: so a turn costs what the rings
+//! with something to do cost, however many there are. (Polling the rings' own descriptors would
+//! not do: work that the kernel puts off until the ring is entered does not make them ready.)
+
+mod buffers;
+mod ring;
+mod rings;
+mod sends;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::cqueue;
+
+use crate::backend::{
+    self, Backend, ClientBackend, Event, Outgoing, PayloadId, Peer, SendCall, ServerBackend, Slot,
+};
+use crate::clock::{self, RealTime};
+use crate::epoll::errno_of;
+use crate::payloads::Payloads;
+use crate::send_calls::SendCalls;
+use crate::socket::{self, Blocking};
+use crate::tcp_info::TcpInfo;
+use ring::{Ring, Timespec};
+use rings::RingSet;
+use sends::Sends;
+
+/// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
+/// it: the kernel looks up what is to be cancelled, as every close asks it to, in lists whose
+/// number does not grow with the table.
+const RING_FILES_MAX: u32 = 16_384;
+/// Receive buffers of the first ring; each further one has the fewest, since what arrives is spread
+/// over all of them. The kernel fills up to 32 for one connection before it looks at the next.
+const BUFFERS_MIN: u32 = 64;
+const BUFFERS_MAX: u32 = 256;
+/// One connection in this many keeps a descriptor, so that the kernel's account of it can be read.
+const SAMPLE_EVERY: u32 = 64;
+/// Connections in that sample at most.
+const SAMPLE_MAX: usize = 16;
+
+/// One worker's rings and connections.
+pub struct Uring {
+    // Declared first: dropped before the payloads and addresses that they refer to.
+    rings: Vec<Ring>,
+    /// Of the rings after the first: those that have something queued, or that the kernel has work
+    /// for.
+    touched: RingSet,
+    /// Of the same: those that have completions to be taken.
+    ready: RingSet,
+    ring_files: u32,
+    slots: Vec<Connection>,
+    payloads: Payloads,
+    /// Peers with the kernel's form of their address, which must not move.
+    addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
+    /// What was being sent on connections that were closed meanwhile, by user data.
+    abandoned: HashMap<u64, Outgoing>,
+    /// Connections, with their generation, whose next send waits for the result of the last
+    /// one.
+    held: Vec<(Slot, u32)>,
+    /// Connections, with their generation, that are to receive again after all others.
+    rearmed_last: Vec<(Slot, u32)>,
+    /// Counts waits.
+    turn: u32,
+    sample: Vec<(Slot, OwnedFd)>,
+    listener: Option<OwnedFd>,
+    /// Completions taken from the ring with the number beside them; `next` is the next one.
+    completions: Vec<cqueue::Entry>,
+    completions_next: usize,
+    completions_ring: usize,
+    /// Events known without asking the kernel, with the generation of their connection.
+    events: VecDeque<(u32, Event)>,
+    received: Option<Filled>,
+    received_stamp_ns: Option<u64>,
+    send_calls: SendCalls,
+    real_time: RealTime,
+    fault: Option<io::Error>,
+}
+
+#[derive(Clone, Debug)]
+struct Filled {
+    ring: usize,
+    buffer: u16,
+    /// Where in the buffer the received bytes are.
+    bytes: Range<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    generation: u32,
+    /// The number of what was last queued for it.
+    queued_number: u64,
+    /// Something was opened or offered, and not closed since.
+    is_used: bool,
+    connecting: bool,
+    /// Whether the peer connected to us. It may leave answers unread for as long as it likes, so
+    /// that its socket's buffer fills.
+    accepted: bool,
+    receiving: bool,
+    /// `Uring::turn` when bytes came last.
+    received_turn: u32,
+    /// The times of its send calls are taken.
+    is_stamped: bool,
+    /// The kernel stamps what it receives.
+    has_receive_stamps: bool,
+    sends: Sends,
+}
+
+/// What a completion answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Operation {
+    Connect = 1,
+    Accept = 2,
+    Receive = 3,
+    Send = 4,
+    SilentSend = 5,
+    Cancel = 6,
+    SetOption = 7,
+    Wake = 8,
+}
+
+/// Generations fit into the 28 bits between operation and slot.
+const GENERATION_MASK: u32 = (1 << 28) - 1;
+
+fn user_data(operation: Operation, generation: u32, slot: Slot) -> u64 {
+    (operation as u64) << 60 | u64::from(generation & GENERATION_MASK) << 32 | u64::from(slot.0)
+}
+
+impl Uring {
+    /// A backend for about `slots` connections (more may be opened). The calling thread is the
+    /// only one that may use it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses io_uring, or lacks what is needed (Linux 6.1).
+    pub fn new(slots: u32) -> io::Result<Self> {
+        Self::with_ring_files(slots, RING_FILES_MAX)
+    }
+
+    /// As [`Uring::new`], with at most `files` connections (at least 1) per ring.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let ring_files = limit.unwrap_or(u64::MAX).min(files.into()).max(1) as u32;
+        let mut uring = Self {
+            rings: Vec::new(),
+            touched: RingSet::default(),
+            ready: RingSet::default(),
+            ring_files,
+            slots: Vec::new(),
+            payloads: Payloads::default(),
+            addresses: Vec::new(),
+            abandoned: HashMap::new(),
+            held: Vec::new(),
+            rearmed_last: Vec::new(),
+            turn: 0,
+            sample: Vec::new(),
+            listener: None,
+            completions: Vec::new(),
+            completions_next: 0,
+            completions_ring: 0,
+            events: VecDeque::new(),
+            received: None,
+            received_stamp_ns: None,
+            send_calls: SendCalls::default(),
+            real_time: RealTime::default(),
+            fault: None,
+        };
+        uring.slots.reserve_exact(slots as usize);
+        uring.add_ring(slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two())?;
+        Ok(uring)
+    }
+
+    fn add_ring(&mut self, buffers: u32) -> io::Result<()> {
+        let mut ring = Ring::new(self.ring_files, buffers as u16)?;
+        let number = self.rings.len();
+        if let Some(first) = self.rings.first_mut() {
+            let eventfd = ring.signal()?;
+            first.poll(eventfd, wake_data(number))?;
+        }
+        self.rings.push(ring);
+        Ok(())
+    }
+
+    /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
+    /// rings, with an eventfd for each but the first, and the sample.
+    pub fn descriptors(slots: u64, limit: u64) -> u64 {
+        let ring_files = limit.clamp(1, RING_FILES_MAX.into());
+        let sample = slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64);
+        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + sample
+    }
+
+    /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table,
+    /// which nothing of an earlier connection refers to any more.
+    fn place(&mut self, slot: Slot) -> io::Result<(usize, u32)> {
+        let index = slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Connection::default);
+        }
+        let (ring, place) = self.home(slot);
+        while self.rings.len() <= ring {
+            self.add_ring(BUFFERS_MIN)?;
+        }
+        let number = self.slots[index].queued_number;
+        if !self.rings[ring].has_taken(number) {
+            self.rings[ring].submit()?;
+            self.settle_send_calls(ring);
+            if !self.rings[ring].has_taken(number) {
+                // The kernel has no memory for it.
+                return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+            }
+        }
+        Ok((ring, place))
+    }
+
+    fn home(&self, slot: Slot) -> (usize, u32) {
+        (
+            (slot.0 / self.ring_files) as usize,
+            slot.0 % self.ring_files,
+        )
+    }
+
+    fn address_index(&mut self, peer: &Peer) -> io::Result<usize> {
+        if let Some(index) = self.addresses.iter().position(|(known, _)| known == peer) {
+            return Ok(index);
+        }
+        self.addresses
+            .push((peer.clone(), Box::new(socket::address(peer)?)));
+        Ok(self.addresses.len() - 1)
+    }
+
+    fn arm_receive(&mut self, slot: Slot) {
+        let (ring, place) = self.home(slot);
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.receiving = true;
+        let data = user_data(Operation::Receive, connection.generation, slot);
+        let outcome = if connection.has_receive_stamps {
+            self.rings[ring].receive_stamped(place, data)
+        } else {
+            self.rings[ring].receive(place, data)
+        };
+        self.queued(slot, ring, outcome);
+    }
+
+    fn release_received(&mut self) {
+        self.received_stamp_ns = None;
+        if let Some(filled) = self.received.take() {
+            self.rings[filled.ring].buffers.put_back(filled.buffer);
+        }
+    }
+
+    /// Notes that something was just queued for `slot`, or why it could not be.
+    fn queued(&mut self, slot: Slot, ring: usize, outcome: io::Result<()>) {
+        self.slots[slot.0 as usize].queued_number = self.rings[ring].last_number();
+        self.touched.insert(ring);
+        self.remember(outcome);
+    }
+
+    /// Queues that closing `slot` sends a reset. Where the kernel does not know this (before 6.7)
+    /// the socket is closed as usual.
+    fn queue_reset(&mut self, slot: Slot) {
+        let (ring, place) = self.home(slot);
+        let generation = self.slots[slot.0 as usize].generation;
+        let data = user_data(Operation::SetOption, generation, slot);
+        let outcome = self.rings[ring].reset_on_close(place, data);
+        self.queued(slot, ring, outcome);
+    }
+
+    /// Queues the cancellation of an operation of the connection with `generation`.
+    fn queue_cancel(&mut self, slot: Slot, operation: Operation, generation: u32) {
+        let (ring, _) = self.home(slot);
+        let target = user_data(operation, generation, slot);
+        let own = user_data(Operation::Cancel, generation, slot);
+        let outcome = self.rings[ring].cancel(target, own);
+        self.touched.insert(ring);
+        self.remember(outcome);
+    }
+
+    fn remember(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.fault.get_or_insert(error);
+        }
+    }
+
+    /// Keeps the send calls of stamped slots.
+    fn settle_send_calls(&mut self, ring: usize) {
+        for (slot, send_call) in self.rings[ring].take_send_calls() {
+            self.send_calls.note(slot, send_call);
+        }
+    }
+
+    /// Whether a completion is of the connection that is in its slot now.
+    fn is_current(&self, data: u64) -> bool {
+        let generation = (data >> 32) as u32 & GENERATION_MASK;
+        self.slots
+            .get(data as u32 as usize)
+            .is_some_and(|connection| generation == connection.generation & GENERATION_MASK)
+    }
+
+    /// What a completion means to the caller, if anything.
+    fn translate(&mut self, entry: &cqueue::Entry) -> Option<Event> {
+        let data = entry.user_data();
+        let slot = Slot(data as u32);
+        let operation = data >> 60;
+        if operation == Operation::Wake as u64 {
+            return None;
+        }
+        let current = self.is_current(data);
+        if operation == Operation::Receive as u64 {
+            return self.translate_receive(entry, slot, current);
+        }
+        let result = entry.result();
+        if !current {
+            self.settle_former(data, result);
+            return None;
+        }
+        let connection = &mut self.slots[slot.0 as usize];
+        if operation == Operation::Connect as u64 {
+            connection.connecting = false;
+            if backend::was_connected(-result) {
+                let failed = Event::ReceiveFailed(slot, -result);
+                self.events.push_back((connection.generation, failed));
+                return Some(Event::Connected(slot));
+            }
+            if result < 0 {
+                return Some(Event::ConnectFailed(slot, -result));
+            }
+            self.arm_receive(slot);
+            Some(Event::Connected(slot))
+        } else if operation == Operation::Accept as u64 {
+            connection.connecting = false;
+            if result < 0 {
+                connection.is_used = false;
+                return Some(Event::AcceptFailed(slot, -result));
+            }
+            self.arm_receive(slot);
+            Some(Event::Accepted(slot))
+        } else if operation == Operation::Send as u64 {
+            self.send_completed(slot, result)
+        } else if operation == Operation::SilentSend as u64 {
+            self.silent_send_failed(slot, result)
+        } else {
+            None
+        }
+    }
+
+    fn translate_receive(
+        &mut self,
+        entry: &cqueue::Entry,
+        slot: Slot,
+        current: bool,
+    ) -> Option<Event> {
+        let mut result = entry.result();
+        if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
+            let ring = self.completions_ring;
+            let mut bytes = 0..result.max(0) as usize;
+            if current && result > 0 && self.slots[slot.0 as usize].has_receive_stamps {
+                match self.rings[ring].stamped(buffer, bytes.end) {
+                    Some(stamped) => {
+                        let stamp = stamped.stamp;
+                        self.received_stamp_ns =
+                            stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
+                        bytes = stamped.bytes;
+                        result = bytes.len() as i32;
+                    }
+                    None => result = -libc::EBADMSG,
+                }
+            }
+            if !current || result <= 0 {
+                self.rings[ring].buffers.put_back(buffer);
+            } else {
+                self.received = Some(Filled {
+                    ring,
+                    buffer,
+                    bytes,
+                });
+            }
+        }
+        if !current {
+            return None;
+        }
+        let armed = cqueue::more(entry.flags());
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.receiving = armed;
+        match result {
+            1.. => {
+                connection.received_turn = self.turn;
+                if !armed {
+                    self.arm_receive(slot);
+                }
+                Some(Event::Received(slot))
+            }
+            0 => Some(Event::Ended(slot)),
+            // All buffers were in use: they are free again by the time that this is submitted.
+            // Whoever had some of them takes its turn after those that had none.
+            _ if result == -libc::ENOBUFS => {
+                if connection.received_turn == self.turn {
+                    self.rearmed_last.push((slot, connection.generation));
+                } else {
+                    self.arm_receive(slot);
+                }
+                None
+            }
+            _ => Some(Event::ReceiveFailed(slot, -result)),
+        }
+    }
+
+    /// Sees to what completed for a connection that was closed before.
+    fn settle_former(&mut self, data: u64, result: i32) {
+        let slot = Slot(data as u32);
+        if let Some(outgoing) = self.abandoned.remove(&data) {
+            self.payloads.recycle(outgoing);
+        } else if data >> 60 == Operation::Accept as u64
+            && result >= 0
+            && !self.slots[slot.0 as usize].is_used
+        {
+            // It was accepted after all.
+            let (ring, place) = self.home(slot);
+            self.rings[ring].clear_file(place);
+        }
+    }
+
+    /// Has those receive again that were put last.
+    fn rearm_last(&mut self) {
+        while let Some((slot, generation)) = self.rearmed_last.pop() {
+            let connection = &self.slots[slot.0 as usize];
+            if connection.generation == generation {
+                self.arm_receive(slot);
+            }
+        }
+    }
+
+    /// Submits what is queued in the rings after the first, and has the kernel do its work for
+    /// them; of those alone that have something to do.
+    fn run_touched(&mut self) -> io::Result<()> {
+        let mut next = 1;
+        while let Some(ring) = self.touched.first_from(next) {
+            self.rings[ring].submit_and_run()?;
+            self.settle_send_calls(ring);
+            if self.rings[ring].has_completions() {
+                self.ready.insert(ring);
+            }
+            if !self.rings[ring].has_something_to_do() {
+                self.touched.remove(ring);
+            }
+            next = ring + 1;
+        }
+        Ok(())
+    }
+
+    /// Takes the completions of the first ring, and notes which of the others the kernel has work
+    /// for.
+    fn take_first(&mut self) {
+        self.settle_send_calls(0);
+        self.take_completions(0);
+        if self.rings.len() == 1 {
+            return;
+        }
+        for index in 0..self.completions.len() {
+            let entry = &self.completions[index];
+            if entry.user_data() >> 60 != Operation::Wake as u64 {
+                continue;
+            }
+            let ring = entry.user_data() as u32 as usize;
+            self.touched.insert(ring);
+            if !cqueue::more(entry.flags())
+                && let Some(eventfd) = self.rings[ring].eventfd()
+            {
+                let outcome = self.rings[0].poll(eventfd, wake_data(ring));
+                self.remember(outcome);
+            }
+        }
+    }
+
+    fn take_completions(&mut self, ring: usize) {
+        self.completions.clear();
+        self.completions_next = 0;
+        self.completions_ring = ring;
+        self.rings[ring].drain(&mut self.completions);
+        self.resume_silent_sends();
+    }
+}
+
+/// What signals that the kernel has work for `ring`.
+fn wake_data(ring: usize) -> u64 {
+    (Operation::Wake as u64) << 60 | ring as u64
+}
+
+impl Backend for Uring {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId {
+        self.payloads.add(bytes)
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        self.send_next(slot, outgoing);
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        self.payloads.take_buffer()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let (ring, place) = self.home(slot);
+        if self.is_send_pending(slot) && !self.slots[slot.0 as usize].accepted {
+            // The peer does not read: the kernel would keep what it was sent for minutes.
+            self.queue_reset(slot);
+        }
+        let connection = &mut self.slots[slot.0 as usize];
+        let generation = connection.generation;
+        connection.generation = generation.wrapping_add(1);
+        connection.is_used = false;
+        let connecting = std::mem::take(&mut connection.connecting);
+        let receiving = std::mem::take(&mut connection.receiving);
+        let accepted = connection.accepted;
+        let sending = self.abandon_sends(slot, user_data(Operation::Send, generation, slot));
+        if connecting && accepted {
+            // No socket may be put into the place once that is empty.
+            self.queue_cancel(slot, Operation::Accept, generation);
+            self.queued(slot, ring, Ok(()));
+        }
+        if !self.rings[ring].has_taken(self.slots[slot.0 as usize].queued_number) {
+            // A submission that still waits would find the next connection in its place.
+            let outcome = self.rings[ring].submit();
+            self.settle_send_calls(ring);
+            self.remember(outcome);
+        }
+        if connecting && !accepted {
+            self.queue_cancel(slot, Operation::Connect, generation);
+        }
+        if receiving {
+            self.queue_cancel(slot, Operation::Receive, generation);
+        }
+        if sending {
+            self.queue_cancel(slot, Operation::Send, generation);
+        }
+        self.rings[ring].clear_file(place);
+        if let Some(index) = self.sample.iter().position(|(known, _)| *known == slot) {
+            self.sample.swap_remove(index);
+        }
+    }
+
+    fn reset(&mut self, slot: Slot) {
+        self.queue_reset(slot);
+        self.close(slot);
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        self.release_received();
+        if let Some(error) = self.fault.take() {
+            return Err(error);
+        }
+        self.turn = self.turn.wrapping_add(1);
+        self.rearm_last();
+        self.release_held()?;
+        self.run_touched()?;
+        let is_idle = self.ready.is_empty() && self.touched.first_from(1).is_none();
+        let until_ns = if is_idle && self.events.is_empty() && self.held.is_empty() {
+            until_ns
+        } else {
+            Some(0)
+        };
+        match until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns())) {
+            Some(0) => self.rings[0].submit_and_run()?,
+            timeout_ns => self.rings[0].submit_and_wait(timeout_ns.map(|ns| {
+                Timespec::new()
+                    .sec(ns / 1_000_000_000)
+                    .nsec((ns % 1_000_000_000) as u32)
+            }))?,
+        }
+        self.take_first();
+        self.run_touched()
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.release_received();
+        loop {
+            if let Some((generation, event)) = self.events.pop_front() {
+                if generation == self.slots[event.slot().0 as usize].generation {
+                    return Some(event);
+                }
+                continue;
+            }
+            let Some(entry) = self.completions.get(self.completions_next).cloned() else {
+                let ring = self.ready.first_from(0)?;
+                self.ready.remove(ring);
+                self.take_completions(ring);
+                continue;
+            };
+            if self.completions_next.is_multiple_of(8) {
+                let outcome = self.rings[self.completions_ring].submit_batch();
+                self.remember(outcome);
+            }
+            self.completions_next += 1;
+            if let Some(event) = self.translate(&entry) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.received.as_ref().map_or(&[], |filled| {
+            let buffers = &self.rings[filled.ring].buffers;
+            &buffers.filled(filled.buffer, filled.bytes.end)[filled.bytes.start..]
+        })
+    }
+}
+
+impl ClientBackend for Uring {
+    fn set_stamps(&mut self, every: Option<NonZeroU32>) {
+        self.send_calls.set_every(every);
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
+        let socket = socket::client(peer, source, Blocking::Yes)?;
+        let is_stamped = self.send_calls.opened(slot);
+        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
+        if has_receive_stamps {
+            socket::enable_receive_stamps(&socket)?;
+        }
+        let address = self.address_index(peer)?;
+        let (ring, place) = self.place(slot)?;
+        self.rings[ring].set_file(place, socket.as_raw_fd())?;
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.is_used = true;
+        connection.connecting = true;
+        connection.accepted = false;
+        connection.is_stamped = is_stamped;
+        connection.has_receive_stamps = has_receive_stamps;
+        let data = user_data(Operation::Connect, connection.generation, slot);
+        // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
+        unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
+        self.queued(slot, ring, Ok(()));
+        if slot.0.is_multiple_of(SAMPLE_EVERY) && self.sample.len() < SAMPLE_MAX {
+            self.sample.push((slot, socket.into()));
+        }
+        Ok(())
+    }
+
+    fn set_gathering(&mut self, gather_ns: u64) {
+        self.rings[0].set_gathering((gather_ns / 1_000) as u32);
+    }
+
+    fn received_stamp_ns(&self) -> Option<u64> {
+        self.received_stamp_ns
+    }
+
+    fn send_call(&self, slot: Slot) -> Option<SendCall> {
+        self.send_calls.latest(slot)
+    }
+
+    fn stamps_clamped(&self) -> u64 {
+        self.real_time.clamped()
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        let (_, socket) = self.sample.iter().find(|(known, _)| *known == slot)?;
+        TcpInfo::read(socket.as_fd()).ok()
+    }
+}
+
+impl ServerBackend for Uring {
+    fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
+        self.listener = Some(listener.try_clone_to_owned()?);
+        Ok(())
+    }
+
+    fn accept(&mut self, slot: Slot) {
+        let (ring, place) = match self.place(slot) {
+            Ok(found) => found,
+            Err(error) => {
+                let generation = self.slots[slot.0 as usize].generation;
+                let event = Event::AcceptFailed(slot, errno_of(&error));
+                self.events.push_back((generation, event));
+                return;
+            }
+        };
+        let Some(listener) = self.listener.as_ref().map(AsRawFd::as_raw_fd) else {
+            return;
+        };
+        let connection = &mut self.slots[slot.0 as usize];
+        connection.is_used = true;
+        connection.connecting = true;
+        connection.accepted = true;
+        connection.is_stamped = false;
+        connection.has_receive_stamps = false;
+        let data = user_data(Operation::Accept, connection.generation, slot);
+        let outcome = self.rings[ring].accept(listener, place, data);
+        self.queued(slot, ring, outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests;

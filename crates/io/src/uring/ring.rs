@@ -1,0 +1,476 @@
+//! One io_uring instance with its file table and receive buffers.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{self, Ordering};
+
+use io_uring::squeue::{self, Flags};
+pub(super) use io_uring::types::Timespec;
+use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
+use io_uring::{IoUring, cqueue, opcode};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::buffers::{Buffers, GROUP};
+use crate::backend::{SendCall, Slot};
+use crate::clock;
+use crate::receive_stamps;
+
+/// Entries of the submission queue.
+const SUBMISSIONS: u32 = 256;
+/// Entries of the completion queue; the kernel keeps what does not fit.
+const COMPLETIONS: u32 = 4_096;
+/// Sends that are submitted together: more would save little, and each waits for the others.
+const BATCH: u32 = 16;
+/// SO_LINGER with no time: closing resets the connection.
+static NO_LINGER: libc::linger = libc::linger {
+    l_onoff: 1,
+    l_linger: 0,
+};
+/// Flags of io_uring_enter(2).
+const ENTER_GETEVENTS: u32 = 1;
+const ENTER_EXT_ARG: u32 = 8;
+/// Completions that end a gathering wait early.
+const GATHERED: u32 = 64;
+/// How often a full queue is submitted before its entry is given up as refused.
+const PUSH_ATTEMPTS: u32 = 8;
+
+/// A ring, its sparse file table, and its buffers.
+pub(super) struct Ring {
+    // Declared first: dropped before the buffers that it refers to. Once the descriptor is closed
+    // the kernel only cancels what was in flight: it moves no more bytes. (Cancelling before that,
+    // with IORING_REGISTER_SYNC_CANCEL, takes time quadratic in the armed receives.)
+    ring: IoUring,
+    pub(super) buffers: Buffers,
+    /// What the kernel writes to when it has work for this ring while the ring is not entered.
+    /// Absent where the worker waits in the ring itself.
+    eventfd: Option<OwnedFd>,
+    /// What stamped receives ask for. The kernel may read it while one is armed.
+    stamped_message: Box<libc::msghdr>,
+    /// Entries queued and not yet submitted.
+    queued: u32,
+    /// How long a wait lasts at least, microseconds.
+    gather_us: u32,
+    /// Submissions that the kernel has taken. They are numbered from 1 in the order of the queue.
+    taken: u64,
+    /// Of these, those whose completion has been moved out if they failed at once.
+    settled: u64,
+    /// Stamped sends in the queue, with their numbers.
+    stamped_sends: Vec<(Slot, u64)>,
+    /// Stamped sends that were taken, until `take_send_calls`.
+    send_calls: Vec<(Slot, SendCall)>,
+    /// How many times from now on nothing in the queue is taken.
+    #[cfg(test)]
+    refusals: u32,
+}
+
+/// What a stamped receive left in its buffer.
+pub(super) struct Stamped {
+    /// Where in the buffer the received bytes are; empty at the end of the stream.
+    pub(super) bytes: Range<usize>,
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub(super) stamp: Option<i64>,
+}
+
+impl Ring {
+    /// Makes a ring with a file table of `files` places and `buffers` receive buffers.
+    pub(super) fn new(files: u32, buffers: u16) -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_cqsize(COMPLETIONS)
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_submit_all()
+            .setup_clamp()
+            .build(SUBMISSIONS)?;
+        ring.submitter().register_files_sparse(files)?;
+        let buffers = Buffers::register(&ring, buffers)?;
+        let mut stamped_message = Box::new(receive_stamps::empty_message());
+        stamped_message.msg_controllen = receive_stamps::CONTROL_BYTES as _;
+        Ok(Self {
+            ring,
+            buffers,
+            eventfd: None,
+            stamped_message,
+            queued: 0,
+            gather_us: 0,
+            taken: 0,
+            settled: 0,
+            stamped_sends: Vec::new(),
+            send_calls: Vec::new(),
+            #[cfg(test)]
+            refusals: 0,
+        })
+    }
+
+    /// Has nothing in the queue taken the next `count` times that it is submitted, as by a kernel
+    /// that lacks memory.
+    #[cfg(test)]
+    pub(super) fn refuse(&mut self, count: u32) {
+        self.refusals = count;
+    }
+
+    /// Puts `socket` into the file table at `place`.
+    pub(super) fn set_file(&mut self, place: u32, socket: i32) -> io::Result<()> {
+        self.ring
+            .submitter()
+            .register_files_update(place, &[socket])
+            .map(drop)
+    }
+
+    /// Empties `place` of the file table: the socket closes once nothing is in flight on it.
+    pub(super) fn clear_file(&mut self, place: u32) {
+        // Clearing an empty place is all that could fail.
+        let _ = self.ring.submitter().register_files_update(place, &[-1]);
+    }
+
+    /// Queues a connection attempt.
+    ///
+    /// # Safety
+    ///
+    /// `address` must stay where it is for the life of the ring.
+    pub(super) unsafe fn connect(
+        &mut self,
+        place: u32,
+        address: &socket2::SockAddr,
+        user_data: u64,
+    ) -> io::Result<()> {
+        let entry = opcode::Connect::new(Fixed(place), address.as_ptr().cast(), address.len())
+            .build()
+            .user_data(user_data);
+        // SAFETY: the address outlives the operation, by this function's own contract.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues one accept into `place`.
+    pub(super) fn accept(&mut self, listener: i32, place: u32, user_data: u64) -> io::Result<()> {
+        let target = DestinationSlot::try_from_slot_target(place)
+            .map_err(|place| io::Error::other(format!("no such place: {place}")))?;
+        let entry = opcode::Accept::new(Fd(listener), std::ptr::null_mut(), std::ptr::null_mut())
+            .file_index(Some(target))
+            .build()
+            .user_data(user_data);
+        // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues a receive that stays armed, into the ring's buffers.
+    pub(super) fn receive(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::RecvMulti::new(Fixed(place), GROUP)
+            .build()
+            .user_data(user_data);
+        // SAFETY: the buffers belong to the ring and are dropped after it.
+        unsafe { self.push(&entry) }
+    }
+
+    /// The same, with time stamps: the kernel puts a header and the stamp before the bytes.
+    pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry =
+            opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)
+                .flags(receive_stamps::RECEIVE_FLAGS as u32)
+                .build()
+                .user_data(user_data);
+        // SAFETY: the message and the buffers belong to the ring and are dropped after it.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Reads what a stamped receive put into the first `length` bytes of `buffer`.
+    pub(super) fn stamped(&self, buffer: u16, length: usize) -> Option<Stamped> {
+        let filled = self.buffers.filled(buffer, length);
+        let parts = RecvMsgOut::parse(filled, &self.stamped_message).ok()?;
+        let end = filled.len();
+        // SAFETY: the kernel has written the message; a completion is looked at once.
+        unsafe { receive_stamps::close_descriptors(parts.control_data()) };
+        Some(Stamped {
+            bytes: end - parts.payload_data().len()..end,
+            stamp: receive_stamps::stamp_in(parts.control_data()),
+        })
+    }
+
+    /// The number of what was queued last.
+    pub(super) fn last_number(&self) -> u64 {
+        self.taken + u64::from(self.queued)
+    }
+
+    /// Whether the kernel has taken the submission with this number: it is in the queue no more.
+    pub(super) fn has_taken(&self, number: u64) -> bool {
+        number <= self.taken
+    }
+
+    /// Whether the submission with this number has been taken, and its completion moved out if it
+    /// failed at once.
+    pub(super) fn is_settled(&self, number: u64) -> bool {
+        number <= self.settled
+    }
+
+    /// Hands the queue over. What fails at once completes within the call: if nothing has
+    /// completed, everything is settled.
+    pub(super) fn submit_and_settle(&mut self) -> io::Result<()> {
+        self.submit()?;
+        if self.ring.completion().is_empty() && !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
+        Ok(())
+    }
+
+    /// Notes that what was queued last is a send on stamped `slot`.
+    pub(super) fn stamp_send(&mut self, slot: Slot) {
+        let number = self.last_number();
+        self.stamped_sends.push((slot, number));
+    }
+
+    /// Moves out the send calls of stamped slots, first to last.
+    pub(super) fn take_send_calls(&mut self) -> std::vec::Drain<'_, (Slot, SendCall)> {
+        self.send_calls.drain(..)
+    }
+
+    /// Queues a send of all of `bytes`, which waits until the socket takes them.
+    ///
+    /// # Safety
+    ///
+    /// `bytes` must stay where they are until the send's completion.
+    pub(super) unsafe fn send(
+        &mut self,
+        place: u32,
+        bytes: &[u8],
+        user_data: u64,
+    ) -> io::Result<()> {
+        let entry = opcode::Send::new(Fixed(place), bytes.as_ptr(), bytes.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(user_data);
+        // SAFETY: the bytes outlive the operation, by this function's own contract.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues a send that never waits, and that completes only if the socket does not take all of
+    /// `bytes` at once: with their count, or with EAGAIN for none.
+    ///
+    /// # Safety
+    ///
+    /// `bytes` must stay where they are for the life of the ring.
+    pub(super) unsafe fn send_silently(
+        &mut self,
+        place: u32,
+        bytes: &[u8],
+        user_data: u64,
+    ) -> io::Result<()> {
+        // MSG_WAITALL makes a part of them a failure, and so gives it a completion.
+        let entry = opcode::Send::new(Fixed(place), bytes.as_ptr(), bytes.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL | libc::MSG_DONTWAIT)
+            .build()
+            .flags(Flags::SKIP_SUCCESS)
+            .user_data(user_data);
+        // SAFETY: the bytes outlive the operation, by this function's own contract.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues the cancellation of the operation with `target` as its user data.
+    pub(super) fn cancel(&mut self, target: u64, user_data: u64) -> io::Result<()> {
+        let entry = opcode::AsyncCancel::new(target)
+            .build()
+            .user_data(user_data);
+        // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues that the socket at `place` is to send a reset when it is closed.
+    pub(super) fn reset_on_close(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::SetSockOpt::new(
+            Fixed(place),
+            libc::SOL_SOCKET as u32,
+            libc::SO_LINGER as u32,
+            std::ptr::from_ref(&NO_LINGER).cast(),
+            size_of::<libc::linger>() as u32,
+        )
+        .build()
+        .user_data(user_data);
+        // SAFETY: the option is a static.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Hands the queue over if a batch has gathered.
+    pub(super) fn submit_batch(&mut self) -> io::Result<()> {
+        if self.queued >= BATCH {
+            self.submit()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Hands the queue over without waiting.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
+        if self.queued == 0 {
+            return Ok(());
+        }
+        if self.stamped_sends.is_empty() {
+            return self.enter(0, None, 0);
+        }
+        let from_ns = clock::now_ns();
+        self.enter(0, None, 0)?;
+        let to_ns = clock::now_ns();
+        let (sends, all_taken) = (&mut self.stamped_sends, self.taken);
+        let is_taken = |&&(_, number): &&(Slot, u64)| number <= all_taken;
+        let count = sends.iter().take_while(is_taken).count();
+        let send_call = SendCall { from_ns, to_ns };
+        let calls = sends.drain(..count).map(|(slot, _)| (slot, send_call));
+        self.send_calls.extend(calls);
+        Ok(())
+    }
+
+    /// Hands the queue over, lets the kernel do the work that it has put off, and waits for a
+    /// completion, `timeout` at most.
+    pub(super) fn submit_and_wait(&mut self, timeout: Option<Timespec>) -> io::Result<()> {
+        self.submit_stamped()?;
+        let want = if self.gather_us > 0 { GATHERED } else { 1 };
+        self.enter(want, timeout, ENTER_GETEVENTS)
+    }
+
+    /// Lets waits go on for `gather_us` from their start although something has completed, where
+    /// the kernel can (6.12).
+    pub(super) fn set_gathering(&mut self, gather_us: u32) {
+        let is_possible = self.ring.params().is_feature_min_timeout();
+        self.gather_us = if is_possible { gather_us } else { 0 };
+    }
+
+    /// Hands the queue over and lets the kernel do the work that it has put off, without waiting.
+    /// Where there is neither, this is no system call.
+    pub(super) fn submit_and_run(&mut self) -> io::Result<()> {
+        self.submit_stamped()?;
+        if self.has_something_to_do() {
+            self.enter(0, None, ENTER_GETEVENTS)?;
+        }
+        if self.ring.completion().is_empty() && !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
+        Ok(())
+    }
+
+    /// Hands the queue over by itself if there are stamped sends in it: a call that also waits, or
+    /// that does other work, would not show when it took them.
+    fn submit_stamped(&mut self) -> io::Result<()> {
+        if self.stamped_sends.is_empty() {
+            Ok(())
+        } else {
+            self.submit()
+        }
+    }
+
+    /// Moves what has completed to `into`.
+    pub(super) fn drain(&mut self, into: &mut Vec<cqueue::Entry>) {
+        into.extend(self.ring.completion());
+        // What the queue had no room for comes with the next wait.
+        if !self.ring.submission().cq_overflow() {
+            self.settled = self.taken;
+        }
+    }
+
+    /// Whether there is anything that `drain` would take.
+    pub(super) fn has_completions(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    /// Whether something is queued, or the kernel has put off work for this ring.
+    pub(super) fn has_something_to_do(&mut self) -> bool {
+        self.queued > 0 || self.has_work()
+    }
+
+    fn has_work(&mut self) -> bool {
+        let queue = self.ring.submission();
+        queue.taskrun() || queue.cq_overflow()
+    }
+
+    /// Has the kernel signal work for this ring from now on; gives the descriptor to be polled.
+    pub(super) fn signal(&mut self) -> io::Result<RawFd> {
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let raw = eventfd.as_raw_fd();
+        self.ring.submitter().register_eventfd(raw)?;
+        self.eventfd = Some(eventfd);
+        Ok(raw)
+    }
+
+    /// What is signalled when the kernel has work for this ring.
+    pub(super) fn eventfd(&self) -> Option<RawFd> {
+        self.eventfd.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Queues that each signal of `eventfd` completes in this ring, again and again.
+    pub(super) fn poll(&mut self, eventfd: RawFd, user_data: u64) -> io::Result<()> {
+        let entry = opcode::PollAdd::new(Fd(eventfd), libc::POLLIN as u32)
+            .multi(true)
+            .build()
+            .user_data(user_data);
+        // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
+    }
+
+    /// How many entries are submitted now.
+    fn next_submissions(&mut self) -> u32 {
+        #[cfg(test)]
+        if self.queued > 0 && self.refusals > 0 {
+            self.refusals -= 1;
+            return 0;
+        }
+        self.queued
+    }
+
+    fn enter(&mut self, want: u32, timeout: Option<Timespec>, flags: u32) -> io::Result<()> {
+        let queued = self.next_submissions();
+        // What completes within the call is seen after it: it need not wake anybody.
+        if self.eventfd.is_some() {
+            self.ring.completion().disable_eventfd();
+        }
+        let submitter = self.ring.submitter();
+        // SAFETY: the flags match the argument that is passed, and what the queued entries point
+        // to outlives them by the contract of `push`.
+        let outcome = unsafe {
+            match timeout {
+                Some(timeout) => {
+                    let arguments = SubmitArgs::new()
+                        .timespec(&timeout)
+                        .min_wait_usec(self.gather_us);
+                    submitter.enter(queued, want, flags | ENTER_EXT_ARG, Some(&arguments))
+                }
+                None => submitter.enter::<libc::sigset_t>(queued, want, flags, None),
+            }
+        };
+        if self.eventfd.is_some() {
+            self.ring.completion().enable_eventfd();
+            // Work that came meanwhile was not signalled: whoever calls looks for its flag, after
+            // this.
+            atomic::fence(Ordering::SeqCst);
+        }
+        match outcome {
+            Ok(taken) => {
+                self.queued = self.queued.saturating_sub(taken as u32);
+                self.taken += taken as u64;
+                Ok(())
+            }
+            Err(error) => match error.raw_os_error() {
+                // The time is over, a signal came, the kernel lacks memory for now, or completions
+                // must be taken first. What it has not taken stays in the queue.
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// What `entry` points to must outlive the operation.
+    unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        for _ in 0..PUSH_ATTEMPTS {
+            // SAFETY: passed on to the caller.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                self.queued += 1;
+                return Ok(());
+            }
+            // Full: handing over empties it.
+            self.submit()?;
+        }
+        Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "io_uring takes no more submissions",
+        ))
+    }
+}

@@ -1,0 +1,50 @@
+//! One round of a session: what is measured in it, where that differs from the plan.
+
+use std::num::NonZeroU32;
+
+use crate::{LoadModel, Plan, Stop};
+
+/// A warm-up and a window at one level of load. Everything else is as the session's plan has it.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// What makes a request due.
+    pub model: LoadModel,
+    /// Connections held at once, all workers together; at most as many as the plan has. Those that
+    /// are open already are kept, and those that are too many are closed.
+    pub connections: NonZeroU32,
+    /// Work added to each request, nanoseconds of CPU time of its worker: a change whose effect is
+    /// known where brunt is the limit.
+    pub added_work_ns: u64,
+    /// Length of the warm-up, nanoseconds.
+    pub warmup_ns: u64,
+    /// When the window ends.
+    pub stop: Stop,
+    /// Limit of the drain phase, nanoseconds.
+    pub drain_limit_ns: u64,
+}
+
+impl Round {
+    /// The round that is the whole plan.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            model: plan.model.clone(),
+            connections: plan.connections,
+            added_work_ns: 0,
+            warmup_ns: plan.warmup_ns,
+            stop: plan.stop,
+            drain_limit_ns: plan.drain_limit_ns,
+        }
+    }
+
+    /// The plan of this round alone.
+    pub fn plan(&self, session: &Plan) -> Plan {
+        Plan {
+            model: self.model.clone(),
+            connections: self.connections.min(session.connections),
+            warmup_ns: self.warmup_ns,
+            stop: self.stop,
+            drain_limit_ns: self.drain_limit_ns,
+            ..session.clone()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The names of the signals.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A signal by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignalId {
+    /// How idle the least idle worker is.
+    WorkerIdle,
+    /// Brunt's own share of response times.
+    OwnShare,
+    /// How late planned requests were sent.
+    ScheduleLag,
+    /// How much of what was planned was sent.
+    PlanSent,
+    /// How long workers waited for a CPU.
+    RunQueueWait,
+    /// How often workers lost their CPU.
+    InvoluntarySwitches,
+    /// How long anybody on the machine waited for a CPU.
+    CpuPressure,
+    /// Whether a CPU quota stopped brunt.
+    Throttling,
+    /// Whether brunt did not run for long.
+    Pauses,
+    /// How evenly workers were busy.
+    WorkerImbalance,
+    /// Whether brunt's sockets were full.
+    ZeroWindows,
+    /// Whether the kernel dropped what brunt had not read.
+    ReceivePrunes,
+    /// Whether brunt's send buffers were full.
+    SendBuffer,
+    /// Whether brunt ran out of ports or descriptors.
+    ClientLimits,
+    /// How near brunt came to its calibrated ceiling.
+    Ceiling,
+    /// What work added to each request does.
+    AddedDelay,
+    /// Segments sent again.
+    Retransmits,
+    /// Segments out of order.
+    OutOfOrder,
+    /// Round trips that grew under load.
+    Queueing,
+    /// How full the link was.
+    LinkUse,
+    /// How much of its CPU the server used.
+    ServerCpu,
+    /// Whether a CPU quota stopped the server.
+    ServerThrottling,
+    /// Whether the server's accept queue overflowed.
+    AcceptQueue,
+    /// Whether the server did not read.
+    ReceiveWindow,
+    /// Whether brunt and server shared CPUs.
+    SharedHost,
+    /// Whether the server refused work.
+    Refusals,
+    /// Whether the planned rate was met.
+    PlannedRate,
+    /// Whether planned requests piled up.
+    Backlog,
+    /// How busy the connections were.
+    ConnectionsBusy,
+    /// How the rate grows with the connections.
+    Elasticity,
+    /// How much the hypervisor took.
+    Steal,
+    /// Whether the rate was steady.
+    Drift,
+    /// Whether there are responses enough.
+    Samples,
+}
+
+impl SignalId {
+    /// Its name in data, such as `worker_idle`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WorkerIdle => "worker_idle",
+            Self::OwnShare => "own_share",
+            Self::ScheduleLag => "schedule_lag",
+            Self::PlanSent => "plan_sent",
+            Self::RunQueueWait => "run_queue_wait",
+            Self::InvoluntarySwitches => "involuntary_switches",
+            Self::CpuPressure => "cpu_pressure",
+            Self::Throttling => "throttling",
+            Self::Pauses => "pauses",
+            Self::WorkerImbalance => "worker_imbalance",
+            Self::ZeroWindows => "zero_windows",
+            Self::ReceivePrunes => "receive_prunes",
+            Self::SendBuffer => "send_buffer",
+            Self::ClientLimits => "client_limits",
+            Self::Ceiling => "ceiling",
+            Self::AddedDelay => "added_delay",
+            Self::Retransmits => "retransmits",
+            Self::OutOfOrder => "out_of_order",
+            Self::Queueing => "queueing",
+            Self::LinkUse => "link_use",
+            Self::ServerCpu => "server_cpu",
+            Self::ServerThrottling => "server_throttling",
+            Self::AcceptQueue => "accept_queue",
+            Self::ReceiveWindow => "receive_window",
+            Self::SharedHost => "shared_host",
+            Self::Refusals => "refusals",
+            Self::PlannedRate => "planned_rate",
+            Self::Backlog => "backlog",
+            Self::ConnectionsBusy => "connections_busy",
+            Self::Elasticity => "elasticity",
+            Self::Steal => "steal",
+            Self::Drift => "drift",
+            Self::Samples => "samples",
+        }
+    }
+}
+
+impl fmt::Display for SignalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for SignalId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SignalId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SignalId".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}

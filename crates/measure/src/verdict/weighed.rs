@@ -1,0 +1,147 @@
+//! The signals of a run as the rules ask for them, and what a rule decides.
+
+use super::SignalId;
+use super::case::Case;
+use super::{Grade, Side, Signal};
+
+/// Names of signals told in a short report.
+pub(super) const DECISIVE_MAX: usize = 3;
+
+/// What a rule says when it matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) because: String,
+    pub(super) decisive: Vec<SignalId>,
+    pub(super) advice: Vec<String>,
+}
+
+/// Signals of the client by what they mean: several of one kind are one warning.
+pub(super) const KINDS: &[&[SignalId]] = &[
+    &[
+        SignalId::WorkerIdle,
+        SignalId::Ceiling,
+        SignalId::AddedDelay,
+    ],
+    &[
+        SignalId::RunQueueWait,
+        SignalId::InvoluntarySwitches,
+        SignalId::CpuPressure,
+    ],
+    &[
+        SignalId::OwnShare,
+        SignalId::ScheduleLag,
+        SignalId::PlanSent,
+    ],
+    &[SignalId::Throttling],
+    &[SignalId::Pauses],
+    &[SignalId::ZeroWindows, SignalId::ReceivePrunes],
+    &[SignalId::SendBuffer],
+    &[SignalId::ClientLimits],
+    &[SignalId::WorkerImbalance],
+];
+
+/// The signals of a run, as rules ask for them.
+pub(super) struct Weighed<'a> {
+    /// The run as its first agent saw it: for what is the same for all of them.
+    pub(super) case: &'a Case<'a>,
+    /// The run as each agent saw it.
+    pub(super) cases: &'a [Case<'a>],
+    pub(super) signals: &'a [Signal],
+}
+
+impl<'a> Weighed<'a> {
+    /// Whether it is so for every agent.
+    pub(super) fn all(&self, is_so: impl Fn(&Case<'a>) -> bool) -> bool {
+        self.cases.iter().all(is_so)
+    }
+
+    /// Whether it is so for any agent.
+    pub(super) fn any(&self, is_so: impl Fn(&Case<'a>) -> bool) -> bool {
+        self.cases.iter().any(is_so)
+    }
+
+    pub(super) fn signal(&self, id: SignalId) -> Option<&Signal> {
+        self.signals.iter().find(|signal| signal.id == id)
+    }
+
+    pub(super) fn grade(&self, id: SignalId) -> Grade {
+        self.signal(id)
+            .map_or(Grade::Unknown, |signal| signal.grade)
+    }
+
+    pub(super) fn fails(&self, id: SignalId) -> bool {
+        self.grade(id) == Grade::Fail
+    }
+
+    pub(super) fn detail(&self, id: SignalId) -> &str {
+        self.signal(id).map_or("", |signal| signal.detail.as_str())
+    }
+
+    /// Names of those of `side` that stand at `grade`, in the order of the table.
+    pub(super) fn of(&self, side: Side, grade: Grade) -> Vec<SignalId> {
+        self.signals
+            .iter()
+            .filter(|signal| signal.side == side && signal.grade == grade)
+            .map(|signal| signal.id)
+            .collect()
+    }
+
+    /// The first of these that are known, without repetition.
+    pub(super) fn strongest(&self, ids: impl IntoIterator<Item = SignalId>) -> Vec<SignalId> {
+        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
+        for id in ids {
+            let is_known = self.grade(id) != Grade::Unknown;
+            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
+                strongest.push(id);
+            }
+        }
+        strongest
+    }
+
+    pub(super) fn decision(
+        &self,
+        because: impl Into<String>,
+        decisive: impl IntoIterator<Item = SignalId>,
+        advice: Vec<String>,
+    ) -> Decision {
+        Decision {
+            because: because.into(),
+            decisive: self.strongest(decisive),
+            advice,
+        }
+    }
+
+    /// Whether it is known that brunt is not at its end: by its workers' time or, where that was
+    /// not read, by replies that do not wait for them.
+    pub(super) fn client_has_time(&self) -> bool {
+        match self.grade(SignalId::WorkerIdle) {
+            Grade::Healthy | Grade::Warn => true,
+            Grade::Fail => false,
+            Grade::Unknown => self.grade(SignalId::OwnShare) == Grade::Healthy,
+        }
+    }
+
+    /// Kinds of warnings by the client. None count while its workers have time: nothing that is
+    /// only worth a look then lowers the throughput.
+    pub(super) fn client_warnings(&self) -> Vec<SignalId> {
+        if self.all(Case::workers_have_time) {
+            return Vec::new();
+        }
+        let warns = self.of(Side::Client, Grade::Warn);
+        KINDS
+            .iter()
+            .filter_map(|kind| kind.iter().copied().find(|id| warns.contains(id)))
+            .collect()
+    }
+
+    /// Whether the network is known not to be what limits, and shows no sign of it.
+    pub(super) fn network_is_out(&self) -> bool {
+        self.all(Case::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
+    }
+
+    /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
+    /// a machine that a server of which nothing is known may share.
+    pub(super) fn rest_is_out(&self) -> bool {
+        self.network_is_out() && self.all(Case::host_has_room)
+    }
+}

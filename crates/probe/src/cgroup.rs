@@ -1,0 +1,629 @@
+//! The limits of a process's cgroup (versions 1 and 2): its CPU quota, how often that held the
+//! process back, and the memory that is left.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brunt_io::cpu::reread;
+use brunt_measure::Throttling;
+use procfs::process::{MountInfo, Process};
+use procfs::{ProcError, ProcResult, ProcessCGroup};
+use thiserror::Error;
+
+/// Folders that are looked at from a cgroup upwards.
+const DEPTH_MAX: usize = 64;
+/// Room for a `cpu.stat`, which has about ten lines.
+const STAT_BYTES: usize = 1_024;
+
+/// Why it is unknown whether a process is under a CPU quota.
+#[derive(Debug, Error)]
+pub(crate) enum UnseenQuota {
+    /// The process's cgroup, or the mounts, cannot be read.
+    #[error("its cgroup cannot be found out ({0})")]
+    Membership(#[from] ProcError),
+    /// The cgroup is not below a mount of this process.
+    #[error("its cgroup {0} is not to be seen from here (no cgroup file system shows it)")]
+    NotMounted(String),
+    /// The cgroup's files cannot be read.
+    #[error("{path}: {reason}")]
+    Files {
+        /// The file.
+        path: String,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+}
+
+/// The quotas of a process, `None` without any, or why they are unknown.
+pub(crate) type SeenQuota = Result<Option<CpuQuota>, UnseenQuota>;
+
+/// The CPU quotas that a process is under: its cgroup's own, and those of the cgroups above it.
+#[derive(Debug)]
+pub(crate) struct CpuQuota {
+    groups: Vec<Group>,
+}
+
+/// One cgroup with a quota.
+#[derive(Debug)]
+struct Group {
+    stat: File,
+    /// The quota, CPUs.
+    cpus: f64,
+    /// Its counters at the mark.
+    marked: Throttling,
+}
+
+impl CpuQuota {
+    /// Of the process with that id, or of this one.
+    pub(crate) fn of(pid: Option<u32>) -> SeenQuota {
+        let (memberships, mounts) = cgroups_and_mounts(pid)?;
+        let lineage = match deciding(&memberships, Controller::Cpu) {
+            Some(membership) => lineage(membership, &mounts, Controller::Cpu)
+                .ok_or_else(|| UnseenQuota::NotMounted(membership.pathname.clone()))?,
+            None => return Ok(None),
+        };
+        let mut quota = Self {
+            groups: groups(&lineage)?,
+        };
+        quota.mark();
+        Ok((!quota.groups.is_empty()).then_some(quota))
+    }
+
+    /// From now on, [`Self::read`] counts from here.
+    pub(crate) fn mark(&mut self) {
+        for group in &mut self.groups {
+            group.marked = group.read();
+        }
+    }
+
+    /// The throttling since the mark (at first, since the quota was found) of the cgroup that was
+    /// held back longest: where quotas are nested, one second may be counted in several of them.
+    pub(crate) fn read(&self) -> Throttling {
+        longest_held_back(
+            self.groups
+                .iter()
+                .map(|group| since(group.read(), group.marked)),
+        )
+    }
+
+    /// CPUs that the tightest quota allows.
+    pub(crate) fn cpus(&self) -> Option<f64> {
+        self.groups.iter().map(|group| group.cpus).reduce(f64::min)
+    }
+}
+
+impl Group {
+    fn read(&self) -> Throttling {
+        let mut buffer = [0; STAT_BYTES];
+        reread(&self.stat, &mut buffer).map_or_else(|_| Throttling::default(), parse_stat)
+    }
+}
+
+/// The throttling since the mark; absent without a quota that can be seen.
+pub(crate) fn throttling(quota: &SeenQuota) -> Option<Throttling> {
+    quota.as_ref().ok()?.as_ref().map(CpuQuota::read)
+}
+
+fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
+    groups
+        .max_by_key(|group| (group.throttled_ns, group.throttled_periods))
+        .unwrap_or_default()
+}
+
+/// What was added since `earlier`.
+fn since(now: Throttling, earlier: Throttling) -> Throttling {
+    Throttling {
+        periods: now.periods.saturating_sub(earlier.periods),
+        throttled_periods: now
+            .throttled_periods
+            .saturating_sub(earlier.throttled_periods),
+        throttled_ns: now.throttled_ns.saturating_sub(earlier.throttled_ns),
+    }
+}
+
+/// Memory that this process's cgroup, and those above it, still allow, bytes; what the kernel can
+/// take back from caches counts as free. Absent without a limit that can be seen.
+pub(crate) fn memory_left_bytes() -> Option<u64> {
+    let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
+    let membership = deciding(&memberships, Controller::Memory)?;
+    let lineage = lineage(membership, &mounts, Controller::Memory)?;
+    let left = lineage
+        .folders()
+        .filter_map(|folder| memory_left_in(lineage.version, folder));
+    left.min()
+}
+
+fn memory_left_in(version: Version, folder: &Path) -> Option<u64> {
+    let (limit, used, reclaimable) = match version {
+        Version::One => (
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file ",
+        ),
+        Version::Two => ("memory.max", "memory.current", "inactive_file "),
+    };
+    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let cached = || {
+        let stat = read("memory.stat")?;
+        number(
+            stat.lines()
+                .find_map(|line| line.strip_prefix(reclaimable))?,
+        )
+    };
+    // Without a limit, version 2 says `max`, and version 1 a number beyond any memory.
+    let limit = number(&read(limit)?)?;
+    let used = number(&read(used)?)?.saturating_sub(cached().unwrap_or(0));
+    Some(limit.saturating_sub(used))
+}
+
+/// The folder of this process's cgroup in the hierarchy of version 2, where it is mounted.
+pub(crate) fn own_unified_folder() -> Option<PathBuf> {
+    let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
+    let is_unified = |one: &&ProcessCGroup| version(one, Controller::Cpu) == Some(Version::Two);
+    memberships
+        .iter()
+        .find(is_unified)
+        .and_then(|membership| lineage(membership, &mounts, Controller::Cpu))
+        .map(|lineage| lineage.folder)
+}
+
+/// What a cgroup may limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Controller {
+    Cpu,
+    Memory,
+}
+
+impl Controller {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Where the cgroup of a process is, and up to where the cgroups above it can be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Lineage {
+    version: Version,
+    folder: PathBuf,
+    top: PathBuf,
+}
+
+impl Lineage {
+    /// The folder of the cgroup, and those of the ones above it.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&self.top))
+            .take(DEPTH_MAX)
+    }
+}
+
+/// The cgroups of a process, and the mounts as this process sees them: it is the one that opens the
+/// files.
+fn cgroups_and_mounts(pid: Option<u32>) -> ProcResult<(Vec<ProcessCGroup>, Vec<MountInfo>)> {
+    let own = Process::myself()?;
+    let member = match pid {
+        Some(pid) => Process::new(i32::try_from(pid).unwrap_or(i32::MAX))?,
+        None => Process::myself()?,
+    };
+    Ok((member.cgroups()?.0, own.mountinfo()?.0))
+}
+
+/// The hierarchy's version, where a membership may bring a limit of the controller.
+fn version(membership: &ProcessCGroup, controller: Controller) -> Option<Version> {
+    match &membership.controllers[..] {
+        [] if membership.hierarchy == 0 => Some(Version::Two),
+        names if names.iter().any(|name| name == controller.name()) => Some(Version::One),
+        _ => None,
+    }
+}
+
+/// The membership that says which limit there is: the controller is either in version 1, or in
+/// version 2.
+fn deciding(memberships: &[ProcessCGroup], controller: Controller) -> Option<&ProcessCGroup> {
+    let of_version = |wanted| {
+        memberships
+            .iter()
+            .find(|membership| version(membership, controller) == Some(wanted))
+    };
+    of_version(Version::One).or_else(|| of_version(Version::Two))
+}
+
+/// A cgroup as folders; none when no mount shows it.
+fn lineage(
+    membership: &ProcessCGroup,
+    mounts: &[MountInfo],
+    controller: Controller,
+) -> Option<Lineage> {
+    let version = version(membership, controller)?;
+    mounts.iter().find_map(|mount| {
+        let is_it = match version {
+            Version::One => {
+                mount.fs_type == "cgroup" && mount.super_options.contains_key(controller.name())
+            }
+            Version::Two => mount.fs_type == "cgroup2",
+        };
+        let below = is_it.then(|| below(&membership.pathname, &mount.root))??;
+        let mut folder = mount.mount_point.clone();
+        if !below.is_empty() {
+            folder.push(below);
+        }
+        Some(Lineage {
+            version,
+            folder,
+            top: mount.mount_point.clone(),
+        })
+    })
+}
+
+/// The path of a cgroup below a mount whose top is the cgroup `root`; none when it is not there.
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    // A cgroup outside of this process's cgroup namespace is shown as `/../other`.
+    if path.split('/').any(|name| name == "..") {
+        return None;
+    }
+    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
+}
+
+/// The cgroups of a lineage that have a quota.
+fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
+    let unseen = |path: PathBuf, reason| UnseenQuota::Files {
+        path: path.display().to_string(),
+        reason,
+    };
+    // Without this folder, files that are not there would say that there is no quota.
+    fs::metadata(&lineage.folder).map_err(|error| unseen(lineage.folder.clone(), error))?;
+    let mut found = Vec::new();
+    for folder in lineage.folders() {
+        // The topmost cgroup has no such file, nor has one that the controller is off for.
+        let read = |name: &str| {
+            let path = folder.join(name);
+            match fs::read_to_string(&path) {
+                Ok(text) => Ok(Some(text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(unseen(path, error)),
+            }
+        };
+        let limit = match lineage.version {
+            Version::One => read("cpu.cfs_quota_us")?
+                .zip(read("cpu.cfs_period_us")?)
+                .and_then(|(quota_us, period_us)| quota_cpus(&quota_us, &period_us)),
+            Version::Two => read("cpu.max")?.and_then(|limit| {
+                let (quota_us, period_us) = limit.split_once(' ')?;
+                quota_cpus(quota_us, period_us)
+            }),
+        };
+        if let Some(cpus) = limit {
+            let path = folder.join("cpu.stat");
+            found.push(Group {
+                stat: File::open(&path).map_err(|error| unseen(path, error))?,
+                cpus,
+                marked: Throttling::default(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The quota in CPUs. None without one, which is written as `-1` (version 1) or `max` (version 2).
+fn quota_cpus(quota_us: &str, period_us: &str) -> Option<f64> {
+    let quota_us: u64 = quota_us.trim().parse().ok()?;
+    let period_us: u64 = period_us.trim().parse().ok()?;
+    (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
+/// The counters in a `cpu.stat` of either version; 0 for those that are not there.
+fn parse_stat(text: &str) -> Throttling {
+    let mut throttling = Throttling::default();
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(' ') else {
+            continue;
+        };
+        let Ok(value) = value.trim().parse::<u64>() else {
+            continue;
+        };
+        match name {
+            "nr_periods" => throttling.periods = value,
+            "nr_throttled" => throttling.throttled_periods = value,
+            "throttled_usec" => throttling.throttled_ns = value.saturating_mul(1_000),
+            "throttled_time" => throttling.throttled_ns = value,
+            _ => {}
+        }
+    }
+    throttling
+}
+
+/// For fuzzing: any text as the files of a cgroup.
+pub(crate) fn fuzz_files(text: &str) {
+    let stat = parse_stat(text);
+    assert!(since(stat, stat) == Throttling::default());
+    let (first, second) = text.split_once(' ').unwrap_or((text, ""));
+    if let Some(cpus) = quota_cpus(first, second) {
+        assert!(cpus.is_finite() && cpus > 0.0, "{cpus}");
+    }
+    if let Some(rest) = below(first, second) {
+        assert!(first.ends_with(rest.trim_end_matches('/')) || first.contains(rest));
+        assert!(!rest.starts_with('/') && rest.split('/').all(|name| name != ".."));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use procfs::process::MountInfos;
+    use procfs::{FromBufRead, ProcessCGroups};
+
+    use super::*;
+
+    const HYBRID: &str = "\
+32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
+33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+    const UNIFIED: &str =
+        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const DOCKER: &str = "\
+700 690 0:29 /docker/ab12 /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:17 - cgroup cgroup \
+         rw,cpu,cpuacct
+";
+
+    /// The cgroup that decides on a limit, and where it is; `Err`: it cannot be seen.
+    fn found(
+        memberships: &str,
+        mounts: &str,
+        controller: Controller,
+    ) -> Result<Option<(Version, String, String)>, String> {
+        let memberships =
+            ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
+        let mounts = MountInfos::from_buf_read(mounts.as_bytes()).expect("mounts");
+        let shown = |path: &Path| path.display().to_string();
+        deciding(&memberships.0, controller)
+            .map(|membership| {
+                lineage(membership, &mounts.0, controller)
+                    .map(|lineage| {
+                        let (folder, top) = (shown(&lineage.folder), shown(&lineage.top));
+                        (lineage.version, folder, top)
+                    })
+                    .ok_or_else(|| membership.pathname.clone())
+            })
+            .transpose()
+    }
+
+    #[test]
+    fn the_cgroup_of_a_process_is_found_below_a_mount() {
+        type Expected<'a> = Result<Option<(Version, &'a str, &'a str)>, &'a str>;
+        let (one, two) = (Version::One, Version::Two);
+        let cases: [(&str, &str, Expected<'_>); 11] = [
+            // The controller is in one of the two hierarchies; here, in the first.
+            (
+                "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
+                HYBRID,
+                Ok(Some((one, "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu"))),
+            ),
+            (
+                "4:memory:/a\n0::/x\n",
+                HYBRID,
+                Ok(Some((
+                    two,
+                    "/sys/fs/cgroup/unified/x",
+                    "/sys/fs/cgroup/unified",
+                ))),
+            ),
+            (
+                "0::/user.slice/run-1.scope\n",
+                UNIFIED,
+                Ok(Some((
+                    two,
+                    "/sys/fs/cgroup/user.slice/run-1.scope",
+                    "/sys/fs/cgroup",
+                ))),
+            ),
+            // In a container without a cgroup namespace, paths are the host's.
+            (
+                "4:cpu,cpuacct:/docker/ab12\n",
+                DOCKER,
+                Ok(Some((
+                    one,
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                ))),
+            ),
+            (
+                "4:cpu,cpuacct:/docker/ab12/x\n",
+                DOCKER,
+                Ok(Some((
+                    one,
+                    "/sys/fs/cgroup/cpu,cpuacct/x",
+                    "/sys/fs/cgroup/cpu,cpuacct",
+                ))),
+            ),
+            // Other cgroups cannot be seen from inside.
+            (
+                "4:cpu,cpuacct:/docker/ab123\n",
+                DOCKER,
+                Err("/docker/ab123"),
+            ),
+            ("4:cpu,cpuacct:/\n", DOCKER, Err("/")),
+            ("0::/../other\n", UNIFIED, Err("/../other")),
+            ("0::/\n", "", Err("/")),
+            // Without the controller, there is no quota.
+            ("4:memory:/a\n", HYBRID, Ok(None)),
+            ("", UNIFIED, Ok(None)),
+        ];
+        for (memberships, mounts, expected) in cases {
+            let expected = expected
+                .map(|found| {
+                    found.map(|(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
+                })
+                .map_err(str::to_owned);
+            let found = found(memberships, mounts, Controller::Cpu);
+            assert_eq!(found, expected, "{memberships:?}");
+        }
+    }
+
+    #[test]
+    fn the_cgroup_of_memory_may_be_another_one() {
+        let memberships = "4:memory:/a/b\n1:cpu:/c\n0::/x\n";
+        let folder = "/sys/fs/cgroup/memory/a/b".to_owned();
+        let top = "/sys/fs/cgroup/memory".to_owned();
+        assert_eq!(
+            found(memberships, HYBRID, Controller::Memory),
+            Ok(Some((Version::One, folder, top)))
+        );
+        let unified = found("1:cpu:/c\n0::/x\n", HYBRID, Controller::Memory);
+        assert!(
+            matches!(unified, Ok(Some((Version::Two, ..)))),
+            "{unified:?}"
+        );
+    }
+
+    #[test]
+    fn memory_that_is_left_counts_caches_as_free() {
+        const ONE: [&str; 2] = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
+        const TWO: [&str; 2] = ["memory.max", "memory.current"];
+        let stat = "cache 9\ninactive_file 30\ntotal_inactive_file 300\n";
+        for (version, names, limit, used, stat, left) in [
+            (Version::One, ONE, "1000\n", "600\n", "", Some(400)),
+            (Version::One, ONE, "1000\n", "600\n", stat, Some(700)),
+            (Version::One, ONE, "1000\n", "2000\n", stat, Some(0)),
+            (
+                Version::One,
+                ONE,
+                "9223372036854771712\n",
+                "600\n",
+                "",
+                Some(9_223_372_036_854_771_112),
+            ),
+            (Version::Two, TWO, "1000\n", "600\n", stat, Some(430)),
+            (Version::Two, TWO, "max\n", "600\n", stat, None),
+            (Version::Two, ONE, "1000\n", "600\n", stat, None),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            for (name, text) in names
+                .into_iter()
+                .chain(["memory.stat"])
+                .zip([limit, used, stat])
+            {
+                fs::write(folder.path().join(name), text).expect("it is ours");
+            }
+            let found = memory_left_in(version, folder.path());
+            assert_eq!(found, left, "{version:?} {limit} {used}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_seen_are_not_taken_for_no_quota() {
+        let lineage = |folder: &str| Lineage {
+            version: Version::Two,
+            folder: PathBuf::from(folder),
+            top: PathBuf::from(folder),
+        };
+        let unseen = groups(&lineage("/nonexistent/cgroup")).expect_err("no folder");
+        assert!(
+            unseen.to_string().contains("/nonexistent/cgroup"),
+            "{unseen}"
+        );
+        // A folder without the file of a quota, as the topmost cgroup's.
+        assert!(groups(&lineage("/proc/self")).is_ok_and(|groups| groups.is_empty()));
+        let ended = CpuQuota::of(Some(u32::MAX)).expect_err("no process");
+        assert!(matches!(ended, UnseenQuota::Membership(_)), "{ended}");
+    }
+
+    #[test]
+    fn cgroups_above_are_looked_at_up_to_the_mount() {
+        let lineage = Lineage {
+            version: Version::One,
+            folder: PathBuf::from("/sys/fs/cgroup/cpu/a/b"),
+            top: PathBuf::from("/sys/fs/cgroup/cpu"),
+        };
+        let folders: Vec<_> = lineage.folders().collect();
+        let expected = [
+            "/sys/fs/cgroup/cpu/a/b",
+            "/sys/fs/cgroup/cpu/a",
+            "/sys/fs/cgroup/cpu",
+        ];
+        assert_eq!(folders, expected.map(Path::new));
+    }
+
+    #[test]
+    fn quotas_are_in_cpus() {
+        for (quota_us, period_us, cpus) in [
+            ("50000\n", "100000\n", Some(0.5)),
+            ("400000", "100000\n", Some(4.0)),
+            ("-1\n", "100000\n", None),
+            ("max", "100000\n", None),
+            ("0", "100000", None),
+            ("50000", "0", None),
+            ("", "", None),
+        ] {
+            assert_eq!(quota_cpus(quota_us, period_us), cpus, "{quota_us:?}");
+        }
+    }
+
+    #[test]
+    fn throttling_is_read_in_both_versions() {
+        for (text, periods, throttled_periods, throttled_ns) in [
+            (
+                "nr_periods 30\nnr_throttled 4\nthrottled_time 81234567\n\
+                 nr_bursts 0\nburst_time 0\n",
+                30,
+                4,
+                81_234_567,
+            ),
+            (
+                "usage_usec 9\nuser_usec 5\nnr_periods 7\nnr_throttled 2\nthrottled_usec 1500\n",
+                7,
+                2,
+                1_500_000,
+            ),
+            ("usage_usec 9\nuser_usec 5\n", 0, 0, 0),
+            (
+                "nr_periods x\nnr_throttled\nthrottled_usec 18446744073709551615",
+                0,
+                0,
+                u64::MAX,
+            ),
+            ("", 0, 0, 0),
+        ] {
+            let expected = Throttling {
+                periods,
+                throttled_periods,
+                throttled_ns,
+            };
+            assert_eq!(parse_stat(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_cgroup_that_was_held_back_longest_counts() {
+        let throttling = |periods, throttled_periods, throttled_ns| Throttling {
+            periods,
+            throttled_periods,
+            throttled_ns,
+        };
+        let own = since(throttling(14, 4, 705), throttling(10, 1, 5));
+        assert_eq!(own, throttling(4, 3, 700));
+        let above = since(throttling(9, 0, 0), throttling(10, 40, 9_000));
+        assert_eq!(above, throttling(0, 0, 0));
+        for (groups, expected) in [
+            (vec![own, above], own),
+            (vec![above, own], own),
+            (vec![own, throttling(50, 4, 700)], throttling(50, 4, 700)),
+            (vec![], Throttling::default()),
+        ] {
+            assert_eq!(longest_held_back(groups.into_iter()), expected);
+        }
+    }
+}

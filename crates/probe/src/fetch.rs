@@ -1,0 +1,596 @@
+//! One GET in HTTP/1.1, in clear text or over TLS, for metrics and counters beside the load:
+//! blocking, bounded in time and size.
+
+use std::io::{self, ErrorKind};
+use std::net::ToSocketAddrs;
+
+use brunt_io::backend::Peer;
+use brunt_io::blocking::{Deadline, Link, LinkError, closed};
+use brunt_io::tls_config::{PageTls, TlsConfigError, remedy};
+use brunt_load::Target;
+use brunt_proto::Limits;
+use brunt_proto::http1::{KnownHead, Reply, ReplyError, ReplyParser, Request, RequestError};
+use brunt_proto::tls::{CertificateObjection, ClientSide, TlsError};
+use thiserror::Error;
+
+/// Most that a body may have, bytes; with its chunk framing.
+const BODY_BYTES_MAX: usize = 4 << 20;
+/// Addresses of a name that are tried.
+const ADDRESSES_MAX: usize = 8;
+
+/// Why a page beside the load could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The host name has no address.
+    #[error("cannot read {url}: its host has no address ({reason}); check the name")]
+    Resolve {
+        /// What was to be read.
+        url: String,
+        /// The resolver's reason.
+        reason: io::Error,
+    },
+    /// The URL cannot be put into a request.
+    #[error("cannot read {url}: {reason}")]
+    Request {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: RequestError,
+    },
+    /// TLS cannot be spoken as it is asked for.
+    #[error("cannot read {url}: {reason}")]
+    TlsConfig {
+        /// What was to be read.
+        url: String,
+        /// What is wrong.
+        reason: TlsConfigError,
+    },
+    /// The server's certificate does not pass.
+    #[error("cannot read {url}: the certificate {reason}; {}", remedy(reason.fault))]
+    Certificate {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: CertificateObjection,
+    },
+    /// The TLS handshake failed otherwise, or the session broke.
+    #[error("cannot read {url}: {reason}")]
+    Tls {
+        /// What was to be read.
+        url: String,
+        /// Why.
+        reason: TlsError,
+    },
+    /// An https URL, and a server that answers in clear text.
+    #[error("cannot read {url}: its server does not speak TLS; use http:// in place of https://")]
+    NotTls {
+        /// What was to be read.
+        url: String,
+    },
+    /// No connection.
+    #[error("cannot read {url}: {reason}; is it running, and the address and port right?")]
+    Connect {
+        /// What was to be read.
+        url: String,
+        /// The kernel's reason, for the last address tried.
+        reason: io::Error,
+    },
+    /// The connection was lost.
+    #[error("cannot read {url}: the connection was lost ({reason})")]
+    Lost {
+        /// What was to be read.
+        url: String,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+    /// It took too long.
+    #[error(
+        "cannot read {url}: no complete answer within {limit_ms} ms; give a page that is faster"
+    )]
+    Timeout {
+        /// What was to be read.
+        url: String,
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// The answer is not HTTP.
+    #[error("cannot read {url}: the answer is no HTTP/1.1 reply ({reason}); is this an http port?")]
+    Reply {
+        /// What was to be read.
+        url: String,
+        /// What is wrong with it.
+        reason: ReplyError,
+    },
+    /// The answer is not 200. Redirections are not followed.
+    #[error("cannot read {url}: it answered with status {status}; give the URL that answers 200")]
+    Status {
+        /// What was to be read.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+    /// The body is too large.
+    #[error("cannot read {url}: its body is over 4 MiB; give a smaller page")]
+    TooLarge {
+        /// What was to be read.
+        url: String,
+    },
+}
+
+/// A page that can be read again and again. Its host is resolved once.
+#[derive(Debug)]
+pub(crate) struct Page {
+    url: String,
+    peers: Vec<Peer>,
+    /// Absent in clear text.
+    tls: Option<ClientSide>,
+    request: Vec<u8>,
+}
+
+impl Page {
+    /// Resolves the host and reads the files of TLS; connects to nothing.
+    pub(crate) fn new(target: &Target, tls: &PageTls) -> Result<Self, FetchError> {
+        let url = target.url.clone();
+        let tls = match tls.side(target) {
+            Ok(side) => side,
+            Err(reason) => return Err(FetchError::TlsConfig { url, reason }),
+        };
+        let headers = [("Accept".to_owned(), "text/plain, */*".to_owned())];
+        let request = Request {
+            method: "GET",
+            path: &target.path,
+            host: &target.authority,
+            headers: &headers,
+            body: &[],
+            close: true,
+        }
+        .encode()
+        .map_err(|reason| FetchError::Request {
+            url: url.clone(),
+            reason,
+        })?;
+        let peers = match &target.unix_socket {
+            Some(path) => vec![Peer::Unix(path.clone())],
+            None => match (target.host.as_str(), target.port).to_socket_addrs() {
+                Ok(addresses) => addresses.take(ADDRESSES_MAX).map(Peer::Tcp).collect(),
+                Err(reason) => return Err(FetchError::Resolve { url, reason }),
+            },
+        };
+        Ok(Self {
+            url,
+            peers,
+            tls,
+            request,
+        })
+    }
+
+    /// What is read.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Reads it: the body, with what is not UTF-8 replaced. Takes at most `limit_ns`.
+    pub(crate) fn get(&self, limit_ns: u64) -> Result<String, FetchError> {
+        self.exchange(Deadline::after(limit_ns)).map_err(|failure| {
+            let url = self.url.clone();
+            match failure {
+                Failure::Link(LinkError::Timeout) => FetchError::Timeout {
+                    url,
+                    limit_ms: limit_ns / 1_000_000,
+                },
+                Failure::Connect(reason) => FetchError::Connect { url, reason },
+                Failure::Link(LinkError::Lost(reason)) => FetchError::Lost { url, reason },
+                Failure::Link(LinkError::NotTls) => FetchError::NotTls { url },
+                Failure::Link(LinkError::Tls(TlsError::Certificate(reason))) => {
+                    FetchError::Certificate { url, reason }
+                }
+                Failure::Link(LinkError::Tls(reason)) => FetchError::Tls { url, reason },
+                Failure::Reply(reason) => FetchError::Reply { url, reason },
+                Failure::Status(status) => FetchError::Status { url, status },
+                Failure::TooLarge => FetchError::TooLarge { url },
+            }
+        })
+    }
+
+    fn exchange(&self, deadline: Deadline) -> Result<String, Failure> {
+        let mut link = self.connect(deadline)?;
+        if let Some(side) = &self.tls {
+            link.secure(side, deadline)?;
+        }
+        link.send(&self.request, deadline)?;
+        let mut reader = ReplyReader::default();
+        let mut received = Vec::new();
+        loop {
+            received.clear();
+            let is_open = link.receive(&mut received, deadline)?;
+            if is_open && received.is_empty() {
+                // A TLS record without content of its own.
+                continue;
+            }
+            if let Some(body) = reader.receive(&received)? {
+                link.close(deadline);
+                return Ok(String::from_utf8_lossy(&body).into_owned());
+            }
+        }
+    }
+
+    fn connect(&self, deadline: Deadline) -> Result<Link, Failure> {
+        let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+        for (peer, peers_left) in self.peers.iter().zip((1..=self.peers.len() as u32).rev()) {
+            // An address that stays silent leaves the others their share of the time.
+            match Link::connect(peer, deadline.left()? / peers_left) {
+                Ok(link) => return Ok(link),
+                Err(error) => failure = error,
+            }
+        }
+        Err(match failure.kind() {
+            ErrorKind::TimedOut => Failure::Link(LinkError::Timeout),
+            _ => Failure::Connect(failure),
+        })
+    }
+}
+
+/// [`FetchError`] without the URL.
+#[derive(Debug)]
+enum Failure {
+    Connect(io::Error),
+    Link(LinkError),
+    Reply(ReplyError),
+    Status(u16),
+    TooLarge,
+}
+
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
+    }
+}
+
+/// A reply that is being received.
+#[derive(Debug, Default)]
+struct ReplyReader {
+    parser: ReplyParser,
+    bytes: Vec<u8>,
+}
+
+impl ReplyReader {
+    /// Takes bytes, none at the end of the connection. The body, when it is complete.
+    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.bytes.extend_from_slice(bytes);
+        let limits = Limits::default();
+        if self.bytes.len() > BODY_BYTES_MAX + limits.head_bytes as usize {
+            return Err(Failure::TooLarge);
+        }
+        let reply = if bytes.is_empty() {
+            match self.parser.end() {
+                Ok(Some(reply)) => Some(reply),
+                Ok(None) | Err(ReplyError::TruncatedHead | ReplyError::TruncatedBody) => {
+                    return Err(LinkError::Lost(closed()).into());
+                }
+                Err(reason) => return Err(Failure::Reply(reason)),
+            }
+        } else {
+            self.parser
+                .receive(bytes, &limits, false, &mut KnownHead::default())
+                .map_err(Failure::Reply)?
+                .reply
+        };
+        let Some(reply) = reply else {
+            return Ok(None);
+        };
+        if reply.status != 200 {
+            return Err(Failure::Status(reply.status));
+        }
+        body(&self.bytes, &reply)
+            .map(Some)
+            .ok_or(Failure::Reply(ReplyError::BadChunk))
+    }
+}
+
+/// The body of a reply that `bytes` start with, without its framing.
+fn body(bytes: &[u8], reply: &Reply) -> Option<Vec<u8>> {
+    let (head, rest) = bytes.split_at_checked(usize::try_from(reply.head_bytes).ok()?)?;
+    let framed = rest.get(..usize::try_from(reply.body_bytes).ok()?)?;
+    if is_chunked(head) {
+        without_chunks(framed)
+    } else {
+        Some(framed.to_vec())
+    }
+}
+
+/// Whether the last of the heads in `heads` (interim ones come first) says that chunks follow. The
+/// parser has refused what is ambiguous.
+fn is_chunked(heads: &[u8]) -> bool {
+    let lines = heads.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines
+        .rev()
+        .skip_while(|line| line.is_empty())
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            line[..colon]
+                .eq_ignore_ascii_case(b"transfer-encoding")
+                .then(|| line[colon + 1..].to_ascii_lowercase())
+        })
+        .any(|value| value.ends_with(b"chunked"))
+}
+
+/// The data of all chunks (RFC 9112 section 7.1).
+fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
+    let mut data = Vec::with_capacity(framed.len());
+    let mut rest = framed;
+    loop {
+        let line_end = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        let line = std::str::from_utf8(&rest[..line_end]).ok()?;
+        let digits = line.split([';', ' ', '\t']).next()?;
+        let size = usize::from_str_radix(digits, 16).ok()?;
+        if size == 0 {
+            return Some(data);
+        }
+        let (chunk, after) = rest[line_end + 2..].split_at_checked(size)?;
+        data.extend_from_slice(chunk);
+        rest = after.strip_prefix(b"\r\n")?;
+    }
+}
+
+/// For fuzzing: a reply, cut in several ways, is always the same, and no longer than what came.
+pub(crate) fn fuzz_reply(data: &[u8]) {
+    let whole = fuzz_pieces(data, data.len().max(1));
+    for length in [1, 7, data.len() / 2 + 1] {
+        assert_eq!(fuzz_pieces(data, length), whole, "pieces of {length}");
+    }
+    if let Ok(body) = whole {
+        assert!(body.len() <= data.len());
+    }
+}
+
+/// The body of a reply that comes in pieces of this length, or the kind of failure.
+fn fuzz_pieces(data: &[u8], length: usize) -> Result<Vec<u8>, String> {
+    let mut reader = ReplyReader::default();
+    for piece in data.chunks(length).chain([&[][..]]) {
+        match reader.receive(piece) {
+            Ok(Some(body)) => return Ok(body),
+            Ok(None) => {}
+            Err(Failure::Link(_)) => return Err("lost".to_owned()),
+            Err(failure) => return Err(format!("{failure:?}")),
+        }
+    }
+    Err("the end of the connection is no end".to_owned())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener};
+
+    use brunt_io::threads;
+    use brunt_io::tls_peer::{self, Authority};
+    use brunt_load::TlsSpec;
+    use brunt_proto::tls::ServerSide;
+
+    use super::*;
+
+    const LIMIT_NS: u64 = 10_000_000_000;
+
+    /// A server that gives these answers, one per connection, and then ends. It reads a request
+    /// first, and closes after its answer.
+    pub(crate) fn serve(answers: Vec<Vec<u8>>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        threads::spawn("answers", move || {
+            for answer in answers {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    if socket.read(&mut byte).unwrap() == 0 {
+                        break;
+                    }
+                    request.push(byte[0]);
+                }
+                // The client may have seen enough.
+                let _ = socket.write_all(&answer);
+            }
+        })
+        .unwrap();
+        address
+    }
+
+    /// A reply with this body.
+    pub(crate) fn ok(body: &str) -> Vec<u8> {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    pub(crate) fn target(address: SocketAddr) -> Target {
+        Target::parse(&format!("http://{address}/page"), None).unwrap()
+    }
+
+    #[test]
+    fn bodies_come_without_their_framing_however_they_are_cut() {
+        for (wire, body) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", ""),
+            ("HTTP/1.0 200 OK\r\n\r\nuntil the end", "until the end"),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nA: b\r\n\r\n",
+                "hello world",
+            ),
+            (
+                "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTRANSFER-ENCODING:  \
+                 Chunked\r\nServer: y\r\n\r\n0B\r\nhello\r\nline\r\n0\r\n\r\n",
+                "hello\r\nline",
+            ),
+        ] {
+            for cut in 1..wire.len() {
+                let (first, second) = wire.as_bytes().split_at(cut);
+                let received = receive(&[first, second]).unwrap();
+                assert_eq!(
+                    String::from_utf8(received).unwrap(),
+                    body,
+                    "{wire:?} at {cut}"
+                );
+            }
+        }
+    }
+
+    /// The result of a connection on which these pieces arrive.
+    fn receive(pieces: &[&[u8]]) -> Result<Vec<u8>, Failure> {
+        let mut reader = ReplyReader::default();
+        for piece in pieces {
+            if let Some(body) = reader.receive(piece)? {
+                return Ok(body);
+            }
+        }
+        reader.receive(&[]).map(Option::unwrap)
+    }
+
+    #[test]
+    fn answers_that_are_of_no_use_are_told_apart() {
+        let over = format!(
+            "HTTP/1.1 200 OK\r\n\r\n{}",
+            "x".repeat(BODY_BYTES_MAX + 64 * 1024)
+        );
+        for (wire, kind) in [
+            (
+                "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
+                "Status(404)",
+            ),
+            ("SSH-2.0-OpenSSH\r\n", "Reply("),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
+                "Link(Lost(",
+            ),
+            ("HTTP/1.1 200", "Link(Lost("),
+            ("", "Link(Lost("),
+            (&over, "TooLarge"),
+        ] {
+            let failure = format!("{:?}", receive(&[wire.as_bytes()]).unwrap_err());
+            assert!(failure.starts_with(kind), "{failure}");
+        }
+    }
+
+    #[test]
+    fn chunks_that_are_none_are_refused() {
+        for framed in [
+            "",
+            "5\r\nhel",
+            "x\r\n",
+            "5\r\nhello",
+            "5\r\nhelloXX0\r\n\r\n",
+            "-1\r\n",
+        ] {
+            assert_eq!(without_chunks(framed.as_bytes()), None, "{framed:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_over_a_socket() {
+        let address = serve(vec![
+            ok("one"),
+            ok("two"),
+            b"HTTP/1.1 503 No\r\n\r\n".to_vec(),
+        ]);
+        let page = Page::new(&target(address), &PageTls::default()).unwrap();
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "one");
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "two");
+        let message = page.get(LIMIT_NS).unwrap_err().to_string();
+        assert!(
+            message.contains("503") && message.contains("/page"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_page_is_read_over_tls() {
+        let authority = Authority::new("trusted");
+        let server = authority.identity("127.0.0.1");
+        let get = |alpn: &[&[u8]], spec: &TlsSpec| {
+            let side = ServerSide::new(server.options(alpn)).unwrap();
+            let address = tls_peer::serve(move |mut peer| {
+                if peer.secure(&side) {
+                    let mut request = Vec::new();
+                    while !request.ends_with(b"\r\n\r\n") && peer.take(&mut request) {}
+                    peer.give(&ok("secret"));
+                }
+                peer.wait();
+            });
+            let target = Target::parse(&format!("https://{address}/page"), None).unwrap();
+            Page::new(&target, &PageTls::new(spec, "127.0.0.1"))?.get(LIMIT_NS)
+        };
+        let trusting = TlsSpec {
+            roots_der: vec![authority.certificate().to_vec()],
+            ..TlsSpec::default()
+        };
+        assert_eq!(get(&[b"h2", b"http/1.1"], &trusting).unwrap(), "secret");
+        assert_eq!(get(&[], &trusting).unwrap(), "secret");
+        let insecure = TlsSpec {
+            insecure: true,
+            ..TlsSpec::default()
+        };
+        assert_eq!(get(&[], &insecure).unwrap(), "secret");
+
+        let strange = Authority::new("strange");
+        let distrustful = TlsSpec {
+            roots_der: vec![strange.certificate().to_vec()],
+            ..TlsSpec::default()
+        };
+        let no_root = TlsSpec {
+            roots: Some("/nowhere/roots.pem".into()),
+            ..TlsSpec::default()
+        };
+        for (alpn, spec, words) in [
+            (&[][..], &distrustful, "give its root with --cacert FILE"),
+            (&[&b"h2"[..]][..], &trusting, "(ALPN)"),
+            (&[], &no_root, "cannot read /nowhere/roots.pem (--cacert)"),
+        ] {
+            let message = get(alpn, spec).unwrap_err().to_string();
+            assert!(
+                message.starts_with("cannot read https://127.0.0.1") && message.contains(words),
+                "{message}"
+            );
+        }
+        let address = tls_peer::serve(|mut peer| {
+            peer.give(&ok("public"));
+            peer.wait();
+        });
+        let target = Target::parse(&format!("https://{address}/page"), None).unwrap();
+        let page = Page::new(&target, &PageTls::new(&trusting, "127.0.0.1")).unwrap();
+        let message = page.get(LIMIT_NS).unwrap_err().to_string();
+        assert!(
+            message.contains("use http:// in place of https://"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn all_addresses_of_a_host_are_tried() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed_address = closed.local_addr().unwrap();
+        drop(closed);
+        let mut page = Page::new(&target(serve(vec![ok("here")])), &PageTls::default()).unwrap();
+        page.peers.insert(0, Peer::Tcp(closed_address));
+        assert_eq!(page.get(LIMIT_NS).unwrap(), "here");
+    }
+
+    #[test]
+    fn nobody_and_silence_end_in_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent =
+            Page::new(&target(listener.local_addr().unwrap()), &PageTls::default()).unwrap();
+        assert!(matches!(
+            silent.get(20_000_000),
+            Err(FetchError::Timeout { limit_ms: 20, .. })
+        ));
+        drop(listener);
+        assert!(matches!(
+            silent.get(LIMIT_NS),
+            Err(FetchError::Connect { .. })
+        ));
+    }
+}

@@ -1,0 +1,20 @@
+//! What is read beside a load: the machine, the network and the server's processes while the window
+//! lasts, metrics pages, and the server's own count of requests.
+
+pub mod cgroup;
+mod fetch;
+mod fuzz;
+mod host;
+pub mod memory;
+mod network;
+pub mod observer;
+mod pace;
+mod prometheus;
+mod route;
+mod series;
+pub mod server;
+pub mod server_count;
+pub mod thread_meter;
+
+#[doc(hidden)]
+pub use fuzz::{fuzz_cgroup, fuzz_counter_page, fuzz_page, fuzz_prometheus, fuzz_socket_tables};

@@ -1,0 +1,39 @@
+//! Memory of this process and of the machine, and the descriptors that are open.
+
+use crate::cgroup;
+
+/// Most memory that this process had resident at any time, bytes; absent where /proc says nothing.
+pub fn peak_resident_bytes() -> Option<u64> {
+    kilobytes_in("/proc/self/status", "VmHWM:")
+}
+
+/// Resets the peak of resident memory to what is resident now. Where the kernel does
+/// not allow it, the peak stays that of the process's life.
+pub fn reset_peak_resident() {
+    /// Of the values of clear_refs, the one for the peak (proc_pid_clear_refs(5)).
+    const PEAK: &str = "5";
+    let _ = std::fs::write("/proc/self/clear_refs", PEAK);
+}
+
+/// Memory that new work can have without swapping, bytes: of the machine, or of the cgroup where
+/// that is less; absent where /proc says nothing.
+pub fn available_memory_bytes() -> Option<u64> {
+    let machine = kilobytes_in("/proc/meminfo", "MemAvailable:")?;
+    let cgroup = cgroup::memory_left_bytes().unwrap_or(u64::MAX);
+    Some(machine.min(cgroup))
+}
+
+/// Descriptors that this process has open; a guess where /proc says nothing.
+pub fn open_descriptors() -> u64 {
+    /// Standard streams, and what a shell may leave open.
+    const GUESS: u64 = 8;
+    // One of them is that of the folder itself.
+    std::fs::read_dir("/proc/self/fd").map_or(GUESS, |files| files.count().saturating_sub(1) as u64)
+}
+
+fn kilobytes_in(file: &str, field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kilobytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

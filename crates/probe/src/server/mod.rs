@@ -1,0 +1,294 @@
+//! The server, watched from outside while the run lasts: its processes on this machine, its threads
+//! in this process, or what a Prometheus exporter says of it.
+
+mod exporter;
+mod idle;
+mod listener;
+mod own_threads;
+mod proc_files;
+mod processes;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use brunt_io::backend::Peer;
+use brunt_io::tls_config::PageTls;
+use brunt_load::Watch;
+use brunt_measure::ServerEvidence;
+use thiserror::Error;
+
+use self::exporter::ExporterWatch;
+use self::own_threads::OwnThreads;
+use self::processes::{Origin, ProcessWatch};
+use crate::fetch::FetchError;
+use crate::route::is_own;
+
+/// Why what was asked for cannot be watched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// There is no such process.
+    #[error(
+        "there is no process {pid} to watch (or /proc hides it); give --watch a process id or name \
+         that `ps -e` lists"
+    )]
+    NoProcess {
+        /// As typed.
+        pid: u32,
+    },
+    /// No process has this name.
+    #[error(
+        "no process is named `{name}` (or /proc hides it); give --watch a name as `ps -e` lists \
+         it, or a process id"
+    )]
+    NoProcessNamed {
+        /// As typed.
+        name: String,
+    },
+    /// The exporter cannot be read.
+    #[error("nothing can be watched by --watch-url")]
+    Exporter(#[from] FetchError),
+    /// The exporter says nothing of CPU.
+    #[error(
+        "{url} has neither process_cpu_seconds_total nor node_cpu_seconds_total; give --watch-url \
+         the metrics page of the server or of a node exporter, such as http://HOST:9100/metrics"
+    )]
+    NoMetrics {
+        /// What was read.
+        url: String,
+    },
+    /// No thread can be started to read the exporter.
+    #[error("cannot start a thread to read the exporter: {0}; raise `ulimit -u`")]
+    Thread(io::Error),
+}
+
+/// What was found to watch.
+#[derive(Debug)]
+pub struct Found {
+    /// How it is watched; absent: it is not.
+    pub watch: Option<ServerWatch>,
+    /// Why it is not, where it could have been.
+    pub missing: Option<String>,
+}
+
+impl Found {
+    fn watch(means: Means) -> Self {
+        Self {
+            watch: Some(ServerWatch { means }),
+            missing: None,
+        }
+    }
+}
+
+/// Watches the server.
+///
+/// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
+/// `begin` and `end` at the window's edges, `refresh` and `sample` between them. All may be left
+/// out but the last one.
+#[derive(Debug)]
+pub struct ServerWatch {
+    means: Means,
+}
+
+#[derive(Debug)]
+enum Means {
+    Processes(Box<ProcessWatch>),
+    OwnThreads(OwnThreads),
+    Exporter(ExporterWatch),
+}
+
+impl ServerWatch {
+    /// Looks for the server. `own_server`: it is the reference server within this process.
+    ///
+    /// An exporter is read once, with `tls` where its URL is https. With [`Watch::Auto`], what
+    /// cannot be watched is no error.
+    pub fn find(
+        watch: &Watch,
+        peer: &Peer,
+        own_server: bool,
+        tls: &PageTls,
+    ) -> Result<Found, WatchError> {
+        let means = match watch {
+            Watch::Off => {
+                return Ok(Found {
+                    watch: None,
+                    missing: None,
+                });
+            }
+            Watch::Auto => {
+                let found = if own_server {
+                    OwnThreads::find()
+                        .map(Means::OwnThreads)
+                        .ok_or_else(|| "its threads are not to be seen in /proc".to_owned())
+                } else {
+                    auto(peer).map(|watch| Means::Processes(Box::new(watch)))
+                };
+                return Ok(match found {
+                    Ok(means) => Found::watch(means),
+                    Err(missing) => Found {
+                        watch: None,
+                        missing: Some(missing),
+                    },
+                });
+            }
+            Watch::Process(pid) => {
+                let found = ProcessWatch::new(&[*pid], Origin::Pids(vec![*pid]));
+                Means::Processes(Box::new(found.ok_or(WatchError::NoProcess { pid: *pid })?))
+            }
+            Watch::Named(name) => {
+                let origin = Origin::Named(name.clone());
+                let found = ProcessWatch::new(&proc_files::pids_named(name), origin);
+                let none = || WatchError::NoProcessNamed { name: name.clone() };
+                Means::Processes(Box::new(found.ok_or_else(none)?))
+            }
+            Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
+        };
+        Ok(Found::watch(means))
+    }
+
+    /// The connections are open, and there is no load: first reading of what the server uses then.
+    pub fn begin_idle(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.begin_idle(now_ns),
+            Means::OwnThreads(watch) => watch.begin_idle(now_ns),
+            // An exporter's figures are too coarse for it.
+            Means::Exporter(_) => {}
+        }
+    }
+
+    /// There is still no load, some milliseconds later: second reading of it.
+    pub fn end_idle(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.end_idle(now_ns),
+            Means::OwnThreads(watch) => watch.end_idle(now_ns),
+            Means::Exporter(_) => {}
+        }
+    }
+
+    /// The load began before the second reading ended: what was read says nothing.
+    pub fn discard_idle(&mut self) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.discard_idle(),
+            Means::OwnThreads(watch) => watch.discard_idle(),
+            Means::Exporter(_) => {}
+        }
+    }
+
+    /// The window begins. The reading of an exporter is begun, and not waited for.
+    pub fn begin(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.begin(now_ns),
+            Means::OwnThreads(watch) => watch.begin(now_ns),
+            Means::Exporter(watch) => watch.read(),
+        }
+    }
+
+    /// A reading of what may end before the next sample, to be called ten times per second.
+    pub fn refresh(&mut self) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.refresh(),
+            // Threads of this process live as long as it does, and an exporter keeps its sums.
+            Means::OwnThreads(_) | Means::Exporter(_) => {}
+        }
+    }
+
+    /// A reading within the window, to be called once per second.
+    pub fn sample(&mut self, now_ns: u64) {
+        match &mut self.means {
+            Means::Processes(watch) => watch.sample(now_ns),
+            Means::OwnThreads(watch) => watch.sample(now_ns),
+            Means::Exporter(watch) => watch.read(),
+        }
+    }
+
+    /// The window ends. Waits for an exporter: 2 s at most. What could not be read of processes is
+    /// added to `missing`.
+    pub fn end(self, now_ns: u64, missing: &mut BTreeMap<String, String>) -> ServerEvidence {
+        match self.means {
+            Means::Processes(watch) => watch.end(now_ns, missing),
+            Means::OwnThreads(watch) => watch.end(now_ns),
+            Means::Exporter(watch) => watch.end(),
+        }
+    }
+}
+
+/// The processes behind the listening socket, or why they cannot be watched.
+fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
+    if let Peer::Tcp(address) = peer
+        && !is_own(address.ip())
+    {
+        return Err(format!(
+            "{} is not an address of this machine; --watch-url URL reads a Prometheus exporter on \
+             the server's, --watch PID names a process of a container on this one",
+            address.ip()
+        ));
+    }
+    let pids = listener::listening_pids(peer)?;
+    ProcessWatch::new(&pids, Origin::Listener(peer.clone()))
+        .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
+}
+
+/// For fuzzing: any bytes as the tables of sockets.
+pub fn fuzz_socket_tables(data: &[u8]) {
+    listener::fuzz_tables(data);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn missing(watch: &Watch, peer: &Peer) -> String {
+        // A child that another test starts holds every socket until it runs its program.
+        let found = (0..1_000)
+            .map(|_| ServerWatch::find(watch, peer, false, &PageTls::default()).unwrap())
+            .find(|found| found.watch.is_none());
+        found.unwrap().missing.unwrap()
+    }
+
+    #[test]
+    fn a_server_in_this_very_process_is_not_watched() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = Peer::Tcp(listener.local_addr().unwrap());
+        let words = missing(&Watch::Auto, &peer);
+        assert!(words.contains("brunt itself"), "{words}");
+    }
+
+    #[test]
+    fn what_is_elsewhere_is_told() {
+        // Of a network for documentation (RFC 5737), and of none.
+        let peer = Peer::Tcp("192.0.2.1:80".parse().unwrap());
+        let words = missing(&Watch::Auto, &peer);
+        assert!(
+            words.contains("192.0.2.1") && words.contains("--watch-url"),
+            "{words}"
+        );
+
+        let words = missing(&Watch::Auto, &Peer::Unix("/nonexistent/socket".into()));
+        assert!(words.contains("/nonexistent/socket"), "{words}");
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_wrong_is_an_error() {
+        let peer = Peer::Unix("/nonexistent/socket".into());
+        for (watch, words) in [
+            (Watch::Process(u32::MAX), "4294967295"),
+            (Watch::Process(0), "process 0"),
+            (Watch::Named("no such process name".to_owned()), "`ps -e`"),
+        ] {
+            let message = ServerWatch::find(&watch, &peer, false, &PageTls::default())
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn not_to_watch_needs_no_reason() {
+        let peer = Peer::Unix("/nonexistent/socket".into());
+        let found = ServerWatch::find(&Watch::Off, &peer, false, &PageTls::default()).unwrap();
+        assert!(found.watch.is_none() && found.missing.is_none());
+    }
+}

@@ -1,0 +1,275 @@
+//! What /proc says of a process, as far as the watch of the server needs it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use procfs::process::{Process, Stat};
+use procfs::{Current, Uptime, page_size, ticks_per_second};
+
+/// Entries of /proc/PID/fd that are counted one by one, where the kernel does not give their
+/// number (before Linux 6.2).
+const DESCRIPTORS_COUNTED_MAX: usize = 10_000;
+/// Bytes of a command line that are read: its program comes first.
+const COMMAND_BYTES: u64 = 4_096;
+/// Bytes of a process's name that the kernel keeps.
+const NAME_BYTES: usize = 15;
+
+/// User and system CPU, in the kernel's ticks (10 ms) given as nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TickedCpu {
+    pub(super) user_ns: u64,
+    pub(super) system_ns: u64,
+}
+
+impl TickedCpu {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            user_ns: stat.utime.saturating_mul(tick_ns()),
+            system_ns: stat.stime.saturating_mul(tick_ns()),
+        }
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_add(other.user_ns),
+            system_ns: self.system_ns.saturating_add(other.system_ns),
+        }
+    }
+
+    /// The greater of either part.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.max(other.user_ns),
+            system_ns: self.system_ns.max(other.system_ns),
+        }
+    }
+
+    pub(super) fn total_ns(self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+
+    /// `total_ns`, which is exact, in the proportion of these. All in user space where they are 0.
+    pub(super) fn scaled_to(self, total_ns: u64) -> Self {
+        let (system, all) = (u128::from(self.system_ns), u128::from(self.total_ns()));
+        // Not more than `total_ns`, since `system` is not more than `all`.
+        let system_ns = (u128::from(total_ns) * system)
+            .checked_div(all)
+            .map_or(0, |ns| ns as u64);
+        Self {
+            user_ns: total_ns - system_ns,
+            system_ns,
+        }
+    }
+}
+
+/// Ticks that the kernel gives as a signed number.
+fn ticks_ns(ticks: i64) -> u64 {
+    u64::try_from(ticks).unwrap_or(0).saturating_mul(tick_ns())
+}
+
+/// Length of the tick in which CPU is counted.
+pub(super) fn tick_ns() -> u64 {
+    1_000_000_000 / ticks_per_second().max(1)
+}
+
+/// Time since the machine was started, in ticks, as the start of a process is given. 0 where it
+/// cannot be read.
+pub(super) fn uptime_ticks() -> u64 {
+    let uptime_s = Uptime::current().map_or(0.0, |uptime| uptime.uptime);
+    // Saturates; a negative time is 0.
+    (uptime_s * ticks_per_second() as f64) as u64
+}
+
+/// What one reading of a process gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProcessReading {
+    /// When it started: distinguishes it from a later one with the same id.
+    pub(super) start_ticks: u64,
+    /// The process that started it, or has taken it over.
+    pub(super) parent: u32,
+    pub(super) cpu: TickedCpu,
+    /// CPU of children that have ended and that it has waited for, and of theirs.
+    pub(super) waited_cpu: TickedCpu,
+    pub(super) threads: u32,
+    pub(super) resident_bytes: u64,
+    /// It has ended, and nobody has waited for it yet: its CPU times are complete.
+    pub(super) has_ended: bool,
+}
+
+impl ProcessReading {
+    /// `None`: it has ended, or may not be looked at.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let stat = stat(pid)?;
+        Some(Self {
+            start_ticks: stat.starttime,
+            parent: stat.ppid.try_into().unwrap_or(0),
+            cpu: TickedCpu::of(&stat),
+            waited_cpu: TickedCpu {
+                user_ns: ticks_ns(stat.cutime),
+                system_ns: ticks_ns(stat.cstime),
+            },
+            threads: stat.num_threads.try_into().unwrap_or(0),
+            resident_bytes: stat.rss.saturating_mul(page_size()),
+            // The first thread may end before others.
+            has_ended: matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1,
+        })
+    }
+}
+
+/// `/proc/PID/stat`.
+fn stat(pid: u32) -> Option<Stat> {
+    // 0 and what is beyond are no process ids.
+    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0)?;
+    Process::new(pid).ok()?.stat().ok()
+}
+
+/// The process that started it, or has taken it over.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat(pid)?.ppid.try_into().ok()
+}
+
+/// The processes that have started this one, and those that have started them.
+pub(super) fn own_ancestors() -> BTreeSet<u32> {
+    let mut ancestors = BTreeSet::new();
+    let mut next = parent(std::process::id());
+    // Read one after the other, parents could go round in a circle.
+    while let Some(pid) = next.filter(|&pid| pid > 0 && ancestors.insert(pid)) {
+        next = parent(pid);
+    }
+    ancestors
+}
+
+/// All processes that are to be seen.
+pub(super) fn pids() -> impl Iterator<Item = u32> {
+    numbered_entries(Path::new("/proc"))
+}
+
+/// Entries of a folder whose names are numbers.
+pub(super) fn numbered_entries(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Name of a process or, by its id, of a thread; at most 15 bytes.
+pub(super) fn name(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+/// The processes of this name, without brunt itself: as the kernel has it, or the last part of the
+/// command's path.
+pub(super) fn pids_named(wanted: &str) -> Vec<u32> {
+    let mut found: Vec<_> = pids()
+        .filter(|&pid| pid != std::process::id())
+        .filter(|&pid| name(pid).is_some_and(|name| is_named(wanted, &name, &command(pid))))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// The start of a process's command line; empty where there is none.
+fn command(pid: u32) -> Vec<u8> {
+    let mut command = Vec::new();
+    if let Ok(file) = File::open(format!("/proc/{pid}/cmdline")) {
+        // A process that ends meanwhile has no name to be found by.
+        let _ = file.take(COMMAND_BYTES).read_to_end(&mut command);
+    }
+    command
+}
+
+/// `command` as in `/proc/PID/cmdline`.
+fn is_named(wanted: &str, name: &str, command: &[u8]) -> bool {
+    let program = command.split(|&byte| byte == 0).next().unwrap_or(&[]);
+    let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
+    let is_cut = wanted.len() > NAME_BYTES && wanted.as_bytes()[..NAME_BYTES] == *name.as_bytes();
+    !wanted.is_empty() && (wanted == name || is_cut || wanted.as_bytes() == file)
+}
+
+/// Open descriptors, and whether they had to be counted one by one. `None`: that is not allowed, or
+/// the process has ended.
+pub(super) fn descriptors(pid: u32) -> Option<(u64, bool)> {
+    let folder = format!("/proc/{pid}/fd");
+    match fs::metadata(&folder).ok()?.len() {
+        // Only its owner may open the folder; its size is for all to see.
+        0 => {
+            let entries = fs::read_dir(&folder).ok()?;
+            Some((entries.take(DESCRIPTORS_COUNTED_MAX).count() as u64, true))
+        }
+        count => Some((count, false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_ps_shows_them() {
+        for (wanted, name, command, is_match) in [
+            ("nginx", "nginx", "nginx: worker process", true),
+            ("nginx", "nginx-debug", "/usr/sbin/nginx\0-g\0x", true),
+            ("node", "MainThread", "node\0server.js", true),
+            ("a-server-with-a-long-name", "a-server-with-a", "./x", true),
+            ("a-server-with-a", "a-server-with-a", "./x", true),
+            ("nginx", "bash", "bash\0nginx", false),
+            ("ngin", "nginx", "/usr/sbin/nginx", false),
+            ("", "x", "", false),
+            ("kworker", "kworker", "", true),
+        ] {
+            assert_eq!(
+                is_named(wanted, name, command.as_bytes()),
+                is_match,
+                "{wanted} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_exact_total_is_split_as_the_ticks_are() {
+        let ticked = |user_ns, system_ns| TickedCpu { user_ns, system_ns };
+        for (ticks, total_ns, split) in [
+            (ticked(30, 10), 44, ticked(33, 11)),
+            (ticked(0, 10), 7, ticked(0, 7)),
+            (ticked(0, 0), 7, ticked(7, 0)),
+            (ticked(10, 10), 0, ticked(0, 0)),
+            (ticked(u64::MAX, u64::MAX), u64::MAX, ticked(0, u64::MAX)),
+        ] {
+            assert_eq!(ticks.scaled_to(total_ns), split, "{ticks:?} {total_ns}");
+        }
+    }
+
+    #[test]
+    fn this_process_can_be_read() {
+        let pid = std::process::id();
+        let reading = ProcessReading::of(pid).unwrap();
+        assert!(reading.threads >= 1 && reading.resident_bytes > 0);
+        assert_eq!(
+            ProcessReading::of(pid).unwrap().start_ticks,
+            reading.start_ticks
+        );
+        assert!(pids().any(|other| other == pid));
+        assert!(descriptors(pid).is_some_and(|(count, _)| count >= 1));
+        assert_eq!(parent(pid), Some(std::os::unix::process::parent_id()));
+        assert_eq!(Some(reading.parent), parent(pid));
+        let ancestors = own_ancestors();
+        // The first process of a container has none.
+        assert!(reading.parent == 0 || ancestors.contains(&reading.parent));
+        assert!(!ancestors.contains(&pid));
+        let command = command(pid);
+        assert!(!command.is_empty() && command.len() as u64 <= COMMAND_BYTES);
+        assert_eq!(ProcessReading::of(0), None);
+        assert!(!reading.has_ended);
+        assert!(uptime_ticks() >= reading.start_ticks && reading.start_ticks > 0);
+    }
+}

@@ -1,0 +1,67 @@
+//! What each agent of a run did, and whether they did it at once.
+
+use brunt_measure::{AgentRecord, Backend, Figure, Run, Summary};
+use serde::Serialize;
+
+use super::absent::Absent;
+
+/// One agent. Of a plain run there is one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentFigures {
+    /// Its id.
+    pub id: String,
+    /// The wall clock when its window began, milliseconds since 1970-01-01 UTC.
+    pub window_start_unix_ms: u64,
+    /// Its connections.
+    pub connections: u32,
+    /// Its workers.
+    pub workers: u32,
+    /// The backend that ran.
+    pub backend: Backend,
+    /// Successful replies in its window.
+    pub successes: u64,
+    /// The same per second.
+    pub successes_per_s: Option<f64>,
+}
+
+impl AgentFigures {
+    /// All agents of `run`; `withheld` is the reason for which there are no rates.
+    pub(super) fn all(run: &Run, withheld: Option<&str>, absent: &mut Absent) -> Vec<Self> {
+        let agents = run.agents.chunks(1).zip(0..);
+        agents
+            .map(|(agent, index)| {
+                let summary = Summary::of(run, agent);
+                let path = format!("agents.{index}.successes_per_s");
+                Self::new(
+                    &agent[0],
+                    &summary,
+                    match withheld {
+                        Some(reason) => absent.note(&path, reason),
+                        None => absent.figure(&path, &summary.successes_per_s),
+                    },
+                )
+            })
+            .collect()
+    }
+
+    fn new(agent: &AgentRecord, summary: &Summary, successes_per_s: Option<f64>) -> Self {
+        Self {
+            id: agent.id.clone(),
+            window_start_unix_ms: agent.clock.window_start_unix_ms,
+            connections: agent.share.connections,
+            workers: agent.share.workers,
+            backend: agent.backend,
+            successes: summary.window.replies.successes(),
+            successes_per_s,
+        }
+    }
+}
+
+/// Share of the window in which all agents measured at once.
+pub(super) fn overlap_share(run: &Run) -> Figure {
+    match run.overlap() {
+        Some(overlap) => Figure::Known(overlap.share),
+        None => Figure::Absent("there is one agent".to_owned()),
+    }
+}

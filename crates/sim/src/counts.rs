@@ -1,0 +1,198 @@
+//! What the simulated server and network counted.
+
+use super::piece::Completes;
+
+/// Codes of RST_STREAM that are counted apart: those of RFC 9113 section 7, and one unknown one.
+pub const RESET_CODES: usize = 15;
+
+/// What the simulated server and network counted, to set beside what brunt counted. Exact: taken
+/// after everything that was in flight has come to its end.
+///
+/// `requests_sent = requests + requests_lost`, and
+/// `requests = replies + faults() + not_processed + cancelled + abandoned`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimCounts {
+    /// Attempts to connect for which there was no socket.
+    pub connections_impossible: u64,
+    /// Attempts to connect that the server took.
+    pub connections_accepted: u64,
+    /// Of these, those that were open for brunt before it gave up on them, with their handshakes
+    /// and, in HTTP/2, the server's settings.
+    pub connections_established: u64,
+    /// Attempts to connect that were refused.
+    pub connections_refused: u64,
+    /// Attempts to connect that were never answered.
+    pub connections_unanswered: u64,
+    /// Connections that the server closed when the handshake began.
+    pub handshakes_cut: u64,
+    /// Connections on which it fell silent then.
+    pub handshakes_silent: u64,
+    /// Requests given to the network; in HTTP/2, those whose head was.
+    pub requests_sent: u64,
+    /// Requests completely received by the server, or not processed by it.
+    pub requests: u64,
+    /// Requests that the server never received in full: it had closed, or brunt had, or had
+    /// cancelled them.
+    pub requests_lost: u64,
+    /// Answers that keep to the protocol, those with status 429 and 503 included.
+    pub replies: u64,
+    /// Of these, those with status 503.
+    pub replies_error: u64,
+    /// Of these, those with status 429: refused by the limiter.
+    pub replies_limited: u64,
+    /// Of all answers, those that brunt took in full.
+    pub replies_delivered: u64,
+    /// Requests that met silence.
+    pub silent: u64,
+    /// Requests that met a reset.
+    pub reset: u64,
+    /// Requests that met a close.
+    pub closed: u64,
+    /// Requests whose answer was truncated.
+    pub truncated: u64,
+    /// Requests whose answer was malformed.
+    pub malformed: u64,
+    /// Answers with unasked bytes behind them.
+    pub extra_bytes: u64,
+    /// Requests that met silence, and the others of their connection did not.
+    pub stream_silent: u64,
+    /// Requests that met RST_STREAM, at the beginning of an answer or in the middle, by its code;
+    /// the last place is for a code that RFC 9113 does not know. Without those refused.
+    pub stream_resets: [u64; RESET_CODES],
+    /// Requests that met RST_STREAM with REFUSED_STREAM at once.
+    pub stream_refused: u64,
+    /// Requests that met GOAWAY with an error.
+    pub goaway_errors: u64,
+    /// Requests that came after those that a GOAWAY named as the last ones.
+    pub not_processed: u64,
+    /// Requests received that brunt cancelled before they were answered in full.
+    pub cancelled: u64,
+    /// Requests received whose connection ended before their turn.
+    pub abandoned: u64,
+    /// Connections on which the server sent GOAWAY without an error.
+    pub goaways: u64,
+    /// PINGs of the server.
+    pub pings: u64,
+    /// Of these, those that brunt acknowledged.
+    pub pings_acknowledged: u64,
+    /// SETTINGS of the server.
+    pub settings: u64,
+    /// Of these, those that brunt acknowledged.
+    pub settings_acknowledged: u64,
+    /// Times that an answer had to wait for brunt's WINDOW_UPDATE.
+    pub window_waits: u64,
+    /// Rules of HTTP/2 or TLS that brunt broke. The server ends such a connection.
+    pub violations: u64,
+    /// Bytes of HTTP given to the network, without what TLS adds.
+    pub bytes_sent: u64,
+    /// Bytes that brunt took, with those of TLS.
+    pub bytes_delivered: u64,
+    /// Wake-ups that were delayed.
+    pub late_wake_ups: u64,
+}
+
+impl SimCounts {
+    /// Requests that met something else than an answer.
+    pub fn faults(&self) -> u64 {
+        self.silent
+            + self.reset
+            + self.closed
+            + self.truncated
+            + self.malformed
+            + self.stream_silent
+            + self.stream_resets.iter().sum::<u64>()
+            + self.stream_refused
+            + self.goaway_errors
+    }
+
+    /// Brunt took something in full.
+    pub(super) fn completed(&mut self, what: Completes) {
+        match what {
+            Completes::Nothing => {}
+            Completes::Answer => self.replies_delivered += 1,
+            Completes::Opening => self.connections_established += 1,
+        }
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            connections_impossible,
+            connections_accepted,
+            connections_established,
+            connections_refused,
+            connections_unanswered,
+            handshakes_cut,
+            handshakes_silent,
+            requests_sent,
+            requests,
+            requests_lost,
+            replies,
+            replies_error,
+            replies_limited,
+            replies_delivered,
+            silent,
+            reset,
+            closed,
+            truncated,
+            malformed,
+            extra_bytes,
+            stream_silent,
+            stream_resets,
+            stream_refused,
+            goaway_errors,
+            not_processed,
+            cancelled,
+            abandoned,
+            goaways,
+            pings,
+            pings_acknowledged,
+            settings,
+            settings_acknowledged,
+            window_waits,
+            violations,
+            bytes_sent,
+            bytes_delivered,
+            late_wake_ups,
+        } = other;
+        self.connections_impossible += connections_impossible;
+        self.connections_accepted += connections_accepted;
+        self.connections_established += connections_established;
+        self.connections_refused += connections_refused;
+        self.connections_unanswered += connections_unanswered;
+        self.handshakes_cut += handshakes_cut;
+        self.handshakes_silent += handshakes_silent;
+        self.requests_sent += requests_sent;
+        self.requests += requests;
+        self.requests_lost += requests_lost;
+        self.replies += replies;
+        self.replies_error += replies_error;
+        self.replies_limited += replies_limited;
+        self.replies_delivered += replies_delivered;
+        self.silent += silent;
+        self.reset += reset;
+        self.closed += closed;
+        self.truncated += truncated;
+        self.malformed += malformed;
+        self.extra_bytes += extra_bytes;
+        self.stream_silent += stream_silent;
+        for (sum, count) in self.stream_resets.iter_mut().zip(stream_resets) {
+            *sum += count;
+        }
+        self.stream_refused += stream_refused;
+        self.goaway_errors += goaway_errors;
+        self.not_processed += not_processed;
+        self.cancelled += cancelled;
+        self.abandoned += abandoned;
+        self.goaways += goaways;
+        self.pings += pings;
+        self.pings_acknowledged += pings_acknowledged;
+        self.settings += settings;
+        self.settings_acknowledged += settings_acknowledged;
+        self.window_waits += window_waits;
+        self.violations += violations;
+        self.bytes_sent += bytes_sent;
+        self.bytes_delivered += bytes_delivered;
+        self.late_wake_ups += late_wake_ups;
+    }
+}

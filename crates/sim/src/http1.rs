@@ -1,0 +1,122 @@
+//! How the simulated server answers in HTTP/1.1.
+
+use std::rc::Rc;
+
+use rand::Rng;
+
+use super::link::LinkId;
+use super::piece::{Completes, Piece};
+use super::reply::{Status, Template};
+use super::request::Request;
+use super::service::Fate;
+use super::settings::{AfterMalformed, Framing};
+use super::world::World;
+
+/// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.
+const STATUS_LINE_BYTES: u32 = 15;
+
+impl World {
+    /// A request meets its fate.
+    pub(super) fn answer_http1(&mut self, at_ns: u64, id: LinkId, request: Request, fate: Fate) {
+        let end = Piece::End {
+            completes: Completes::Nothing,
+        };
+        match fate {
+            Fate::Silent => {
+                self.counts.silent += 1;
+                self.fall_silent(id);
+            }
+            Fate::Reset => {
+                self.counts.reset += 1;
+                self.end(at_ns, id, Piece::Reset);
+            }
+            Fate::Closed => {
+                self.counts.closed += 1;
+                self.end(at_ns, id, end);
+            }
+            Fate::Truncated => {
+                self.counts.truncated += 1;
+                let template = Template::Reply {
+                    status: Status::Ok,
+                    is_head: request.is_head,
+                    closes: false,
+                };
+                let bytes = self.bytes_of(template);
+                let whole = match self.settings.server.framing {
+                    // A body without a length cannot be truncated, only a head can.
+                    Framing::UntilClose => STATUS_LINE_BYTES,
+                    Framing::Length | Framing::Chunked => bytes.len() as u32,
+                };
+                let cut = self.random.random_range(1..whole);
+                let part = Rc::from(&bytes[..cut as usize]);
+                self.deliver(at_ns, id, part, Completes::Nothing);
+                self.end(at_ns, id, end);
+            }
+            Fate::Malformed => {
+                self.counts.malformed += 1;
+                let bytes = self.bytes_of(Template::Malformed);
+                self.deliver(at_ns, id, bytes, Completes::Nothing);
+                self.after_malformed(at_ns, id);
+            }
+            Fate::ExtraBytes => self.reply(at_ns, id, request, Status::Ok, true),
+            Fate::ErrorStatus
+            | Fate::Limited
+            | Fate::Answered
+            | Fate::StreamSilent
+            | Fate::StreamReset
+            | Fate::StreamCut
+            | Fate::GoAway => self.reply(at_ns, id, request, Self::status_of(fate), false),
+        }
+    }
+
+    /// What follows a malformed answer.
+    pub(super) fn after_malformed(&mut self, at_ns: u64, id: LinkId) {
+        match self.settings.server.after_malformed {
+            AfterMalformed::Close => {
+                let completes = Completes::Nothing;
+                self.end(at_ns, id, Piece::End { completes });
+            }
+            AfterMalformed::Continue => {}
+            AfterMalformed::FallSilent => self.fall_silent(id),
+        }
+    }
+
+    /// Replies, with or without unasked bytes behind it.
+    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: Status, extra: bool) {
+        let server = &self.settings.server;
+        let until_close = server.framing == Framing::UntilClose;
+        let asked = request.closes && server.honours_close;
+        let (limit, announces) = (server.close_after, server.announces_close);
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        link.answered += 1;
+        let is_last = limit.is_some_and(|limit| link.answered >= limit.get());
+        let template = Template::Reply {
+            status,
+            is_head: request.is_head,
+            closes: asked || (is_last && announces),
+        };
+        // The end of the connection completes it, or its last byte does.
+        let (by_close, by_byte) = if until_close && !request.is_head {
+            (Completes::Answer, Completes::Nothing)
+        } else {
+            (Completes::Nothing, Completes::Answer)
+        };
+        self.count_reply(status);
+        self.deliver(at_ns, id, self.bytes_of(template), by_byte);
+        if extra {
+            self.counts.extra_bytes += 1;
+            let bytes = self.bytes_of(Template::Extra);
+            self.deliver(at_ns, id, bytes, Completes::Nothing);
+        }
+        if asked || is_last || until_close {
+            let completes = by_close;
+            self.end(at_ns, id, Piece::End { completes });
+        }
+    }
+
+    fn bytes_of(&self, template: Template) -> Rc<[u8]> {
+        Rc::clone(self.replies.bytes(template))
+    }
+}

@@ -1,0 +1,30 @@
+//! A simulated network, server, machine and clock: the backend of a client in virtual time,
+//! deterministic from a seed. An hour passes in the time that it takes to compute what happens in
+//! it.
+
+mod counts;
+mod cpu;
+mod evidence;
+mod http1;
+mod http2;
+mod ledger;
+mod link;
+mod machine;
+mod message;
+mod piece;
+mod reply;
+mod request;
+mod service;
+mod settings;
+mod sim;
+mod tls;
+mod world;
+
+pub use counts::{RESET_CODES, SimCounts};
+pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
+pub use machine::SimMachine;
+pub use settings::{
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults, SimHost,
+    SimServer, SimSettings, Stall, Taken,
+};
+pub use sim::{Sim, SimHandle};

@@ -1,0 +1,144 @@
+//! One simulated connection: what brunt's side, the wire and the server's side hold of it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use brunt_io::backend::Slot;
+
+use super::http2::Http2;
+use super::message::{Message, Scanner};
+use super::piece::Piece;
+use super::request::Request;
+use super::tls::ServerTls;
+
+/// The name of a connection. Places are used again, with another serial number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkId {
+    index: u32,
+    serial: u32,
+}
+
+/// How brunt's side stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Client {
+    #[default]
+    Connecting,
+    Open,
+    /// No more bytes will come, or there was never a connection.
+    Ended,
+    Closed,
+}
+
+/// How the server's side stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Server {
+    /// It has not accepted the connection.
+    #[default]
+    Absent,
+    Open,
+    /// It has ended its side, and reads what still comes.
+    Ending,
+    Closed,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    pub(super) slot: Option<Slot>,
+    pub(super) client: Client,
+    /// When brunt closed it.
+    pub(super) closed_ns: Option<u64>,
+    /// A send is not yet taken in full.
+    pub(super) sending: bool,
+    pub(super) scanner: Scanner,
+    /// On their way to the server.
+    pub(super) in_flight: VecDeque<Message>,
+    pub(super) server: Server,
+    /// The server's side of TLS.
+    pub(super) tls: Option<Box<ServerTls>>,
+    /// The server's side of HTTP/2, where that is spoken.
+    pub(super) http2: Option<Box<Http2>>,
+    /// Requests that wait for their turn on this connection.
+    pub(super) pending: VecDeque<Request>,
+    /// Those whose turn it is, by stream: one at most in HTTP/1.1.
+    pub(super) serving: BTreeMap<u32, Request>,
+    pub(super) answered: u64,
+    /// The server will not answer any more.
+    pub(super) is_silent: bool,
+    /// When the latest piece arrives at brunt's side: pieces never overtake each other.
+    pub(super) last_arrival_ns: u64,
+    /// What has arrived there and is not yet taken, and when.
+    pub(super) arrivals: VecDeque<(u64, Piece)>,
+    pub(super) bytes_arrived: u64,
+    pub(super) bytes_taken: u64,
+}
+
+impl Link {
+    /// Turns to the next request, if nothing hinders the server: its stream.
+    pub(super) fn take_turn(&mut self) -> Option<u32> {
+        let is_busy = self.http2.is_none() && !self.serving.is_empty();
+        if is_busy || self.is_silent || self.server != Server::Open {
+            return None;
+        }
+        let request = self.pending.pop_front()?;
+        self.serving.insert(request.stream, request);
+        Some(request.stream)
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    places: Vec<(u32, Option<Link>)>,
+    free: Vec<u32>,
+}
+
+impl Links {
+    /// Takes a new connection.
+    pub(super) fn add(&mut self, link: Link) -> LinkId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.places.len() as u32 - 1
+        });
+        let (serial, place) = &mut self.places[index as usize];
+        *place = Some(link);
+        LinkId {
+            index,
+            serial: *serial,
+        }
+    }
+
+    /// The connection of this name, while it lasts.
+    pub(super) fn get(&self, id: LinkId) -> Option<&Link> {
+        match &self.places[id.index as usize] {
+            (serial, link) if *serial == id.serial => link.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
+        match &mut self.places[id.index as usize] {
+            (serial, link) if *serial == id.serial => link.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Forgets the connection; its name will never be in use again.
+    pub(super) fn remove(&mut self, id: LinkId) {
+        if self.get(id).is_some() {
+            let (serial, link) = &mut self.places[id.index as usize];
+            *link = None;
+            *serial = serial.wrapping_add(1);
+            self.free.push(id.index);
+        }
+    }
+
+    /// The names of all connections.
+    pub(super) fn ids(&self) -> Vec<LinkId> {
+        (0..)
+            .zip(&self.places)
+            .filter(|(_, (_, link))| link.is_some())
+            .map(|(index, &(serial, _))| LinkId { index, serial })
+            .collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The simulated machine as a whole: what all workers speak, one simulation for each, and their
+//! accounts.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use brunt_io::virtual_machine::VirtualMachine;
+use brunt_measure::{Evidence, ThreadUse, Window};
+use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
+
+use crate::counts::SimCounts;
+use crate::evidence::evidence;
+use crate::ledger::Ledger;
+use crate::settings::SimSettings;
+use crate::sim::{Sim, SimHandle};
+use crate::tls::{self, Spoken};
+
+/// A simulated machine. What happens on it follows from its settings and from what workers do.
+#[derive(Debug)]
+pub struct SimMachine {
+    settings: SimSettings,
+    spoken: Spoken,
+    /// By their numbers.
+    workers: BTreeMap<u32, SimHandle>,
+}
+
+impl SimMachine {
+    /// A machine whose servers speak HTTP/1.1 in clear text until something else is negotiated.
+    pub fn new(settings: SimSettings) -> Self {
+        Self {
+            settings,
+            spoken: Spoken::default(),
+            workers: BTreeMap::new(),
+        }
+    }
+
+    /// What network and servers of all workers counted, as far as these are gone.
+    pub fn counts(&self) -> SimCounts {
+        let mut counts = SimCounts::default();
+        for worker in self.workers.values() {
+            counts.merge(&worker.counts());
+        }
+        counts
+    }
+}
+
+impl VirtualMachine for SimMachine {
+    type Backend = Sim;
+    type ThreadUse = ThreadUse;
+    type Evidence = Evidence;
+
+    fn negotiate(
+        &mut self,
+        alpn: &'static [u8],
+        client: Option<&ClientSide>,
+    ) -> Result<Option<Negotiated>, TlsError> {
+        let is_http2 = alpn == ALPN_HTTP2;
+        let Some(client) = client else {
+            self.spoken = Spoken::clear(is_http2);
+            return Ok(None);
+        };
+        self.spoken =
+            Spoken::secure(is_http2).map_err(|error| TlsError::Broken(error.to_string()))?;
+        tls::negotiate(client, &self.spoken).map(Some)
+    }
+
+    fn streams_max(&self) -> Option<u32> {
+        self.settings.server.http2.streams_max
+    }
+
+    fn interrupt_ns(&self) -> Option<u64> {
+        self.settings.interrupt_ns
+    }
+
+    fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Sim {
+        let (sim, handle) = Sim::speaking(&self.settings, &self.spoken, worker, begin_ns);
+        self.workers.insert(worker, handle);
+        sim
+    }
+
+    fn now_ns(&self, worker: u32) -> u64 {
+        self.workers[&worker].now_ns()
+    }
+
+    fn observe(&mut self, worker: u32, window: Range<u64>) {
+        self.workers[&worker].observe(Window {
+            start_ns: window.start,
+            end_ns: window.end,
+        });
+    }
+
+    fn end_window(&mut self, worker: u32) {
+        self.workers[&worker].end_window();
+    }
+
+    fn thread_use(&self, worker: u32) -> Option<ThreadUse> {
+        self.settings
+            .host
+            .map(|_| self.workers[&worker].ledger().thread_use())
+    }
+
+    fn cpu_ns(&self, worker: u32) -> u64 {
+        self.workers[&worker].ledger().life_cpu_ns()
+    }
+
+    fn evidence(&self) -> Evidence {
+        let ledgers: Vec<Ledger> = self.workers.values().map(SimHandle::ledger).collect();
+        evidence(&self.settings, &ledgers)
+    }
+}

@@ -1,0 +1,169 @@
+//! The answers of the simulated server in HTTP/1.1: made once, sent again and again.
+
+use std::rc::Rc;
+
+use super::settings::{Framing, SimServer};
+
+/// Most bytes of one chunk.
+const CHUNK_BYTES: usize = 16 * 1024;
+/// What comes unasked behind an answer.
+const EXTRA: &[u8] = b"boo!";
+
+/// The statuses of the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Ok,
+    /// 429, with `Retry-After`.
+    TooManyRequests,
+    /// 503.
+    Unavailable,
+}
+
+/// Which of the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Template {
+    /// With or without a body (HEAD), keeping the connection or not.
+    Reply {
+        status: Status,
+        is_head: bool,
+        closes: bool,
+    },
+    Malformed,
+    Extra,
+}
+
+/// All answers of one server.
+#[derive(Debug)]
+pub(super) struct Replies {
+    replies: [Rc<[u8]>; 12],
+    malformed: Rc<[u8]>,
+    extra: Rc<[u8]>,
+}
+
+impl Replies {
+    pub(super) fn new(server: &SimServer) -> Self {
+        let reply = |place: usize| {
+            let status = [Status::Ok, Status::TooManyRequests, Status::Unavailable][place / 4];
+            encode(server, status, place & 1 != 0, place & 2 != 0).into()
+        };
+        Self {
+            replies: std::array::from_fn(reply),
+            malformed: server.malformed.as_slice().into(),
+            extra: EXTRA.into(),
+        }
+    }
+
+    /// The bytes of an answer.
+    pub(super) fn bytes(&self, template: Template) -> &Rc<[u8]> {
+        match template {
+            Template::Reply {
+                status,
+                is_head,
+                closes,
+            } => {
+                let place = status as usize * 4 + usize::from(is_head) + usize::from(closes) * 2;
+                &self.replies[place]
+            }
+            Template::Malformed => &self.malformed,
+            Template::Extra => &self.extra,
+        }
+    }
+}
+
+fn encode(server: &SimServer, status: Status, is_head: bool, closes: bool) -> Vec<u8> {
+    let mut bytes = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(server.interim as usize);
+    let version = match server.framing {
+        Framing::Length | Framing::Chunked => "HTTP/1.1",
+        Framing::UntilClose => "HTTP/1.0",
+    };
+    let line = match status {
+        Status::Ok => "200 OK",
+        Status::TooManyRequests => "429 Too Many Requests\r\nRetry-After: 1",
+        Status::Unavailable => "503 Service Unavailable",
+    };
+    bytes.extend_from_slice(format!("{version} {line}\r\nServer: sim\r\n").as_bytes());
+    if closes {
+        bytes.extend_from_slice(b"Connection: close\r\n");
+    }
+    let body = vec![b'x'; server.body_bytes as usize];
+    let (field, coded) = match server.framing {
+        Framing::Length => (format!("Content-Length: {}\r\n", body.len()), body),
+        Framing::Chunked => ("Transfer-Encoding: chunked\r\n".to_owned(), chunked(&body)),
+        Framing::UntilClose => (String::new(), body),
+    };
+    bytes.extend_from_slice(field.as_bytes());
+    bytes.extend_from_slice(b"\r\n");
+    if !is_head {
+        bytes.extend_from_slice(&coded);
+    }
+    bytes
+}
+
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let mut coded = Vec::new();
+    for chunk in body.chunks(CHUNK_BYTES) {
+        coded.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        coded.extend_from_slice(chunk);
+        coded.extend_from_slice(b"\r\n");
+    }
+    coded.extend_from_slice(b"0\r\nTrailer: yes\r\n\r\n");
+    coded
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_proto::Limits;
+    use brunt_proto::http1::{KnownHead, ReplyParser};
+
+    use super::*;
+
+    #[test]
+    fn replies_are_http() {
+        for framing in [Framing::Length, Framing::Chunked, Framing::UntilClose] {
+            let server = SimServer {
+                framing,
+                body_bytes: 40_000,
+                interim: 2,
+                ..SimServer::default()
+            };
+            let replies = Replies::new(&server);
+            let statuses = [
+                (Status::Ok, 200),
+                (Status::TooManyRequests, 429),
+                (Status::Unavailable, 503),
+            ];
+            for place in 0..12 {
+                let (status, code) = statuses[place / 4];
+                let [is_head, closes] = [1, 2].map(|bit| place & bit != 0);
+                let bytes = replies.bytes(Template::Reply {
+                    status,
+                    is_head,
+                    closes,
+                });
+                let mut parser = ReplyParser::default();
+                let progress = parser
+                    .receive(
+                        bytes,
+                        &Limits::default(),
+                        is_head,
+                        &mut KnownHead::default(),
+                    )
+                    .expect("well formed");
+                assert_eq!(progress.consumed, bytes.len());
+                let reply = progress
+                    .reply
+                    .or_else(|| parser.end().expect("complete"))
+                    .expect("a reply");
+                assert_eq!(reply.status, code);
+                assert_eq!(reply.retry_after, code == 429);
+                assert_eq!(reply.interim, 2);
+                assert_eq!(
+                    reply.keep_alive,
+                    !closes && framing != Framing::UntilClose,
+                    "{framing:?}"
+                );
+                assert_eq!(reply.head_bytes + reply.body_bytes, bytes.len() as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How the simulated server reads HTTP/1.1: as far as it must to count and frame requests.
+
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// What the server needs to know of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    /// Its stream; 0 in HTTP/1.1.
+    pub(super) stream: u32,
+    /// The reply has no body.
+    pub(super) is_head: bool,
+    /// The client asks for the end of the connection.
+    pub(super) closes: bool,
+}
+
+/// Finds the requests in the bytes of one connection, however they are cut.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    /// The beginning of a head that is not complete.
+    gathered: Vec<u8>,
+    /// The request whose body is being read, and the bytes of it to come.
+    body: Option<(Request, u64)>,
+}
+
+impl Scanner {
+    /// Takes `bytes`; `found` gets each request with the bytes up to its end.
+    pub(super) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, Request)) {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let rest = &bytes[taken..];
+            if let Some((request, left)) = &mut self.body {
+                let skipped = rest.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                taken += skipped;
+                *left -= skipped as u64;
+                if *left == 0 {
+                    found(taken, *request);
+                    self.body = None;
+                }
+                continue;
+            }
+            let (length, head) = self.take_head(rest);
+            taken += length;
+            match head {
+                Some((request, 0)) => found(taken, request),
+                Some((request, body_bytes)) => self.body = Some((request, body_bytes)),
+                None => {}
+            }
+        }
+    }
+
+    /// Takes bytes of a head: how many and, when they complete it, what it says: the request and
+    /// the length of its body.
+    fn take_head(&mut self, bytes: &[u8]) -> (usize, Option<(Request, u64)>) {
+        if self.gathered.is_empty()
+            && let Some(start) = bytes.windows(4).position(|window| window == HEAD_END)
+        {
+            let end = start + HEAD_END.len();
+            return (end, Some(read(&bytes[..end])));
+        }
+        for (index, &byte) in bytes.iter().enumerate() {
+            self.gathered.push(byte);
+            if self.gathered.ends_with(HEAD_END) {
+                let head = read(&self.gathered);
+                self.gathered.clear();
+                return (index + 1, Some(head));
+            }
+        }
+        (bytes.len(), None)
+    }
+}
+
+fn read(head: &[u8]) -> (Request, u64) {
+    let mut request = Request {
+        is_head: head.starts_with(b"HEAD "),
+        ..Request::default()
+    };
+    let mut body_bytes = 0;
+    for line in head.split(|&byte| byte == b'\n').skip(1) {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+            continue;
+        };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"content-length") {
+            let digits = str::from_utf8(value).ok();
+            body_bytes = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        } else if name.eq_ignore_ascii_case(b"connection") {
+            request.closes = value.eq_ignore_ascii_case(b"close");
+        }
+    }
+    (request, body_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_found_at_every_cut() {
+        let bytes = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n\
+            POST / HTTP/1.1\r\ncontent-length: 5\r\nHost: x\r\n\r\nab\r\n\rHEAD / HTTP/1.1\r\n\
+            Connection: Close\r\n\r\n";
+        let expected =
+            [(false, false), (false, false), (true, true)].map(|(is_head, closes)| Request {
+                stream: 0,
+                is_head,
+                closes,
+            });
+        for cut in 0..=bytes.len() {
+            let mut scanner = Scanner::default();
+            let mut found = Vec::new();
+            let (first, second) = bytes.split_at(cut);
+            scanner.scan(first, |_, request| found.push(request));
+            scanner.scan(second, |_, request| found.push(request));
+            assert_eq!(found, expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn each_request_is_told_with_its_end() {
+        let one = b"GET / HTTP/1.1\r\n\r\n";
+        let mut ends = Vec::new();
+        Scanner::default().scan(&one.repeat(3), |end, _| ends.push(end));
+        assert_eq!(ends, [one.len(), 2 * one.len(), 3 * one.len()]);
+    }
+}

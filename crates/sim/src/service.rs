@@ -1,0 +1,189 @@
+//! Which request the simulated server handles next, for how long, and with which outcome.
+
+use rand::Rng;
+
+use super::link::LinkId;
+use super::reply::Status;
+use super::settings::Limiter;
+use super::world::{Happening, World};
+
+/// What a request meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Silent,
+    Reset,
+    Closed,
+    Truncated,
+    Malformed,
+    ExtraBytes,
+    ErrorStatus,
+    /// In HTTP/2 alone, as the next three.
+    StreamSilent,
+    StreamReset,
+    StreamCut,
+    GoAway,
+    /// Refused by the limiter.
+    Limited,
+    Answered,
+}
+
+impl World {
+    /// Turns to the requests of a connection whose turn has come.
+    pub(super) fn begin(&mut self, at_ns: u64, id: LinkId) {
+        let limit = self.settings.server.concurrency;
+        while let Some(stream) = self.links.get_mut(id).and_then(|link| link.take_turn()) {
+            if let Some(limiter) = self.settings.server.limiter
+                && !self.admits(at_ns, limiter)
+            {
+                let refused_ns = at_ns + limiter.refusal_ns;
+                self.agenda.push(refused_ns, Happening::Refuses(id, stream));
+            } else if limit.is_some_and(|limit| self.in_service >= limit.get()) {
+                self.waiting.push_back((id, stream));
+            } else {
+                self.serve(at_ns, id, stream);
+            }
+        }
+    }
+
+    fn serve(&mut self, at_ns: u64, link: LinkId, stream: u32) {
+        self.in_service += 1;
+        let server = &self.settings.server;
+        let mut service_ns = server.service.draw(&mut self.random);
+        if server.drift_per_s != 0.0 {
+            let factor = 1.0 + server.drift_per_s * at_ns as f64 / 1e9;
+            service_ns = (service_ns as f64 * factor) as u64;
+        }
+        let to_ns = at_ns + service_ns;
+        let served = Happening::Served {
+            link,
+            stream,
+            from_ns: at_ns,
+            to_ns,
+        };
+        self.agenda.push(self.after_silence(to_ns), served);
+    }
+
+    /// When the server can answer what it could answer at `at_ns` but for its silences.
+    fn after_silence(&self, at_ns: u64) -> u64 {
+        let left_ns = self.settings.server.stall.map_or(0, |stall| {
+            stall.silence_ns.saturating_sub(at_ns % stall.period_ns)
+        });
+        at_ns + left_ns
+    }
+
+    /// Whether the limiter lets a request in.
+    fn admits(&mut self, at_ns: u64, limiter: Limiter) -> bool {
+        let every_ns = limiter.every_ns.get();
+        let burst_ns = every_ns.saturating_mul(u64::from(limiter.burst.get()) - 1);
+        let next_ns = self.admits_ns.max(at_ns);
+        let is_admitted = next_ns - at_ns <= burst_ns;
+        if is_admitted {
+            self.admits_ns = next_ns.saturating_add(every_ns);
+        }
+        is_admitted
+    }
+
+    /// A request was served, even if its connection is gone.
+    pub(super) fn served(&mut self, at_ns: u64, id: LinkId, stream: u32) {
+        self.in_service -= 1;
+        // The place goes to the longest waiting, unless its connection is gone.
+        while let Some((next, of)) = self.waiting.pop_front() {
+            let link = self.links.get(next);
+            if link.is_some_and(|link| link.serving.contains_key(&of)) {
+                self.serve(at_ns, next, of);
+                break;
+            }
+        }
+        let delay_ns = self.settings.server.delay_ns;
+        if delay_ns > 0 {
+            let answered_ns = self.after_silence(at_ns + delay_ns);
+            self.agenda
+                .push(answered_ns, Happening::Answers(id, stream));
+        } else {
+            self.answer(at_ns, id, stream);
+        }
+    }
+
+    /// Answers a request as its fate wills.
+    pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, stream: u32) {
+        if self.awaits(id, stream) {
+            let fate = self.fate();
+            self.meet(at_ns, id, stream, fate);
+        }
+    }
+
+    /// Refuses a request.
+    pub(super) fn refuse(&mut self, at_ns: u64, id: LinkId, stream: u32) {
+        if self.awaits(id, stream) {
+            self.meet(at_ns, id, stream, Fate::Limited);
+        }
+    }
+
+    /// Whether the request can still be answered.
+    fn awaits(&self, id: LinkId, stream: u32) -> bool {
+        self.links
+            .get(id)
+            .is_some_and(|link| !link.is_silent && link.serving.contains_key(&stream))
+    }
+
+    /// A request meets its fate, and the turn is the next one's.
+    fn meet(&mut self, at_ns: u64, id: LinkId, stream: u32, fate: Fate) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        let is_http2 = link.http2.is_some();
+        if let Some(request) = link.serving.remove(&stream) {
+            if is_http2 {
+                self.answer_http2(at_ns, id, request, fate);
+            } else {
+                self.answer_http1(at_ns, id, request, fate);
+            }
+            self.begin(at_ns, id);
+        }
+    }
+
+    /// The status of an answer that is whole.
+    pub(super) fn status_of(fate: Fate) -> Status {
+        match fate {
+            Fate::ErrorStatus => Status::Unavailable,
+            Fate::Limited => Status::TooManyRequests,
+            _ => Status::Ok,
+        }
+    }
+
+    /// Counts an answer that is whole.
+    pub(super) fn count_reply(&mut self, status: Status) {
+        self.counts.replies += 1;
+        self.counts.replies_error += u64::from(status == Status::Unavailable);
+        self.counts.replies_limited += u64::from(status == Status::TooManyRequests);
+    }
+
+    fn fate(&mut self) -> Fate {
+        let faults = &self.settings.server.faults;
+        let of_streams = |probability| if self.is_http2 { probability } else { 0.0 };
+        let fates = [
+            (faults.silent, Fate::Silent),
+            (faults.reset, Fate::Reset),
+            (faults.closed, Fate::Closed),
+            (faults.truncated, Fate::Truncated),
+            (faults.malformed, Fate::Malformed),
+            (faults.extra_bytes, Fate::ExtraBytes),
+            (faults.error_status, Fate::ErrorStatus),
+            (of_streams(faults.stream_silent), Fate::StreamSilent),
+            (of_streams(faults.stream_reset), Fate::StreamReset),
+            (of_streams(faults.stream_cut), Fate::StreamCut),
+            (of_streams(faults.goaway), Fate::GoAway),
+        ];
+        if fates.iter().all(|&(probability, _)| probability <= 0.0) {
+            return Fate::Answered;
+        }
+        let mut even: f64 = self.random.random();
+        for (probability, fate) in fates {
+            if even < probability {
+                return fate;
+            }
+            even -= probability;
+        }
+        Fate::Answered
+    }
+}

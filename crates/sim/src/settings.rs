@@ -1,0 +1,390 @@
+//! What a simulation simulates: the server, the network, and what goes wrong in brunt itself.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use rand::Rng;
+
+use super::http2::SimHttp2;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// A simulation. Everything in it follows from these values and the plan alone: equal ones give
+/// equal runs, to the last bit.
+///
+/// Every worker has a network and a server of its own, so that the limits of the server are per
+/// worker, and a stream of random numbers of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimSettings {
+    /// Where the random numbers begin.
+    pub seed: u64,
+    /// The server.
+    pub server: SimServer,
+    /// One way through the network, nanoseconds. A connection takes a round trip to open.
+    pub network_ns: u64,
+    /// Bytes that the network takes at once from a connection; each further such amount of a
+    /// request takes a round trip more.
+    pub send_buffer_bytes: NonZeroU32,
+    /// What brunt's own work takes.
+    pub costs: Costs,
+    /// Delays of brunt's wake-ups by the scheduler.
+    pub late_wake_ups: Option<LateWakeUps>,
+    /// The machine that brunt runs on. Absent: each worker has a CPU to itself, and nothing is
+    /// read of machine, threads and server.
+    pub host: Option<SimHost>,
+    /// When an interrupt comes, nanoseconds from the start of the simulation.
+    pub interrupt_ns: Option<u64>,
+}
+
+impl SimSettings {
+    /// The seed of `brunt --backend sim`.
+    pub const SEED: u64 = 1;
+
+    /// A server that takes 1 ms on average (exponential) for an answer of 100 bytes, 50 µs away;
+    /// nothing goes wrong.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            server: SimServer::default(),
+            network_ns: 50 * US,
+            send_buffer_bytes: NonZeroU32::MIN.saturating_add(64 * 1024 - 1),
+            costs: Costs::default(),
+            late_wake_ups: None,
+            host: None,
+            interrupt_ns: None,
+        }
+    }
+}
+
+/// The simulated server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimServer {
+    /// Time from the turn of a request until its answer. In HTTP/1.1 the requests of one connection
+    /// are answered in order, one after the other; in HTTP/2 the turn of each comes when it is
+    /// there, and they are answered in the order in which they are done.
+    pub service: ServiceTime,
+    /// Requests in service at once; the others queue in the order in which their turn came.
+    /// Absent: no limit.
+    pub concurrency: Option<NonZeroU32>,
+    /// Part of the service time, at the start of the simulation, that is added to it per second:
+    /// above 0 the server becomes slower.
+    pub drift_per_s: f64,
+    /// From the end of the service until the answer, nanoseconds: the server waits for others, and
+    /// the place is free for the next request.
+    pub delay_ns: u64,
+    /// Refuses what comes above a rate.
+    pub limiter: Option<Limiter>,
+    /// Silences in which nothing is answered; what falls into one is answered at its end.
+    pub stall: Option<Stall>,
+    /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
+    /// many requests as it takes from it.
+    pub close_after: Option<NonZeroU64>,
+    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names
+    /// the last request that it takes. Later ones are not processed. (HTTP/2 without it: the
+    /// connection ends with this many answers, and what is in flight is lost.)
+    pub announces_close: bool,
+    /// It closes when a request asks for it (HTTP/1.1 only).
+    pub honours_close: bool,
+    /// Connections that it takes in all; it does not answer further attempts. Absent: no limit.
+    pub accepts_max: Option<NonZeroU64>,
+    /// A time in which the server is gone.
+    pub outage: Option<Outage>,
+    /// How often something goes wrong.
+    pub faults: SimFaults,
+    /// Bytes of the body of an answer.
+    pub body_bytes: u32,
+    /// How its end is marked.
+    pub framing: Framing,
+    /// Interim answers (103) before each answer.
+    pub interim: u32,
+    /// What a malformed answer consists of in HTTP/1.1; see [`SimHttp2::malformed`].
+    pub malformed: Vec<u8>,
+    /// What follows a malformed answer.
+    pub after_malformed: AfterMalformed,
+    /// Most pieces in which an answer arrives, cut at random; 1 for whole ones.
+    pub pieces_max: NonZeroU32,
+    /// Longest time between two of them, nanoseconds (uniform from 0).
+    pub piece_gap_ns: u64,
+    /// How it speaks HTTP/2.
+    pub http2: SimHttp2,
+}
+
+impl Default for SimServer {
+    fn default() -> Self {
+        Self {
+            service: ServiceTime::Exponential { mean_ns: MS },
+            concurrency: None,
+            drift_per_s: 0.0,
+            delay_ns: 0,
+            limiter: None,
+            stall: None,
+            close_after: None,
+            announces_close: true,
+            honours_close: true,
+            accepts_max: None,
+            outage: None,
+            faults: SimFaults::default(),
+            body_bytes: 100,
+            framing: Framing::Length,
+            interim: 0,
+            malformed: b"this is not HTTP\r\n\r\n".to_vec(),
+            after_malformed: AfterMalformed::Close,
+            pieces_max: NonZeroU32::MIN,
+            piece_gap_ns: 0,
+            http2: SimHttp2::default(),
+        }
+    }
+}
+
+/// How long the server takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ServiceTime {
+    /// Always the same, nanoseconds.
+    Constant(u64),
+    /// Evenly spread.
+    Uniform {
+        /// Shortest, nanoseconds.
+        min_ns: u64,
+        /// Longest, nanoseconds; not under `min_ns`.
+        max_ns: u64,
+    },
+    /// Exponentially distributed.
+    Exponential {
+        /// Mean, nanoseconds.
+        mean_ns: u64,
+    },
+    /// Mostly one time, and rarely another one: a cache that misses.
+    Bimodal {
+        /// The usual one, nanoseconds.
+        usual_ns: u64,
+        /// The rare one, nanoseconds.
+        rare_ns: u64,
+        /// How often it is the rare one, 0 to 1.
+        rare: f64,
+    },
+    /// Heavy-tailed: longer than `t` with probability `(min_ns / t) ^ shape`. What is longer than
+    /// `max_ns` takes that long.
+    Pareto {
+        /// Shortest, nanoseconds.
+        min_ns: u64,
+        /// Longest, nanoseconds.
+        max_ns: u64,
+        /// Above 0; up to 2 the variance has no bound but the one that `max_ns` gives.
+        shape: f64,
+    },
+}
+
+impl ServiceTime {
+    /// Draws one.
+    pub(super) fn draw(self, random: &mut impl Rng) -> u64 {
+        match self {
+            Self::Constant(ns) => ns,
+            Self::Uniform { min_ns, max_ns } => random.random_range(min_ns..=max_ns.max(min_ns)),
+            Self::Exponential { mean_ns } => {
+                let even: f64 = random.random();
+                (-(1.0 - even).ln() * mean_ns as f64) as u64
+            }
+            Self::Bimodal {
+                usual_ns,
+                rare_ns,
+                rare,
+            } => {
+                if random.random::<f64>() < rare {
+                    rare_ns
+                } else {
+                    usual_ns
+                }
+            }
+            Self::Pareto {
+                min_ns,
+                max_ns,
+                shape,
+            } => {
+                let even: f64 = random.random();
+                let ns = min_ns as f64 * (1.0 - even).powf(-1.0 / shape);
+                (ns as u64).min(max_ns)
+            }
+        }
+    }
+}
+
+/// A limit of the rate: what is too early is answered with status 429 and `Retry-After`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limiter {
+    /// Time per request that is admitted, nanoseconds: the inverse of the rate.
+    pub every_ns: NonZeroU64,
+    /// Requests admitted at once after a pause.
+    pub burst: NonZeroU32,
+    /// From the turn of a request that is refused until its answer, nanoseconds.
+    pub refusal_ns: u64,
+}
+
+/// Silences that come at fixed times: the first `silence_ns` of every `period_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Length of a silence, nanoseconds; at most the period.
+    pub silence_ns: u64,
+    /// From the start of one to the start of the next, nanoseconds.
+    pub period_ns: NonZeroU64,
+}
+
+/// A time in which the server is gone: its connections are reset at the start, and attempts to
+/// connect are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// First instant, nanoseconds from the start of the simulation.
+    pub from_ns: u64,
+    /// First instant after it.
+    pub until_ns: u64,
+}
+
+/// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
+/// meets one of them at most. Those whose names begin with `stream`, and `goaway`, are of HTTP/2
+/// alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SimFaults {
+    /// This machine has no socket for the attempt.
+    pub no_socket: f64,
+    /// The attempt is refused.
+    pub connect_refused: f64,
+    /// The attempt is not answered.
+    pub connect_unanswered: f64,
+    /// The server closes when the handshake begins: that of TLS, or in clear text the exchange of
+    /// settings of HTTP/2.
+    pub handshake_cut: f64,
+    /// It falls silent then.
+    pub handshake_silent: f64,
+    /// No answer, to this request and all later ones on the connection, and in HTTP/2 to all that
+    /// are in flight.
+    pub silent: f64,
+    /// The connection is reset in place of an answer.
+    pub reset: f64,
+    /// The connection is closed in place of an answer.
+    pub closed: f64,
+    /// The connection is closed in the middle of the answer.
+    pub truncated: f64,
+    /// A malformed answer.
+    pub malformed: f64,
+    /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
+    /// ignored.
+    pub extra_bytes: f64,
+    /// An answer with status 503.
+    pub error_status: f64,
+    /// No answer to this request; the others of the connection are answered.
+    pub stream_silent: f64,
+    /// RST_STREAM in place of an answer, with [`SimHttp2::reset_code`].
+    pub stream_reset: f64,
+    /// The same in the middle of the answer.
+    pub stream_cut: f64,
+    /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
+    pub stream_refused: f64,
+    /// GOAWAY with [`SimHttp2::goaway_code`] in place of an answer, and the end of the connection.
+    pub goaway: f64,
+}
+
+/// How the end of a body is marked. In HTTP/2 a flag of its last frame marks it in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Content-Length.
+    #[default]
+    Length,
+    /// Chunks of at most 16 KiB, with a trailer. HTTP/2: no length, a trailer.
+    Chunked,
+    /// An HTTP/1.0 reply that ends with the connection. HTTP/2: no length, and an empty frame at
+    /// the end.
+    UntilClose,
+}
+
+/// What the server does after a malformed answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterMalformed {
+    /// It closes.
+    #[default]
+    Close,
+    /// It goes on with the next request.
+    Continue,
+    /// It falls silent.
+    FallSilent,
+}
+
+/// What brunt's own work takes, so that virtual time passes while it works; nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Reading the clock.
+    pub clock_ns: u64,
+    /// Starting a connection attempt, or closing.
+    pub open_ns: u64,
+    /// A send.
+    pub send_ns: u64,
+    /// Taking an event.
+    pub event_ns: u64,
+    /// Waiting, beside the time waited for.
+    pub wait_ns: u64,
+}
+
+impl Costs {
+    /// Work takes no time at all.
+    pub const NONE: Self = Self {
+        clock_ns: 0,
+        open_ns: 0,
+        send_ns: 0,
+        event_ns: 0,
+        wait_ns: 0,
+    };
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            clock_ns: 20,
+            open_ns: 5_000,
+            send_ns: 2_000,
+            event_ns: 500,
+            wait_ns: 500,
+        }
+    }
+}
+
+/// Delays of wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LateWakeUps {
+    /// How often a sleep ends late, 0 to 1.
+    pub probability: f64,
+    /// How late, nanoseconds.
+    pub delay_ns: u64,
+}
+
+/// The machine that brunt runs on, with a CPU of its own for each worker. It is read as exactly as
+/// it is simulated: all of brunt's work ([`Costs`]) is CPU time in user space, and a server with a
+/// limit to its concurrency has as many CPUs, each busy while it serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimHost {
+    /// The hypervisor takes the CPUs. It is steal while a worker wants to run, as in Linux.
+    pub steal: Option<Taken>,
+    /// Another process takes them; the worker waits in the run queue.
+    pub contention: Option<Taken>,
+}
+
+/// CPU time that is taken away at fixed times: the first `part_ns` of every `period_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How much is taken at once, nanoseconds; less than the period: of a longer part the last
+    /// nanosecond of each period is left.
+    pub part_ns: u64,
+    /// From the start of one part to the start of the next, nanoseconds.
+    pub period_ns: NonZeroU64,
+}
+
+impl Taken {
+    /// Until when the CPU is gone, if it is at `at_ns`.
+    pub(super) fn until_ns(self, at_ns: u64) -> Option<u64> {
+        let into_period_ns = at_ns % self.period_ns;
+        let part_ns = self.part_ns.min(self.period_ns.get() - 1);
+        (into_period_ns < part_ns).then(|| at_ns - into_period_ns + part_ns)
+    }
+
+    /// When the next part after `at_ns` begins.
+    pub(super) fn next_ns(self, at_ns: u64) -> u64 {
+        (at_ns - at_ns % self.period_ns).saturating_add(self.period_ns.get())
+    }
+}

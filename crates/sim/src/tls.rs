@@ -1,0 +1,193 @@
+//! What is spoken with the simulated server, and its side of TLS.
+//!
+//! What TLS draws at random differs from run to run, but its length does not: the server has one
+//! certificate, whose Ed25519 key makes signatures of one length. So no time and no count depends
+//! on it.
+
+use std::rc::Rc;
+
+use brunt_proto::tls::{
+    ALPN_HTTP1, ALPN_HTTP2, ClientSide, ConfigError, Negotiated, Scratch, ServerOptions,
+    ServerSide, Session, TlsError,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::message::Message;
+use super::piece::Completes;
+
+/// PKCS #8 of an Ed25519 key (RFC 8410 section 7), up to the key itself.
+const KEY_PREFIX: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+/// The simulated server's key, which protects nothing.
+const KEY: &[u8; 32] = b"simulated servers have no secret";
+/// Its certificate, signed by itself. Clients in a simulation take any.
+#[rustfmt::skip]
+const CERTIFICATE: [u8; 275] = [
+    0x30, 0x82, 0x01, 0x0f, 0x30, 0x81, 0xc2, 0xa0, 0x03, 0x02, 0x01, 0x02, 0x02, 0x01, 0x01, 0x30,
+    0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x30, 0x14, 0x31, 0x12, 0x30, 0x10, 0x06, 0x03, 0x55, 0x04,
+    0x03, 0x0c, 0x09, 0x73, 0x69, 0x6d, 0x75, 0x6c, 0x61, 0x74, 0x65, 0x64, 0x30, 0x20, 0x17, 0x0d,
+    0x32, 0x36, 0x31, 0x31, 0x32, 0x31, 0x31, 0x30, 0x31, 0x37, 0x30, 0x31, 0x5a, 0x18, 0x0f, 0x32,
+    0x31, 0x32, 0x36, 0x31, 0x30, 0x32, 0x38, 0x31, 0x30, 0x31, 0x37, 0x30, 0x31, 0x5a, 0x30, 0x14,
+    0x31, 0x12, 0x30, 0x10, 0x06, 0x03, 0x55, 0x04, 0x03, 0x0c, 0x09, 0x73, 0x69, 0x6d, 0x75, 0x6c,
+    0x61, 0x74, 0x65, 0x64, 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
+    0x20, 0x44, 0x97, 0xf8, 0x63, 0x84, 0xa3, 0x08, 0xb5, 0x86, 0xa8, 0xc5, 0x4c, 0x73, 0x42, 0xa0,
+    0x9c, 0x6c, 0xe1, 0x01, 0x58, 0xb4, 0xd5, 0xc1, 0x3d, 0x88, 0x9a, 0x2b, 0x23, 0xe4, 0x5d, 0xc9,
+    0xa3, 0x37, 0x30, 0x35, 0x30, 0x14, 0x06, 0x03, 0x55, 0x1d, 0x11, 0x04, 0x0d, 0x30, 0x0b, 0x82,
+    0x09, 0x73, 0x69, 0x6d, 0x75, 0x6c, 0x61, 0x74, 0x65, 0x64, 0x30, 0x1d, 0x06, 0x03, 0x55, 0x1d,
+    0x0e, 0x04, 0x16, 0x04, 0x14, 0x38, 0x66, 0xab, 0x8d, 0x1c, 0x6d, 0xc1, 0x54, 0x51, 0xa2, 0xb3,
+    0x62, 0x9b, 0x4a, 0xb3, 0x69, 0xbf, 0xb6, 0x7b, 0x41, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70,
+    0x03, 0x41, 0x00, 0xfc, 0xac, 0x96, 0x93, 0xf6, 0x9e, 0x9b, 0xda, 0x8d, 0x15, 0xcf, 0xb8, 0x91,
+    0xee, 0x83, 0x95, 0x54, 0xeb, 0x36, 0xfd, 0xb0, 0xb6, 0xfa, 0xc2, 0xc6, 0x35, 0x21, 0x87, 0x26,
+    0xd8, 0xd9, 0xc7, 0xb3, 0x77, 0xa0, 0x69, 0x9b, 0xf5, 0x97, 0xd3, 0x71, 0x31, 0x14, 0x72, 0xb3,
+    0xbe, 0xf8, 0xbf, 0x90, 0x96, 0x8e, 0x30, 0x9f, 0x0e, 0xe6, 0xcc, 0x7d, 0x54, 0x27, 0x30, 0xcf,
+    0x8e, 0x89, 0x04,
+];
+
+/// The type of a record.
+const CHANGE_CIPHER_SPEC: u8 = 20;
+
+/// What brunt and the simulated server speak.
+#[derive(Clone, Debug, Default)]
+pub struct Spoken {
+    is_http2: bool,
+    tls: Option<ServerSide>,
+}
+
+impl Spoken {
+    /// HTTP/2 or HTTP/1.1, in clear text.
+    pub fn clear(is_http2: bool) -> Self {
+        Self {
+            is_http2,
+            tls: None,
+        }
+    }
+
+    /// HTTP/2 or HTTP/1.1 over TLS: the only one that the server offers (ALPN).
+    ///
+    /// # Errors
+    ///
+    /// None, unless the TLS library is broken.
+    pub fn secure(is_http2: bool) -> Result<Self, ConfigError> {
+        let key = [KEY_PREFIX.as_slice(), KEY].concat();
+        let mut options = ServerOptions::new(
+            vec![CertificateDer::from(CERTIFICATE.as_slice())],
+            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
+        );
+        let alpn = if is_http2 { ALPN_HTTP2 } else { ALPN_HTTP1 };
+        options.alpn = vec![alpn.to_vec()];
+        Ok(Self {
+            is_http2,
+            tls: Some(ServerSide::new(options)?),
+        })
+    }
+
+    /// Whether it is HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.is_http2
+    }
+
+    /// Whether it is spoken over TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The server's side of one more connection.
+    pub(super) fn server_tls(&self) -> Option<ServerTls> {
+        let side = self.tls.as_ref()?;
+        Some(ServerTls {
+            session: Session::server(side).ok(),
+            scratch: Scratch::default(),
+            has_begun: false,
+        })
+    }
+}
+
+/// What `client` negotiates with a simulated server, found out in memory.
+///
+/// # Errors
+///
+/// There is nothing that both can do.
+pub(crate) fn negotiate(client: &ClientSide, spoken: &Spoken) -> Result<Negotiated, TlsError> {
+    let incomplete = || TlsError::Broken("the handshake does not end".to_owned());
+    let side = spoken.tls.as_ref().ok_or_else(incomplete)?;
+    let (mut client, mut server) = (Session::client(client)?, Session::server(side)?);
+    let (mut scratch, mut plain) = (Scratch::default(), Vec::new());
+    let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
+    // A handshake has up to four flights; the first one waits for nothing.
+    for _ in 0..4 {
+        client.receive(&to_client, &mut scratch, &mut plain, &mut to_server)?;
+        to_client.clear();
+        server.receive(&to_server, &mut scratch, &mut plain, &mut to_client)?;
+        to_server.clear();
+    }
+    client.negotiated().ok_or_else(incomplete)
+}
+
+/// The server's side of one connection. It ends without a `close_notify`, as many servers do: it
+/// has to read on.
+#[derive(Debug)]
+pub(super) struct ServerTls {
+    /// Absent when it could not be made.
+    session: Option<Session>,
+    scratch: Scratch,
+    has_begun: bool,
+}
+
+impl ServerTls {
+    /// Takes bytes of brunt's: appends their plain text, and gives what came before it. In HTTP/1.1
+    /// a connection is open for brunt with the server's last flight.
+    pub(super) fn receive(
+        &mut self,
+        bytes: &[u8],
+        is_http2: bool,
+        plain: &mut Vec<u8>,
+    ) -> Option<Message> {
+        let mut answer = Vec::new();
+        let received = self.session.as_mut().is_some_and(|session| {
+            session
+                .receive(bytes, &mut self.scratch, plain, &mut answer)
+                .is_ok()
+        });
+        if !received {
+            let answer = answer.into();
+            return Some(Message::TlsFailed { answer });
+        }
+        if answer.is_empty() {
+            return None;
+        }
+        let completes = if !is_http2 && changes_cipher(&answer) {
+            Completes::Opening
+        } else {
+            Completes::Nothing
+        };
+        Some(Message::Handshake {
+            answer: answer.into(),
+            is_first: !std::mem::replace(&mut self.has_begun, true),
+            completes,
+        })
+    }
+
+    /// The records that carry `plain`. None where the handshake is not complete.
+    pub(super) fn send(&mut self, plain: &[u8]) -> Rc<[u8]> {
+        let mut records = Vec::new();
+        if let Some(session) = &mut self.session {
+            // Before the handshake is complete the server has nothing to say.
+            let _ = session.send(plain, &mut records);
+        }
+        records.into()
+    }
+}
+
+/// Whether a ChangeCipherSpec is among these records. It comes with a server's last flight, in TLS
+/// 1.3 for the sake of middleboxes (RFC 8446 appendix D.4).
+fn changes_cipher(mut records: &[u8]) -> bool {
+    while let Some((&[kind, _, _, high, low], rest)) = records.split_first_chunk() {
+        if kind == CHANGE_CIPHER_SPEC {
+            return true;
+        }
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        records = rest.get(length..).unwrap_or_default();
+    }
+    false
+}

@@ -1,0 +1,499 @@
+//! The simulated network and the server's side of connections: a queue of timed events.
+//!
+//! What brunt sends is read when it is sent, for the network brings it to the server unchanged and
+//! in order: what travels is the number of messages.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use brunt_io::backend::Slot;
+use brunt_io::timers::Timers;
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+use super::counts::SimCounts;
+use super::http2::Http2;
+use super::ledger::Ledger;
+use super::link::{Client, Link, LinkId, Links, Server};
+use super::message::{Message, Scanner};
+use super::piece::{Completes, Piece};
+use super::reply::Replies;
+use super::settings::SimSettings;
+use super::tls::Spoken;
+
+/// What can happen.
+#[derive(Clone, Debug)]
+pub(super) enum Happening {
+    /// An attempt to connect reaches the server.
+    Attempt(LinkId),
+    /// The server's answer to it reaches brunt: it failed with this errno, or not.
+    Answered(LinkId, Option<i32>),
+    /// The network has taken all of a send.
+    Taken(LinkId),
+    /// Bytes that the network took at `taken_ns` reach the server and complete `count` messages.
+    Messages {
+        link: LinkId,
+        taken_ns: u64,
+        count: usize,
+    },
+    /// The server, which served a request from `from_ns` to `to_ns`, is free for the next.
+    Served {
+        link: LinkId,
+        stream: u32,
+        from_ns: u64,
+        to_ns: u64,
+    },
+    /// The server answers it.
+    Answers(LinkId, u32),
+    /// The server refuses it.
+    Refuses(LinkId, u32),
+    /// The server goes on with an answer of several frames.
+    Continues(LinkId, u32),
+    /// The server names the last request that it takes.
+    GoesAway(LinkId),
+    /// Something reaches brunt.
+    Arrives(LinkId, Piece),
+    /// The end of brunt's side reaches the server.
+    ClientClosed(LinkId),
+    /// The server goes away.
+    OutageBegins,
+}
+
+/// What brunt's side is to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    Connected,
+    ConnectFailed(i32),
+    Sent,
+    /// There is something in `Link::arrivals`.
+    Arrived,
+}
+
+/// Everything outside of brunt.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) settings: SimSettings,
+    pub(super) random: Pcg64,
+    pub(super) agenda: Timers<Happening>,
+    pub(super) links: Links,
+    pub(super) replies: Replies,
+    pub(super) counts: SimCounts,
+    pub(super) notices: VecDeque<(LinkId, Notice)>,
+    pub(super) is_http2: bool,
+    spoken: Spoken,
+    ledger: Rc<RefCell<Ledger>>,
+    pub(super) in_service: u32,
+    /// When the limiter admits the next request, after a burst.
+    pub(super) admits_ns: u64,
+    /// Requests that wait for the server, longest waiting first.
+    pub(super) waiting: VecDeque<(LinkId, u32)>,
+    /// Plain text of one send.
+    plain: Vec<u8>,
+}
+
+impl World {
+    /// A world of its own for `worker`.
+    pub(super) fn new(
+        settings: &SimSettings,
+        spoken: &Spoken,
+        worker: u32,
+        ledger: Rc<RefCell<Ledger>>,
+    ) -> Self {
+        let mut agenda = Timers::default();
+        if let Some(outage) = settings.server.outage {
+            agenda.push(outage.from_ns, Happening::OutageBegins);
+        }
+        Self {
+            random: Pcg64::new(settings.seed.into(), worker.into()),
+            agenda,
+            links: Links::default(),
+            replies: Replies::new(&settings.server),
+            counts: SimCounts::default(),
+            notices: VecDeque::new(),
+            is_http2: spoken.is_http2(),
+            spoken: spoken.clone(),
+            ledger,
+            in_service: 0,
+            admits_ns: 0,
+            waiting: VecDeque::new(),
+            plain: Vec::new(),
+            settings: settings.clone(),
+        }
+    }
+
+    /// Starts an attempt to connect.
+    pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
+        let http2 = &self.settings.server.http2;
+        let link = Link {
+            slot: Some(slot),
+            scanner: Scanner::of(self.spoken.is_http2(), http2.table_bytes_max()),
+            tls: self.spoken.server_tls().map(Box::new),
+            http2: self.is_http2.then(|| Box::new(Http2::new(http2))),
+            ..Link::default()
+        };
+        let id = self.links.add(link);
+        self.after_network(now_ns, Happening::Attempt(id));
+        id
+    }
+
+    /// Whether a connection is open for brunt when TCP has opened it.
+    pub(super) fn opens_with_tcp(&self) -> bool {
+        !self.is_http2 && !self.spoken.is_secure()
+    }
+
+    /// Sends on an open connection.
+    pub(super) fn send(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        link.sending = true;
+        let part_bytes = self.settings.send_buffer_bytes.get() as usize;
+        let part_of = |bytes: usize| (bytes.max(1) - 1) / part_bytes;
+        let round_trip_ns = 2 * self.settings.network_ns;
+        let taken_ns = |part: usize| now_ns + part as u64 * round_trip_ns;
+        let last_part = part_of(bytes.len());
+        let (mut part, mut count, mut requests) = (0, 0, 0);
+        let mut parts = Vec::new();
+        let in_flight = &mut link.in_flight;
+        let mut found = |end: usize, message: Message| {
+            // The plain text of TLS may be longer than what carries its end.
+            let of = part_of(end).min(last_part);
+            if of != part && count > 0 {
+                parts.push((part, count));
+                count = 0;
+            }
+            (part, count) = (of, count + 1);
+            requests += u64::from(message.begins_request());
+            in_flight.push_back(message);
+        };
+        self.counts.bytes_sent += match &mut link.tls {
+            None => {
+                link.scanner.scan(bytes, found);
+                bytes.len() as u64
+            }
+            Some(tls) => {
+                self.plain.clear();
+                if let Some(message) = tls.receive(bytes, self.is_http2, &mut self.plain) {
+                    found(1, message);
+                }
+                link.scanner.scan(&self.plain, found);
+                self.plain.len() as u64
+            }
+        };
+        self.counts.requests_sent += requests;
+        parts.extend((count > 0).then_some((part, count)));
+        for (part, count) in parts {
+            let taken_ns = taken_ns(part);
+            let messages = Happening::Messages {
+                link: id,
+                taken_ns,
+                count,
+            };
+            self.after_network(taken_ns, messages);
+        }
+        self.agenda.push(taken_ns(last_part), Happening::Taken(id));
+    }
+
+    /// Ends brunt's side of a connection.
+    pub(super) fn close(&mut self, now_ns: u64, id: LinkId) {
+        if let Some(link) = self.links.get_mut(id) {
+            link.client = Client::Closed;
+            link.closed_ns = Some(now_ns);
+            link.arrivals.clear();
+            self.after_network(now_ns, Happening::ClientClosed(id));
+        }
+    }
+
+    /// When the next thing happens.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.agenda.next_ns()
+    }
+
+    /// Lets everything happen that happens up to `until_ns`.
+    pub(super) fn pass(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
+            if let Some(happening) = self.agenda.pop_due(at_ns) {
+                self.happen(at_ns, happening);
+            }
+        }
+    }
+
+    fn happen(&mut self, at_ns: u64, happening: Happening) {
+        match happening {
+            Happening::Attempt(id) => self.answer_attempt(at_ns, id),
+            Happening::Answered(id, errno) => self.attempt_answered(id, errno),
+            Happening::Taken(id) => {
+                // A send that was reported as failed has no further event.
+                let link = self.links.get_mut(id);
+                if let Some(link) = link.filter(|link| link.sending) {
+                    link.sending = false;
+                    self.notices.push_back((id, Notice::Sent));
+                }
+            }
+            Happening::Messages {
+                link,
+                taken_ns,
+                count,
+            } => {
+                for _ in 0..count {
+                    self.take_message(at_ns, link, taken_ns);
+                }
+            }
+            Happening::Served {
+                link,
+                stream,
+                from_ns,
+                to_ns,
+            } => {
+                self.ledger.borrow_mut().served(from_ns, to_ns);
+                self.served(at_ns, link, stream);
+            }
+            Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
+            Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
+            Happening::Continues(id, stream) => self.continue_answer(at_ns, id, stream),
+            Happening::GoesAway(id) => self.go_away(at_ns, id),
+            Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
+            Happening::ClientClosed(id) => {
+                self.abandon(id);
+                if let Some(link) = self.links.get_mut(id) {
+                    let lost = link.in_flight.drain(..).filter(Message::begins_request);
+                    self.counts.requests_lost += lost.count() as u64;
+                }
+                self.links.remove(id);
+            }
+            Happening::OutageBegins => {
+                for id in self.links.ids() {
+                    self.end(at_ns, id, Piece::Reset);
+                }
+            }
+        }
+    }
+
+    fn answer_attempt(&mut self, at_ns: u64, id: LinkId) {
+        let server = &self.settings.server;
+        let faults = server.faults;
+        let takes_no_more = server
+            .accepts_max
+            .is_some_and(|most| self.counts.connections_accepted >= most.get());
+        let is_out = server
+            .outage
+            .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
+        if is_out || self.chance(faults.connect_refused) {
+            self.counts.connections_refused += 1;
+            let refused = Happening::Answered(id, Some(libc::ECONNREFUSED));
+            self.after_network(at_ns, refused);
+        } else if takes_no_more || self.chance(faults.connect_unanswered) {
+            self.counts.connections_unanswered += 1;
+        } else if let Some(link) = self.links.get_mut(id) {
+            link.server = Server::Open;
+            self.counts.connections_accepted += 1;
+            self.after_network(at_ns, Happening::Answered(id, None));
+        }
+    }
+
+    fn attempt_answered(&mut self, id: LinkId, errno: Option<i32>) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        if link.client != Client::Connecting {
+            return;
+        }
+        let (client, notice) = match errno {
+            None => (Client::Open, Notice::Connected),
+            Some(errno) => (Client::Ended, Notice::ConnectFailed(errno)),
+        };
+        link.client = client;
+        self.notices.push_back((id, notice));
+    }
+
+    fn take_message(&mut self, at_ns: u64, id: LinkId, taken_ns: u64) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        let Some(message) = link.in_flight.pop_front() else {
+            return;
+        };
+        let is_late = link.closed_ns.is_some_and(|closed_ns| closed_ns < taken_ns);
+        if is_late || matches!(link.server, Server::Absent | Server::Closed) {
+            self.counts.requests_lost += u64::from(message.begins_request());
+            if !is_late {
+                // A peer that sends to a closed socket gets a reset.
+                self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
+            }
+            return;
+        }
+        match message {
+            Message::Request(request) => {
+                link.pending.push_back(request);
+                self.counts.requests += 1;
+                self.begin(at_ns, id);
+            }
+            Message::Frame(frame) => self.take_frame(at_ns, id, frame),
+            Message::Handshake {
+                answer,
+                is_first,
+                completes,
+            } => {
+                if !is_first || self.begins_handshake(at_ns, id) {
+                    self.deliver_as_is(at_ns, id, answer, completes);
+                }
+            }
+            Message::TlsFailed { answer } => {
+                self.deliver_as_is(at_ns, id, answer, Completes::Nothing);
+                let completes = Completes::Nothing;
+                self.end(at_ns, id, Piece::End { completes });
+            }
+        }
+    }
+
+    /// Whether the server takes part in the handshake that now begins.
+    pub(super) fn begins_handshake(&mut self, at_ns: u64, id: LinkId) -> bool {
+        let faults = self.settings.server.faults;
+        if self.chance(faults.handshake_cut) {
+            self.counts.handshakes_cut += 1;
+            let completes = Completes::Nothing;
+            self.end(at_ns, id, Piece::End { completes });
+            false
+        } else if self.chance(faults.handshake_silent) {
+            self.counts.handshakes_silent += 1;
+            self.fall_silent(id);
+            false
+        } else {
+            true
+        }
+    }
+
+    pub(super) fn fall_silent(&mut self, id: LinkId) {
+        if let Some(link) = self.links.get_mut(id) {
+            link.is_silent = true;
+        }
+    }
+
+    /// Sends bytes of HTTP to brunt, perhaps in pieces.
+    pub(super) fn deliver(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>, whole: Completes) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        match link.tls.as_mut().map(|tls| tls.send(&bytes)) {
+            None => self.deliver_as_is(at_ns, id, bytes, whole),
+            Some(records) => self.deliver_as_is(at_ns, id, records, whole),
+        }
+    }
+
+    /// Sends bytes that need no TLS, or have been through it.
+    fn deliver_as_is(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>, whole: Completes) {
+        let (most, gap_ns) = {
+            let server = &self.settings.server;
+            (server.pieces_max.get(), server.piece_gap_ns)
+        };
+        let mut pieces = if most > 1 {
+            self.random.random_range(1..=most)
+        } else {
+            1
+        };
+        let length = bytes.len() as u32;
+        let (mut start, mut sent_ns) = (0, at_ns);
+        while start < length {
+            let left = length - start;
+            let end = match pieces {
+                0 | 1 => length,
+                _ => start + self.random.random_range(1..=left),
+            };
+            pieces = pieces.saturating_sub(1);
+            let is_last = end == length;
+            let piece = Piece::Bytes {
+                bytes: Rc::clone(&bytes),
+                start,
+                end,
+                completes: if is_last { whole } else { Completes::Nothing },
+            };
+            self.arrive_in_order(sent_ns, id, piece);
+            if gap_ns > 0 {
+                sent_ns += self.random.random_range(0..=gap_ns);
+            }
+            start = end;
+        }
+    }
+
+    /// The server ends its side.
+    pub(super) fn end(&mut self, at_ns: u64, id: LinkId, how: Piece) {
+        let link = self.links.get(id);
+        if link.is_some_and(|link| matches!(link.server, Server::Open | Server::Ending)) {
+            self.abandon(id);
+            self.end_sending(at_ns, id, how);
+            if let Some(link) = self.links.get_mut(id) {
+                link.server = Server::Closed;
+            }
+        }
+    }
+
+    /// The server sends nothing more.
+    pub(super) fn end_sending(&mut self, at_ns: u64, id: LinkId, how: Piece) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        if link.server != Server::Open {
+            return;
+        }
+        link.server = Server::Ending;
+        self.arrive_in_order(at_ns, id, how);
+    }
+
+    /// What waits on this connection will not be answered.
+    fn abandon(&mut self, id: LinkId) {
+        if let Some(link) = self.links.get_mut(id) {
+            let mut abandoned = link.pending.len() + link.serving.len();
+            if let Some(http2) = &mut link.http2 {
+                let (sending, half) = http2.abandon();
+                abandoned += sending;
+                self.counts.requests_lost += half as u64;
+            }
+            self.counts.abandoned += abandoned as u64;
+            link.pending.clear();
+            link.serving.clear();
+        }
+    }
+
+    fn arrive_in_order(&mut self, sent_ns: u64, id: LinkId, piece: Piece) {
+        let network_ns = self.settings.network_ns;
+        if let Some(link) = self.links.get_mut(id) {
+            link.last_arrival_ns = link.last_arrival_ns.max(sent_ns + network_ns);
+            let at_ns = link.last_arrival_ns;
+            self.agenda.push(at_ns, Happening::Arrives(id, piece));
+        }
+    }
+
+    fn arrived(&mut self, at_ns: u64, id: LinkId, piece: Piece) {
+        let Some(link) = self.links.get_mut(id) else {
+            return;
+        };
+        if link.client != Client::Open {
+            return;
+        }
+        if let Piece::Bytes { start, end, .. } = piece {
+            link.bytes_arrived += u64::from(end - start);
+        }
+        link.arrivals.push_back((at_ns, piece));
+        if link.arrivals.len() == 1 {
+            self.notices.push_back((id, Notice::Arrived));
+        }
+    }
+
+    fn after_network(&mut self, from_ns: u64, happening: Happening) {
+        self.agenda
+            .push(from_ns + self.settings.network_ns, happening);
+    }
+
+    /// Whether something of this probability happens.
+    pub(super) fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.random.random::<f64>() < probability
+    }
+
+    /// The connection, if brunt has not closed it.
+    pub(super) fn open_link(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.links
+            .get_mut(id)
+            .filter(|link| link.client != Client::Closed)
+    }
+}

@@ -1,0 +1,403 @@
+//! No circle of imports between the files of a crate: whoever reads one file need not have read
+//! the one that uses it. A file is a part of the module whose folder it lies in, and may use what
+//! that defines. Circles between crates are refused by cargo itself, and by the table in
+//! imports.rs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use syn::{Item, UseTree};
+
+use super::Finding;
+use super::source::Source;
+
+/// How many names may lead to other names before an item is reached.
+const ALIASES_MAX: usize = 8;
+
+/// A module's path within its crate; empty for the root.
+type Module = Vec<String>;
+
+/// What the rule needs of one file.
+struct File<'a> {
+    path: &'a str,
+    /// Names that this file brings in from the same crate, and what they stand for.
+    names: HashMap<String, Vec<String>>,
+    /// Paths within the crate that it mentions outside of tests, and where.
+    mentions: Vec<(Vec<String>, usize)>,
+}
+
+pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
+    let mut crates: BTreeMap<&str, BTreeMap<Module, File<'_>>> = BTreeMap::new();
+    for source in sources {
+        let Some((root, module)) = place_of(&source.path) else {
+            continue;
+        };
+        let file = File::read(source, &module);
+        crates.entry(root).or_default().insert(module, file);
+    }
+    crates.values().flat_map(check_crate).collect()
+}
+
+/// The crate's folder and the module that a file is; absent for a file that is in no crate, or is a
+/// program of its own.
+fn place_of(path: &str) -> Option<(&str, Module)> {
+    let (root, inner) = path.split_once("/src/")?;
+    let mut module: Module = inner
+        .strip_suffix(".rs")?
+        .split('/')
+        .map(str::to_owned)
+        .collect();
+    if module.len() == 1 && matches!(module[0].as_str(), "lib" | "main") {
+        module.clear();
+    } else if module.last().is_some_and(|last| last == "mod") {
+        module.pop();
+    }
+    (module.first().map(String::as_str) != Some("bin")).then_some((root, module))
+}
+
+impl<'a> File<'a> {
+    fn read(source: &'a Source, module: &[String]) -> Self {
+        let mut file = Self {
+            path: &source.path,
+            names: HashMap::new(),
+            mentions: Vec::new(),
+        };
+        if source.is_test(1) {
+            return file;
+        }
+        let children: BTreeSet<String> = source
+            .syntax
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Mod(child) if child.content.is_none() => Some(child.ident.to_string()),
+                _ => None,
+            })
+            .collect();
+        for item in &source.syntax.items {
+            let Item::Use(item) = item else { continue };
+            let line = item.use_token.span.start().line;
+            if source.is_test(line) {
+                continue;
+            }
+            let mut paths = Vec::new();
+            flatten(&item.tree, &mut Vec::new(), &mut paths);
+            for (path, name) in paths {
+                let Some(path) = within_crate(&path, module, &children) else {
+                    continue;
+                };
+                file.mentions.push((path.clone(), line));
+                file.names.insert(name, path);
+            }
+        }
+        file.read_bodies(source, module, &children);
+        file
+    }
+
+    /// Paths that are written out where they are used.
+    fn read_bodies(&mut self, source: &Source, module: &[String], children: &BTreeSet<String>) {
+        let texts: Vec<&str> = source
+            .tokens
+            .iter()
+            .map(|token| token.text.as_str())
+            .collect();
+        for at in 0..texts.len() {
+            let follows = at >= 2 && texts[at - 1] == ":" && texts[at - 2] == ":";
+            let begins = matches!(texts[at], "crate" | "super") || children.contains(texts[at]);
+            if follows || !begins || source.is_test(source.tokens[at].line) {
+                continue;
+            }
+            let mut paths = Vec::new();
+            spelled(&texts, at, &mut Vec::new(), &mut paths);
+            for path in paths {
+                if path.len() >= 2
+                    && let Some(path) = within_crate(&path, module, children)
+                {
+                    self.mentions.push((path, source.tokens[at].line));
+                }
+            }
+        }
+    }
+}
+
+/// Reads the path that begins at a token, with the braces of a `use`: the paths that it stands for,
+/// and the first token after it. `path` is what comes before it.
+fn spelled(
+    texts: &[&str],
+    mut at: usize,
+    path: &mut Vec<String>,
+    paths: &mut Vec<Vec<String>>,
+) -> usize {
+    let is_word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let before = path.len();
+    loop {
+        match texts.get(at) {
+            Some(&"{") => {
+                at += 1;
+                while at < texts.len() && texts[at] != "}" {
+                    at = spelled(texts, at, path, paths);
+                    // A comma; or a new name, or `*`, neither of which is a path.
+                    at += usize::from(texts.get(at).is_some_and(|text| *text != "}"));
+                }
+                path.truncate(before);
+                return at + 1;
+            }
+            Some(word) if is_word(word) => path.push((*word).to_owned()),
+            _ => break,
+        }
+        at += 1;
+        if texts.get(at..at + 2) != Some(&[":", ":"]) {
+            break;
+        }
+        at += 2;
+    }
+    paths.push(path.clone());
+    path.truncate(before);
+    at
+}
+
+/// The paths of a `use`, each with the name that it brings in.
+fn flatten(tree: &UseTree, before: &mut Vec<String>, paths: &mut Vec<(Vec<String>, String)>) {
+    match tree {
+        UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            flatten(&path.tree, before, paths);
+            before.pop();
+        }
+        UseTree::Group(group) => {
+            for tree in &group.items {
+                flatten(tree, before, paths);
+            }
+        }
+        UseTree::Name(name) => push(&name.ident.to_string(), None, before, paths),
+        UseTree::Rename(rename) => {
+            let name = rename.rename.to_string();
+            push(&rename.ident.to_string(), Some(name), before, paths);
+        }
+        UseTree::Glob(_) => paths.push((before.clone(), String::new())),
+    }
+}
+
+fn push(
+    last: &str,
+    name: Option<String>,
+    before: &[String],
+    paths: &mut Vec<(Vec<String>, String)>,
+) {
+    let mut path = before.to_vec();
+    if last != "self" {
+        path.push(last.to_owned());
+    }
+    let name = name.or_else(|| path.last().cloned()).unwrap_or_default();
+    paths.push((path, name));
+}
+
+/// A path as seen from the crate's root; absent for one of another crate.
+fn within_crate(
+    path: &[String],
+    module: &[String],
+    children: &BTreeSet<String>,
+) -> Option<Vec<String>> {
+    let first = path.first()?.as_str();
+    let mut found: Vec<String> = match first {
+        "crate" => Vec::new(),
+        "self" => module.to_vec(),
+        "super" => module[..module.len().checked_sub(1)?].to_vec(),
+        name if children.contains(name) => {
+            let mut found = module.to_vec();
+            found.push(name.to_owned());
+            found
+        }
+        _ => return None,
+    };
+    for part in &path[1..] {
+        if part == "super" {
+            found.pop()?;
+        } else {
+            found.push(part.clone());
+        }
+    }
+    Some(found)
+}
+
+/// The files that each file uses, and the line on which it does so first.
+type Edges<'m> = BTreeMap<&'m Module, BTreeMap<&'m Module, usize>>;
+
+fn edges<'m>(files: &'m BTreeMap<Module, File<'_>>) -> Edges<'m> {
+    let mut edges = Edges::new();
+    for (module, file) in files {
+        for (path, line) in &file.mentions {
+            if let Some(target) = resolve(files, path, ALIASES_MAX)
+                && !module.starts_with(target)
+            {
+                edges
+                    .entry(module)
+                    .or_default()
+                    .entry(target)
+                    .or_insert(*line);
+            }
+        }
+    }
+    edges
+}
+
+fn check_crate(files: &BTreeMap<Module, File<'_>>) -> Vec<Finding> {
+    let edges = edges(files);
+    let mut reported: BTreeSet<&Module> = BTreeSet::new();
+    let mut findings = Vec::new();
+    for module in files.keys() {
+        if reported.contains(module) {
+            continue;
+        }
+        let Some(circle) = shortest_circle(&edges, module) else {
+            continue;
+        };
+        let names: Vec<&str> = circle.iter().map(|module| files[*module].path).collect();
+        let line = edges[module][circle[1 % circle.len()]];
+        findings.push(Finding::new(
+            files[module].path,
+            line,
+            format!(
+                "imports go in a circle: {}; move what both need into a file below both",
+                names.join(" uses ")
+            ),
+        ));
+        reported.extend(circle);
+    }
+    findings
+}
+
+/// The file in which the item at `path` is defined.
+fn resolve<'f>(
+    files: &'f BTreeMap<Module, File<'_>>,
+    path: &[String],
+    aliases_left: usize,
+) -> Option<&'f Module> {
+    let mut depth = path.len();
+    let (module, file) = loop {
+        match files.get_key_value(&path[..depth]) {
+            Some(found) => break found,
+            None => depth = depth.checked_sub(1)?,
+        }
+    };
+    let named = path.get(depth).and_then(|name| file.names.get(name));
+    match named {
+        Some(target) if aliases_left > 0 => {
+            let mut target = target.clone();
+            target.extend_from_slice(&path[depth + 1..]);
+            resolve(files, &target, aliases_left - 1)
+        }
+        _ => Some(module),
+    }
+}
+
+/// The shortest way from a module back to itself, beginning with it.
+fn shortest_circle<'m>(edges: &Edges<'m>, from: &'m Module) -> Option<Vec<&'m Module>> {
+    let mut before: BTreeMap<&Module, &'m Module> = BTreeMap::new();
+    let mut front = vec![from];
+    while !front.is_empty() {
+        let mut next = Vec::new();
+        for at in front {
+            for target in edges.get(at).into_iter().flat_map(BTreeMap::keys) {
+                if *target == from {
+                    let mut circle = vec![at];
+                    while *circle.last()? != from {
+                        circle.push(before[*circle.last()?]);
+                    }
+                    circle.reverse();
+                    return Some(circle);
+                }
+                if !before.contains_key(target) {
+                    before.insert(target, at);
+                    next.push(*target);
+                }
+            }
+        }
+        front = next;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circles(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(path, text)| Source::parse(path, text).unwrap())
+            .collect();
+        check(&sources)
+            .iter()
+            .map(|finding| format!("{}:{}", finding.path, finding.line))
+            .collect()
+    }
+
+    #[test]
+    fn one_way_is_no_circle() {
+        assert!(
+            circles(&[
+                ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\n"),
+                ("crates/a/src/b.rs", "use crate::c::C;\npub struct B(C);\n"),
+                ("crates/a/src/c.rs", "pub struct C;\n"),
+                ("crates/d/src/lib.rs", "use a::B;\n"),
+            ])
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn circles_are_found_through_every_kind_of_path() {
+        // (what b says of c, what c says of b)
+        for (there, back) in [
+            ("use crate::c::C;", "use crate::b::B;"),
+            ("use super::c::{C, D};", "use super::b;"),
+            ("use crate::c::C;", "use crate::B;"),
+            ("use crate::c::C;", "fn f() { crate::b::f(); }"),
+            ("use crate::c;", "fn f(b: super::b::B) {}"),
+            ("use crate::c::*;", "use crate::b::B as Other;"),
+        ] {
+            let lib = ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\n");
+            let (b, c) = (format!("\n{there}\n"), format!("\n{back}\n"));
+            let found = circles(&[
+                lib,
+                ("crates/a/src/b.rs", &b),
+                ("crates/a/src/c/mod.rs", &c),
+            ]);
+            assert_eq!(found, ["crates/a/src/b.rs:2"], "{there} {back}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_a_part_of_its_folder() {
+        let parent = "mod child;\nmod other;\nuse child::C;\npub struct P;\n";
+        let child = "use super::P;\npub struct C;\n";
+        let (b, c) = ("crates/a/src/b/mod.rs", "crates/a/src/b/child.rs");
+        assert!(circles(&[(b, parent), (c, child)]).is_empty());
+        let child = "use super::other::O;\npub struct C;\n";
+        let other = ("crates/a/src/b/other.rs", "use super::C;\npub struct O;\n");
+        let found = circles(&[(b, parent), (c, child), other]);
+        assert_eq!(found, ["crates/a/src/b/child.rs:1"]);
+    }
+
+    #[test]
+    fn paths_in_bodies_are_found_with_and_without_braces() {
+        for body in ["crate::b::f();", "use crate::{b::f, d}; f();"] {
+            let back = format!("fn f() {{ {body} }}\n");
+            let found = circles(&[
+                ("crates/a/src/b.rs", "use crate::c::C;\n"),
+                ("crates/a/src/c.rs", &back),
+            ]);
+            assert_eq!(found, ["crates/a/src/b.rs:1"], "{body}");
+        }
+    }
+
+    #[test]
+    fn tests_may_look_back() {
+        let with_test = "#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}\n";
+        let found = circles(&[
+            ("crates/a/src/b.rs", "use crate::c::C;\n"),
+            ("crates/a/src/c.rs", with_test),
+        ]);
+        assert!(found.is_empty());
+    }
+}
