@@ -89,6 +89,9 @@ fn merged(runs: &[Run]) -> Run {
 }
 
 proptest! {
+    // A case merges up to six runs several times: more of them take half a minute.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn order_and_grouping_do_not_matter(
         runs in runs(),

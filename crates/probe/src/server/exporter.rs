@@ -16,7 +16,9 @@ use crate::fetch::Page;
 use crate::prometheus;
 use crate::series::Readings;
 
-/// Limit of one reading, nanoseconds.
+/// Limit of the first reading, which the load waits for, nanoseconds.
+const FIRST_LIMIT_NS: u64 = 5_000_000_000;
+/// Limit of one reading beside the load, nanoseconds.
 const LIMIT_NS: u64 = 1_000_000_000;
 /// Readings asked for while another one is in progress.
 const WAITING_MAX: usize = 1;
@@ -63,7 +65,7 @@ impl ExporterWatch {
     pub(super) fn new(target: &Target, tls: &PageTls) -> Result<Self, WatchError> {
         let page = Page::new(target, tls)?;
         let url = page.url().to_owned();
-        let Some(Metrics { kind, .. }) = Metrics::parse(&page.get(LIMIT_NS)?) else {
+        let Some(Metrics { kind, .. }) = Metrics::parse(&page.get(FIRST_LIMIT_NS)?) else {
             return Err(WatchError::NoMetrics { url });
         };
         let (orders, ordered) = mpsc::sync_channel(WAITING_MAX);
