@@ -152,6 +152,10 @@ pub(crate) struct LoadArguments {
     /// --requests]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
+    /// Use all connections throughout the warm-up; else half of those of a closed loop pause for
+    /// parts of it, which shows whether more of them would give more
+    #[arg(long, help_heading = "Load")]
+    pub(crate) plain_warmup: bool,
     /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]

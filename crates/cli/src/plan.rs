@@ -120,6 +120,7 @@ impl Load {
             think_seed: self.think_time.seed,
             stop: self.stop,
             warmup_ns: self.warmup_ns,
+            halves_warmup: !arguments.plain_warmup,
             timeout_ns: arguments.timeout,
             setup_timeout_ns: arguments.setup_timeout,
             connect_timeout_ns: arguments.connect_timeout,

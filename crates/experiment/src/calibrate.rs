@@ -241,6 +241,7 @@ impl<B: Bench> Measuring<'_, B> {
         plan.http = HttpChoice::Http1;
         plan.stop.duration_ns = Some(self.step_ns * lasting);
         plan.warmup_ns = self.step_ns / WARMUP_PART;
+        plan.halves_warmup = false;
         plan.timeout_ns = TIMEOUT_NS;
         plan.setup_timeout_ns = TIMEOUT_NS;
         plan.connect_timeout_ns = TIMEOUT_NS;

@@ -190,6 +190,7 @@ fn round_of(plan: &Plan, level: Level, settling_ns: u64) -> Round {
         connections: level.connections,
         added_work_ns: level.added_work_ns,
         warmup_ns: settling_ns,
+        halves_warmup: false,
         stop: Stop {
             duration_ns: Some(WINDOW_NS),
             requests: None,

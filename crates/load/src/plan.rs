@@ -175,6 +175,9 @@ pub struct Plan {
     pub stop: Stop,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
+    /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
+    /// shows by how much the rate follows them.
+    pub halves_warmup: bool,
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
@@ -232,6 +235,7 @@ impl Plan {
                 requests: None,
             },
             warmup_ns: Self::WARMUP_NS_DEFAULT,
+            halves_warmup: true,
             timeout_ns: 10 * SECOND_NS,
             setup_timeout_ns: 30 * SECOND_NS,
             connect_timeout_ns: 5 * SECOND_NS,

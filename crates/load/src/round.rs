@@ -17,6 +17,8 @@ pub struct Round {
     pub added_work_ns: u64,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
+    /// Whether half of the connections of a closed loop pause for parts of it.
+    pub halves_warmup: bool,
     /// When the window ends.
     pub stop: Stop,
     /// Limit of the drain phase, nanoseconds.
@@ -31,6 +33,7 @@ impl Round {
             connections: plan.connections,
             added_work_ns: 0,
             warmup_ns: plan.warmup_ns,
+            halves_warmup: plan.halves_warmup,
             stop: plan.stop,
             drain_limit_ns: plan.drain_limit_ns,
         }
@@ -42,6 +45,7 @@ impl Round {
             model: self.model.clone(),
             connections: self.connections.min(session.connections),
             warmup_ns: self.warmup_ns,
+            halves_warmup: self.halves_warmup,
             stop: self.stop,
             drain_limit_ns: self.drain_limit_ns,
             ..session.clone()

@@ -16,6 +16,7 @@ mod diagnosis;
 mod evidence;
 mod failure;
 mod grid;
+mod halving;
 mod hdr_v2;
 mod histogram;
 mod intervals;
@@ -64,6 +65,7 @@ pub use evidence::{
     ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use halving::Halving;
 pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::once::since_ns;
-use crate::{CarriedIn, FailureCounts, FailureKind, Once, PhaseTallies, Series};
+use crate::{CarriedIn, FailureCounts, FailureKind, Halving, Once, PhaseTallies, Series};
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -354,6 +354,8 @@ pub struct WorkerRecord {
     pub first_service_ns_min: Option<u64>,
     /// The kernel's view of a sample of its connections.
     pub kernel: KernelSample,
+    /// The experiment within its warm-up; absent where there was none.
+    pub halving: Option<Halving>,
     /// Its thread over the window; absent where it did not see both edges, and in simulation
     /// unless a machine was simulated.
     pub thread: Option<ThreadUse>,

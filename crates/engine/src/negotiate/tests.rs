@@ -50,6 +50,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
             requests: None,
         },
         warmup_ns: 0,
+        halves_warmup: false,
         timeout_ns: LONG_NS,
         setup_timeout_ns: LONG_NS,
         connect_timeout_ns: LONG_NS,

@@ -6,6 +6,7 @@ mod arrivals;
 mod connections;
 mod dialling;
 mod free;
+mod halving;
 mod output;
 mod requests;
 mod responses;
@@ -35,6 +36,7 @@ use crate::sources::Sources;
 use accounting::Accounting;
 use dialling::{Dialling, Opening};
 use free::FreeConnections;
+use halving::Experiment;
 use output::Output;
 use requests::Supply;
 use table::ConnectionTable;
@@ -108,6 +110,8 @@ pub(crate) struct Task {
     pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
     pub(crate) budget: Option<Arc<Budget>>,
+    /// Whether half of the connections pause for a part of a closed loop's warm-up.
+    pub(crate) halves: bool,
     /// Work added to each request, nanoseconds.
     pub(crate) busy_ns: u64,
     pub(crate) control: Arc<Control>,
@@ -169,6 +173,8 @@ struct Round {
     shown: Option<Shown>,
     /// Connections on which something was in flight when the round was over, in order.
     left_behind: Vec<Slot>,
+    /// While half of the connections may pause; absent after it, and where they never do.
+    halving: Option<Experiment>,
     /// Of the backend, before the round.
     stamps_clamped_before: u64,
 }
@@ -293,6 +299,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     .clone()
                     .map(|sender| Shown::new(sender, task.worker)),
                 left_behind: Vec::new(),
+                halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },
             backend,
@@ -349,6 +356,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.turn(start.load_ns)?;
         }
         self.timeline.mode = Mode::Load;
+        self.start_halving(start.load_ns, window);
         self.start_load(start.load_ns);
         while self.goes_on() {
             self.turn(self.timeline.window_end_ns)?;
@@ -528,8 +536,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             } else {
                 u64::MAX
             };
+            let slice_ns = self
+                .round
+                .halving
+                .as_ref()
+                .map_or(u64::MAX, Experiment::next_ns);
             until_ns
                 .min(behind_ns)
+                .min(slice_ns)
                 .min(dial_ns)
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
@@ -555,6 +569,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             };
             self.fall_due(deadline, now_ns);
         }
+        self.count_slices(now_ns);
         if self.is_releasing() {
             self.release();
         }

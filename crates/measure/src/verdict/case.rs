@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::thresholds::{
-    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, HELPER_CPUS, IDLE_HEALTHY, LINK_WARN,
-    POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED,
-    STARVED_BELOW,
+    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, IDLE_HEALTHY,
+    LINK_WARN, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL,
+    SHARED_BUSY_PRESSED, STARVED_BELOW,
 };
 use super::words::{count, counted};
 use crate::invariants::{Finding, Standing};
@@ -16,7 +16,7 @@ use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
-    AgentRecord, CpuTimes, Effect, Evidence, FailureKind, KernelSample, MeanParts,
+    AgentRecord, CpuTimes, Effect, Evidence, FailureKind, Halving, KernelSample, MeanParts,
     ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol, Quantile, Route, Run,
     ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters,
     ThreadUse, Throttling, WorkerRecord, samples_needed,
@@ -44,7 +44,7 @@ pub(super) struct Case<'a> {
     pub(super) server_cpus: BTreeSet<u32>,
     /// The kernel's samples of all workers.
     pub(super) kernel: KernelSample,
-    pub(super) elasticity: Option<Effect>,
+    pub(super) elasticity: Option<Elasticity>,
     pub(super) delay_effect: Option<Effect>,
 }
 
@@ -65,6 +65,91 @@ pub(super) struct Threads {
     pub(super) switches_per_s: f64,
     /// CPUs that all workers used together.
     pub(super) cpus_used: f64,
+}
+
+/// By how much the rate follows the number of connections, as an experiment found it that says
+/// something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Elasticity {
+    pub(super) effect: Effect,
+    /// Whether it is that of the warm-up, which tried fewer connections and not more.
+    pub(super) is_of_warm_up: bool,
+}
+
+impl Elasticity {
+    fn of(run: &Run, summary: &Summary) -> Option<Self> {
+        let diagnosis = run.diagnosis.as_ref();
+        let diagnosed = diagnosis.and_then(|made| made.connections_elasticity());
+        let found = diagnosed.map(|effect| Self {
+            effect,
+            is_of_warm_up: false,
+        });
+        found
+            .filter(Self::says_something)
+            .or_else(|| Self::of_warm_up(run, summary))
+    }
+
+    fn of_warm_up(run: &Run, summary: &Summary) -> Option<Self> {
+        // Those of several machines were not at the same time.
+        let [agent] = &run.agents[..] else {
+            return None;
+        };
+        let halving = Halving::of(agent.workers.iter().map(|worker| worker.halving.as_ref()))?;
+        let of_warm_up = |effect| Self {
+            effect,
+            is_of_warm_up: true,
+        };
+        let within = halving.elasticity().map(of_warm_up);
+        let replies = summary.window.replies.total();
+        let per_s = ratio(replies as f64 * 1e9, run.window_ns as f64);
+        let to_window = per_s.and_then(|per_s| halving.elasticity_to_window(per_s));
+        // A server that becomes faster seems to follow.
+        let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
+        let width = |found: &Self| found.effect.high - found.effect.low;
+        within
+            .into_iter()
+            .chain(to_window)
+            .filter(Self::says_something)
+            .min_by(|one, other| width(one).total_cmp(&width(other)))
+    }
+
+    /// From where on more connections would give more. That half of them gave less says so only if
+    /// the rate followed in full: else a lock that most of them fill would look the same.
+    fn followed_from(&self) -> f64 {
+        if self.is_of_warm_up {
+            EFFECT_WHOLE
+        } else {
+            EFFECT_STRONG
+        }
+    }
+
+    /// More connections would give more.
+    pub(super) fn gives_more(&self) -> bool {
+        self.effect.low > self.followed_from()
+    }
+
+    /// They would not, or not in step.
+    pub(super) fn gives_less(&self) -> bool {
+        if self.is_of_warm_up {
+            self.effect.high < EFFECT_WHOLE
+        } else {
+            self.effect.low <= EFFECT_STRONG
+        }
+    }
+
+    /// They would give no more at all.
+    pub(super) fn gives_nothing(&self) -> bool {
+        self.effect.high < EFFECT_WEAK
+    }
+
+    /// Whether the interval excludes that the rate followed, or that it did not.
+    fn says_something(&self) -> bool {
+        if self.is_of_warm_up {
+            self.gives_more() || self.gives_less()
+        } else {
+            says_something(&self.effect)
+        }
+    }
 }
 
 /// What limits a server's threads.
@@ -181,9 +266,7 @@ impl<'a> Case<'a> {
                 .flat_map(|server| server.cpu_list.iter().copied())
                 .collect(),
             kernel,
-            elasticity: diagnosis
-                .and_then(|made| made.connections_elasticity())
-                .filter(says_something),
+            elasticity: Elasticity::of(run, summary),
             delay_effect: diagnosis
                 .and_then(|made| made.delay_effect())
                 .filter(says_something),

@@ -7,7 +7,7 @@ use super::SignalId;
 use super::advice;
 use super::case::Case;
 use super::failed;
-use super::thresholds::{EFFECT_STRONG, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
+use super::thresholds::{EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
 use super::weighed::{DECISIVE_MAX, Decision, Weighed};
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
@@ -366,7 +366,7 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let may_give_more = case.is_closed() || case.overload.is_some();
     let gives_no_more = case
         .elasticity
-        .is_some_and(|effect| may_give_more && effect.high < EFFECT_WEAK);
+        .is_some_and(|elasticity| may_give_more && elasticity.gives_nothing());
     let work_is_hidden = match case.delay_effect {
         Some(effect) => effect.high < EFFECT_WEAK,
         None => weighed.all(Case::workers_have_time),
@@ -395,8 +395,8 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
 
 fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let elasticity = weighed.case.elasticity;
-    let gave_more = elasticity.is_some_and(|effect| effect.low > EFFECT_STRONG);
-    let gave_less = elasticity.is_some_and(|effect| effect.low <= EFFECT_STRONG);
+    let gave_more = elasticity.is_some_and(|elasticity| elasticity.gives_more());
+    let gave_less = elasticity.is_some_and(|elasticity| elasticity.gives_less());
     let would_give = weighed.fails(SignalId::ConnectionsBusy)
         && weighed.client_has_time()
         && weighed.rest_is_out()

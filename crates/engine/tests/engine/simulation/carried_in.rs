@@ -13,6 +13,7 @@ fn closed(connections: u32) -> Plan {
     let mut plan = plan();
     plan.connections = many(connections);
     plan.warmup_ns = S;
+    plan.halves_warmup = false;
     plan.stop.duration_ns = Some(2 * S);
     plan.timeout_ns = 100 * S;
     plan.drain_limit_ns = S;

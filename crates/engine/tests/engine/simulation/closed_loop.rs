@@ -1,11 +1,11 @@
 //! The closed loop, where the figures are known beforehand.
 
 use brunt_engine::RunError;
-use brunt_load::ThinkSpread;
-use brunt_measure::Standing;
-use brunt_sim::{Costs, LateWakeUps, Outage, SimSettings};
+use brunt_load::{Plan, ThinkSpread};
+use brunt_measure::{Grade, SignalId, Standing};
+use brunt_sim::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
-use super::{plan, run, textbook};
+use super::{at_the_door, plan, run, textbook};
 use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, standing, window_start_ns};
 
 #[test]
@@ -256,4 +256,76 @@ fn an_interrupt_before_the_window_leaves_no_run_and_one_in_it_a_shorter_one() {
     let end_ns = window_start_ns(&run) + run.window_ns;
     assert!((100 * MS..200 * MS).contains(&end_ns), "{end_ns}");
     assert_eq!(counts.requests, lifetime(&run).requests_sent);
+}
+
+/// What the experiment within the warm-up shows of a server, as its signal says it.
+fn elasticity_of(mut plan: Plan, settings: &SimSettings) -> (Grade, String) {
+    plan.warmup_ns = S;
+    plan.stop.duration_ns = Some(S);
+    let (run, _) = run(plan, settings);
+    expect_valid(&run, "halved");
+    let judgement = run.judge();
+    let mut signals = judgement.signals.into_iter();
+    let signal = signals.find(|signal| signal.id == SignalId::Elasticity);
+    let signal = signal.expect("the signal is always there");
+    (signal.grade, signal.detail)
+}
+
+#[test]
+fn half_of_the_connections_in_the_warm_up_show_what_they_give() {
+    let sleeping = SimServer {
+        service: ServiceTime::Exponential { mean_ns: 5 * MS },
+        ..SimServer::default()
+    };
+    // (places at the server, connections, what follows)
+    for (places, connections, grade) in [
+        (None, 64, Grade::Fail),
+        (Some(many(4)), 64, Grade::Healthy),
+        (Some(many(30)), 64, Grade::Healthy),
+        // Neither: half of the connections do not fill it, and all of them more than do.
+        (Some(many(45)), 64, Grade::Warn),
+        // Too few replies.
+        (Some(many(1)), 2, Grade::Unknown),
+    ] {
+        let mut plan = plan();
+        plan.connections = many(connections);
+        let settings = at_the_door(SimServer {
+            concurrency: places,
+            ..sleeping.clone()
+        });
+        let (found, detail) = elasticity_of(plan, &settings);
+        let found = match detail.contains("in the warm-up") {
+            true => found,
+            false => Grade::Unknown,
+        };
+        assert_eq!(found, grade, "{places:?} {connections}: {detail}");
+    }
+}
+
+#[test]
+fn replies_slower_than_the_stretches_say_nothing_of_halves() {
+    let settings = at_the_door(SimServer {
+        service: ServiceTime::Constant(200 * MS),
+        ..SimServer::default()
+    });
+    let (grade, detail) = elasticity_of(plan(), &settings);
+    assert_eq!(grade, Grade::Unknown, "{detail}");
+}
+
+#[test]
+fn connections_that_paused_go_on() {
+    let mut plan = plan();
+    (plan.connections, plan.workers) = (many(7), many(2));
+    plan.warmup_ns = S;
+    plan.stop.duration_ns = Some(S);
+    plan.halves_warmup = true;
+    let (halved, counts) = run(plan.clone(), &textbook(800 * US));
+    expect_valid(&halved, "halved");
+    assert_eq!(halved.summary().window.replies.successes(), 7_000);
+    plan.halves_warmup = false;
+    let (whole, counts_of_whole) = run(plan, &textbook(800 * US));
+    assert!(whole.workers().all(|worker| worker.halving.is_none()));
+    // 3 of 7 connections paused for 24 of 50 parts of a second.
+    let fewer = counts_of_whole.requests - counts.requests;
+    assert!(fewer.abs_diff(1_440) < 20, "{fewer} requests fewer");
 }

@@ -423,7 +423,7 @@ pub(super) fn added_delay(case: &Case<'_>) -> Reading {
     // it limits no more than the rest.
     let more_gives_more = case
         .elasticity
-        .is_some_and(|elasticity| elasticity.low > EFFECT_STRONG);
+        .is_some_and(|elasticity| elasticity.gives_more());
     Reading::new(grade, words).warn_at_most(
         more_gives_more || case.workers_have_time(),
         "each request feels it, the workers have time",

@@ -2,10 +2,9 @@
 
 use super::super::case::{Case, Saturation, ratio};
 use super::super::thresholds::{
-    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, EFFECT_STRONG, EFFECT_WEAK,
-    HEADROOM_LEAST, PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST,
-    SERVER_FAIL, SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO,
-    WINDOW_LEAST_NS,
+    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, PLAN_MET,
+    PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL, SERVER_WARN,
+    STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
@@ -181,22 +180,30 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
 }
 
 pub(super) fn elasticity(case: &Case<'_>) -> Reading {
-    let Some(effect) = case.elasticity else {
+    let Some(elasticity) = case.elasticity else {
         let made = case.run.diagnosis.as_ref();
         if made.is_some_and(|made| made.connections_elasticity().is_some()) {
             return Reading::unknown(TOO_NOISY);
         }
+        if made.is_none() && case.run.workers().any(|worker| worker.halving.is_some()) {
+            return Reading::unknown("the warm-up was too short to tell: `--diagnose`");
+        }
         return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
     };
+    let effect = elasticity.effect;
+    let which = match elasticity.is_of_warm_up {
+        true => "in the warm-up, with half of the connections and all, the rate followed",
+        false => "the rate followed the connections",
+    };
     let words = format!(
-        "the rate followed the connections by {} ({} to {})",
+        "{which} by {} ({} to {})",
         percent(effect.value),
         percent(effect.low),
         percent(effect.high)
     );
-    if effect.low > EFFECT_STRONG {
+    if elasticity.gives_more() {
         Reading::fail(words)
-    } else if effect.high < EFFECT_WEAK {
+    } else if elasticity.gives_nothing() {
         Reading::healthy(words)
     } else {
         Reading::warn(words)

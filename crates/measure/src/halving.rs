@@ -1,0 +1,301 @@
+//! The experiment within the warm-up of a closed loop: what the rate did while half of the
+//! connections paused.
+
+use serde::{Deserialize, Serialize};
+
+use crate::student_t::{Mean, quantile_975};
+use crate::{Effect, bounded};
+
+/// Replies of a stretch below which its rate is chance.
+const REPLIES_LEAST: f64 = 20.0;
+/// Slices that a stretch needs beside those in which the change of level still shows.
+const SLICES_LEAST: usize = 3;
+/// Mean service times for which a change of level still shows: what was in flight is answered, and
+/// what was sent at once has spread.
+const SETTLING_SERVICE_TIMES: f64 = 2.0;
+/// Relative standard error of the rate of a window.
+const WINDOW_ERROR: f64 = 0.02;
+/// Logarithm of all connections over half of them below which they are too much alike.
+const STEP_LEAST: f64 = 0.1;
+
+/// What one worker did in the experiment. Its time is cut into slices. In the first ones all
+/// connections are used, then half of them pause, then all are used for somewhat longer, then half
+/// pause again, so that a steady drift falls on both levels alike; the last slices belong to the
+/// window's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Halving {
+    /// Connections that the worker holds.
+    pub connections: u32,
+    /// Of these, used while the others pause.
+    pub used_by_half: u32,
+    /// Length of a slice, nanoseconds.
+    pub slice_ns: u64,
+    /// Complete replies in each slice, whatever their status; in the first one with those of the
+    /// warm-up before it.
+    #[serde(deserialize_with = "bounded::list::<_, _, { Halving::SLICES }>")]
+    pub replies: Vec<u64>,
+}
+
+/// A level of load: stretches of slices at it, and the connections in use.
+struct Level<'a> {
+    stretches: Vec<&'a [u64]>,
+    connections: f64,
+}
+
+impl<'a> Level<'a> {
+    /// The slices of each stretch in which the switch to this level no longer shows. Absent with
+    /// too few.
+    fn settled(&self) -> Option<Vec<&'a [u64]>> {
+        let slices = self.stretches.concat();
+        let replies: f64 = slices.iter().map(|&replies| replies as f64).sum();
+        // Little's law: a mean service time is connections in use over their rate.
+        let service_slices = self.connections * slices.len() as f64 / replies;
+        let settling = 1.0 + (SETTLING_SERVICE_TIMES * service_slices).ceil();
+        if !settling.is_finite() {
+            return None;
+        }
+        let stretches = self.stretches.iter().map(|stretch| {
+            // The cast saturates.
+            let rest = stretch.get(settling as usize..)?;
+            (rest.len() >= SLICES_LEAST).then_some(rest)
+        });
+        stretches.collect()
+    }
+}
+
+impl Halving {
+    /// Slices of the experiment.
+    pub const SLICES: usize = 50;
+    /// The longest experiment, nanoseconds: in a longer warm-up it is the last part.
+    pub const LENGTH_NS_MAX: u64 = 5_000_000_000;
+    /// The shortest one, nanoseconds: in a shorter warm-up there is none.
+    pub const LENGTH_NS_MIN: u64 = 250_000_000;
+
+    /// Edges of the stretches: half of the connections pause from the first to the second, and from
+    /// the third to the fourth.
+    const EDGES: [usize; 4] = [5, 17, 33, 45];
+
+    /// Whether half of the connections pause in this slice.
+    pub fn pauses_half(slice: usize) -> bool {
+        let [from, until, again_from, again_until] = Self::EDGES;
+        (from..until).contains(&slice) || (again_from..again_until).contains(&slice)
+    }
+
+    /// What all workers counted, who took part at the same time. Absent where one did not.
+    pub(crate) fn of<'a>(workers: impl Iterator<Item = Option<&'a Self>>) -> Option<Self> {
+        let mut all = Self::default();
+        for counted in workers {
+            all.add(counted?)?;
+        }
+        (!all.replies.is_empty()).then_some(all)
+    }
+
+    /// Adds the counts of a worker that took part at the same time. Absent where it did not.
+    fn add(&mut self, other: &Self) -> Option<()> {
+        if other.replies.len() != Self::SLICES || other.slice_ns == 0 {
+            return None;
+        }
+        if self.replies.is_empty() {
+            self.clone_from(other);
+            return Some(());
+        }
+        self.connections = self.connections.saturating_add(other.connections);
+        self.used_by_half = self.used_by_half.saturating_add(other.used_by_half);
+        for (own, others) in self.replies.iter_mut().zip(&other.replies) {
+            *own = own.saturating_add(*others);
+        }
+        (self.slice_ns == other.slice_ns).then_some(())
+    }
+
+    /// By how much the rate followed the number of connections that were used, between half and
+    /// all of them: 1 is in step, 0 not at all. Absent where replies take too long for the
+    /// stretches.
+    pub(crate) fn elasticity(&self) -> Option<Effect> {
+        let [_, until, again_from, _] = Self::EDGES;
+        let whole = Level {
+            stretches: vec![self.replies.get(until..again_from)?],
+            connections: self.connections.into(),
+        };
+        let whole = logarithm(&whole.settled()?.concat())?;
+        self.half_against(whole)
+    }
+
+    /// The same between half of the connections and the window, whose rate is better known: for
+    /// replies that take long. A server that becomes faster with time seems to follow, too.
+    pub(crate) fn elasticity_to_window(&self, replies_per_s: f64) -> Option<Effect> {
+        let per_slice = replies_per_s * self.slice_ns as f64 / 1e9;
+        let value = per_slice.ln();
+        let whole = Mean {
+            value,
+            error: WINDOW_ERROR,
+            half_width: 2.0 * WINDOW_ERROR,
+        };
+        value.is_finite().then(|| self.half_against(whole))?
+    }
+
+    fn half_against(&self, whole: Mean) -> Option<Effect> {
+        let [from, until, again_from, again_until] = Self::EDGES;
+        let half = Level {
+            stretches: vec![
+                self.replies.get(from..until)?,
+                self.replies.get(again_from..again_until)?,
+            ],
+            connections: self.used_by_half.into(),
+        };
+        let settled = half.settled()?;
+        let [first, second] = settled[..] else {
+            return None;
+        };
+        let half = logarithm(&settled.concat())?;
+        // What the two stretches differ by beyond a steady drift is not known better than this.
+        let bent = (logarithm(first)?.value - logarithm(second)?.value) / 4.0;
+        let step = (f64::from(self.connections) / f64::from(self.used_by_half)).ln();
+        if !step.is_finite() || step < STEP_LEAST {
+            return None;
+        }
+        let value = (whole.value - half.value) / step;
+        let squares = [whole.half_width, half.half_width, bent].map(|error| error.powi(2));
+        let half_width = squares.iter().sum::<f64>().sqrt() / step;
+        Some(Effect {
+            value,
+            low: value - half_width,
+            high: value + half_width,
+        })
+    }
+}
+
+/// Logarithm of the mean of counts, with its interval. Absent where they are too few.
+fn logarithm(counts: &[u64]) -> Option<Mean> {
+    let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
+    let mean = Mean::of(&counts)?;
+    if mean.value * (counts.len() as f64) < REPLIES_LEAST {
+        return None;
+    }
+    // The logarithm's error is the relative one.
+    let error = mean.error / mean.value;
+    Some(Mean {
+        value: mean.value.ln(),
+        error,
+        half_width: quantile_975(counts.len() - 1) * error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One worker whose connections give `per_slice(slice, connections in use)`.
+    fn worker(connections: u32, per_slice: impl Fn(usize, f64) -> f64) -> Halving {
+        let used_by_half = connections.div_ceil(2);
+        let replies = (0..Halving::SLICES).map(|slice| {
+            let used = match Halving::pauses_half(slice) {
+                true => used_by_half,
+                false => connections,
+            };
+            // Two per cent of scatter.
+            let scatter = 1.0 + 0.01 * (slice * 7 % 5) as f64 - 0.02;
+            (per_slice(slice, f64::from(used)) * scatter) as u64
+        });
+        Halving {
+            connections,
+            used_by_half,
+            slice_ns: 20_000_000,
+            replies: replies.collect(),
+        }
+    }
+
+    fn elasticity(workers: &[Halving]) -> Option<Effect> {
+        Halving::of(workers.iter().map(Some))?.elasticity()
+    }
+
+    fn assert_about(effect: Option<Effect>, value: f64) {
+        let effect = effect.expect("a signal");
+        assert!((effect.value - value).abs() < 0.05, "{effect:?}");
+        assert!(effect.low < value && value < effect.high, "{effect:?}");
+        assert!(effect.high - effect.low < 0.4, "{effect:?}");
+    }
+
+    #[test]
+    fn the_rate_follows_what_limits_it() {
+        assert_about(elasticity(&[worker(64, |_, _| 1_000.0)]), 0.0);
+        assert_about(elasticity(&[worker(64, |_, used| used * 40.0)]), 1.0);
+        // A lock that 45 connections fill.
+        let lock = worker(64, |_, used| used.min(45.25) * 40.0);
+        assert_about(elasticity(&[lock]), 0.5);
+        // A server that becomes faster throughout.
+        let warming = |slice: usize, used: f64| used * (200.0 + slice as f64);
+        assert_about(elasticity(&[worker(64, warming)]), 1.0);
+    }
+
+    #[test]
+    fn workers_add_up() {
+        let workers = [
+            worker(33, |_, used| used * 40.0),
+            worker(31, |_, used| used * 40.0),
+        ];
+        assert_about(elasticity(&workers), 1.0);
+    }
+
+    #[test]
+    fn levels_too_short_to_tell_say_nothing() {
+        // Replies that take as long as eight slices.
+        let slow = worker(64, |_, used| used / 8.0);
+        assert_eq!(elasticity(&[slow]), None);
+        // Few of them.
+        let few = worker(2, |_, used| used);
+        assert_eq!(elasticity(&[few]), None);
+        // A worker without the experiment.
+        let with = worker(64, |_, _| 1_000.0);
+        assert_eq!(Halving::of([Some(&with), None].into_iter()), None);
+        assert_eq!(elasticity(&[]), None);
+        // Nobody paused.
+        assert_eq!(elasticity(&[worker(1, |_, _| 1_000.0)]), None);
+    }
+
+    #[test]
+    fn replies_that_take_long_are_compared_with_the_window() {
+        // Four places of 8 ms: 64 connections wait for 128 ms, 32 for 64 ms.
+        let four_places = worker(64, |_, _| 10.0);
+        assert_eq!(elasticity(std::slice::from_ref(&four_places)), None);
+        let all = Halving::of([Some(&four_places)].into_iter()).expect("it took part");
+        let effect = all.elasticity_to_window(500.0).expect("a signal");
+        assert!(effect.low < 0.0 && effect.high < 0.3, "{effect:?}");
+        assert_eq!(all.elasticity_to_window(0.0), None);
+    }
+
+    #[test]
+    fn what_bends_is_known_less_well() {
+        // Stopped in the first stretch at half.
+        let stopped = worker(64, |slice, _| match slice {
+            12..16 => 0.0,
+            _ => 1_000.0,
+        });
+        let effect = elasticity(&[stopped]).expect("a signal");
+        assert!(
+            effect.low < 0.0 && effect.high > 0.3,
+            "no claim can be made: {effect:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn effects_are_numbers(
+            connections in any::<u32>(),
+            used_by_half in any::<u32>(),
+            slice_ns in any::<u64>(),
+            per_s in prop_oneof![0.0..1e9, any::<f64>()],
+            replies in prop::collection::vec(prop_oneof![0_u64..200, any::<u64>()], 45..55),
+        ) {
+            let halving = Halving { connections, used_by_half, slice_ns, replies };
+            let all = Halving::of([Some(&halving), Some(&halving)].into_iter());
+            let effects = all.map(|all| [all.elasticity(), all.elasticity_to_window(per_s)]);
+            for effect in effects.into_iter().flatten().flatten() {
+                prop_assert!(effect.low.is_finite() && effect.high.is_finite());
+                prop_assert!(effect.low <= effect.value && effect.value <= effect.high);
+            }
+        }
+    }
+}
