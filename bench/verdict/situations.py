@@ -12,7 +12,7 @@ from surroundings import (
 
 CLIENT, NETWORK, RATE = "client_limited", "network_limited", "rate_limited"
 SERVER, CONCURRENCY, SHARED = "server_limited", "concurrency_limited", "shared_host"
-INCONCLUSIVE = "inconclusive"
+SHARED_SERVER, INCONCLUSIVE = "shared_server", "inconclusive"
 # Verdicts by which the figures describe what was tested. Wrong ones among them are dangerous.
 TRUSTING = (SERVER, CONCURRENCY, RATE)
 LINK_MBIT_PER_S = 100
@@ -22,7 +22,8 @@ LINK_MBIT_PER_S = 100
 class Place:
     """Where brunt runs, and what it loads."""
 
-    url: str
+    # None: no URL is given, and brunt loads its own server.
+    url: typing.Optional[str]
     # In front of brunt's command.
     prefix: tuple
 
@@ -41,6 +42,8 @@ class Situation:
     options: tuple
     # What a refusal before the run (exit code 2) has to name to be right as well.
     refusal: str = None
+    # Why the accepted verdicts are right, where the label does not say it.
+    reason: str = ""
 
 
 # --- Arrangements ---------------------------------------------------------------------------------
