@@ -16,6 +16,9 @@ use crate::{servers, steps, tidy};
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Those that take long mostly wait: the black-box tests use 190 s of CPU.
 const TEST_THREADS_PER_CPU: usize = 2;
+/// So many failed tests are run again alone. Where more fail, the change is at fault, and not a
+/// machine that was busy with other tests.
+const RUN_AGAIN_MAX: usize = 3;
 
 /// How many checks and tests ended how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +52,12 @@ impl Tally {
             *place = count.parse().ok()?;
         }
         Some(tally)
+    }
+
+    /// So many of the tests that failed passed when they were run again.
+    fn passed_again(&mut self, count: u64) {
+        self.failed = self.failed.saturating_sub(count);
+        self.passed += count;
     }
 
     /// The last line of the step's output.
@@ -119,10 +128,21 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
     let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(|| TEST_THREADS_PER_CPU * cpus());
     let mut times = TestTimes::new(threads);
-    steps.run("tests", || run_tests(workspace, threads, &mut times));
+    let mut alone = Vec::new();
+    steps.run("tests", || {
+        let mut ran = run_tests(cargo_test(workspace), threads, &mut times)?;
+        if (1..=RUN_AGAIN_MAX).contains(&ran.failed.len()) {
+            alone = run_alone(workspace, &ran.failed)?;
+            ran.tally.passed_again(alone.len() as u64);
+        }
+        Ok(ran.tally)
+    });
     print!("\n{}", slowest("steps", &steps.times));
     print!("{}", slowest("slowest test binaries", &times.binaries));
     print!("{}", slowest("slowest tests", &times.tests));
+    for name in &alone {
+        println!("failed beside others, passed alone: {name}");
+    }
     if !steps.failures.is_empty() {
         println!("\nfailed:");
         for failure in &steps.failures {
@@ -157,9 +177,36 @@ fn cargo_test(workspace: &Workspace) -> Command {
     command
 }
 
-/// Runs all tests, passing their output on line by line while adding up the results.
-fn run_tests(workspace: &Workspace, threads: usize, times: &mut TestTimes) -> Result<Tally> {
-    let mut command = cargo_test(workspace);
+/// Tests that were run.
+#[derive(Debug, Default)]
+struct Ran {
+    tally: Tally,
+    /// Names of those that failed.
+    failed: Vec<String>,
+}
+
+/// The name of a test that failed, where `line` of the test harness says that.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+/// Runs the tests that failed again, one after the other with nothing beside them: black-box tests
+/// run in real time, and others on the same CPUs may have made them late. Gives those that pass.
+fn run_alone(workspace: &Workspace, failed: &[String]) -> Result<Vec<String>> {
+    let mut passed = Vec::new();
+    for name in failed {
+        let mut command = cargo_test(workspace);
+        command.args(["--", "--exact", name]);
+        let ran = run_tests(command, 1, &mut TestTimes::new(1))?;
+        if ran.tally.failed == 0 && ran.tally.passed > 0 {
+            passed.push(name.clone());
+        }
+    }
+    Ok(passed)
+}
+
+/// Runs tests, passing their output on line by line while adding up the results.
+fn run_tests(mut command: Command, threads: usize, times: &mut TestTimes) -> Result<Ran> {
     command.env(TEST_THREADS, threads.to_string());
     shell::announce(&command);
     // One pipe for both, so that cargo's names of binaries stay in order with what these print.
@@ -171,7 +218,7 @@ fn run_tests(workspace: &Workspace, threads: usize, times: &mut TestTimes) -> Re
     // The ends of the pipe that `command` holds would keep it open.
     let description = shell::describe(&command);
     drop(command);
-    let mut tally = Tally::default();
+    let mut ran = Ran::default();
     let mut ours = std::io::stdout().lock();
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.context("cannot read the output of cargo")?;
@@ -179,16 +226,17 @@ fn run_tests(workspace: &Workspace, threads: usize, times: &mut TestTimes) -> Re
         writeln!(ours, "{line}").context("cannot write")?;
         times.line(&line, start.elapsed());
         if let Some(counts) = Tally::parse(&line) {
-            tally.add(counts);
+            ran.tally.add(counts);
         }
+        ran.failed.extend(failed_test(&line).map(str::to_owned));
     }
     drop(ours);
     let status = child.wait().context("cannot wait for cargo")?;
     // Failed tests are counted already; what is left is a test that did not compile or crashed.
-    if tally.failed == 0 {
+    if ran.tally.failed == 0 {
         shell::check(&description, status)?;
     }
-    Ok(tally)
+    Ok(ran)
 }
 
 #[cfg(test)]
@@ -223,6 +271,21 @@ mod tests {
         for (line, expected) in cases {
             assert_eq!(Tally::parse(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn failed_tests_are_named() {
+        let cases = [
+            ("test time::an_end ... FAILED", Some("time::an_end")),
+            ("test time::an_end ... ok", None),
+            ("test result: FAILED. 2 passed; 1 failed", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(failed_test(line), expected, "{line}");
+        }
+        let mut counts = tally(7, 2, 0);
+        counts.passed_again(1);
+        assert_eq!(counts, tally(8, 1, 0));
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn the_form_of_a_file_follows_its_name() {
     let written = |name: &str, options: &str| {
         let path = directory.path().join(name);
         let outcome = brunt(&format!(
-            "-c 2 -n 100 {options} -o {} {}",
+            "-t 1 -c 2 -n 100 {options} -o {} {}",
             path.display(),
             server.url("/")
         ));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::support::BACKENDS;
 use crate::support::listener::Port;
 use crate::support::process::brunt;
-use crate::support::run::{RunReport, run, start_run};
+use crate::support::run::{RunReport, run, start_run, that_sends};
 use crate::support::serve::Serve;
 
 /// Far above what these runs need, and far below what an endless reply would take.
@@ -108,10 +108,12 @@ const MALFORMED_HTTP2: &[(&str, &str)] = &[
 
 /// Runs `load` against `path` on a backend, and checks what holds for every such run.
 fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
-    let report = run(&format!(
-        "--backend {backend} -t 1 --warmup 0s {load} {}",
-        server.url(path)
-    ));
+    let report = that_sends(|| {
+        run(&format!(
+            "--backend {backend} -t 1 --warmup 0s {load} {}",
+            server.url(path)
+        ))
+    });
     let requests = report.requests();
     assert!(requests.sent > 0, "{path} on {backend}");
     let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");

@@ -67,6 +67,20 @@ pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
     report
 }
 
+/// Makes runs until one sent something: a machine that is busy with other things may not let brunt
+/// run for as long as a short window.
+pub(crate) fn that_sends(make: impl Fn() -> RunReport) -> RunReport {
+    const ATTEMPTS: usize = 5;
+    let mut report = make();
+    for _ in 1..ATTEMPTS {
+        if report.requests().sent > 0 {
+            break;
+        }
+        report = make();
+    }
+    report
+}
+
 /// Starts the same.
 pub(crate) fn start_run(words: &str) -> Process {
     super::process::start(&format!("--format json {words}"))
