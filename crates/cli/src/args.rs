@@ -138,10 +138,14 @@ pub(crate) struct LoadArguments {
     /// [default: 64; 10k with planned connections]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
     pub(crate) connections: Option<NonZeroU32>,
-    /// Worker threads [default: one per usable CPU, with planned arrivals one fewer; at most one
-    /// per connection]
+    /// Worker threads, which the scheduler places [default: for a server on this machine one, more
+    /// where the warm-up shows that brunt is the limit, each bound to a CPU; else one per usable
+    /// CPU, with planned arrivals one fewer; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
+    /// Do not choose number and CPUs of the workers by where the server is
+    #[arg(long, help_heading = "Load")]
+    pub(crate) no_placement: bool,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,

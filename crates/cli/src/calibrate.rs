@@ -8,13 +8,14 @@ use brunt_engine::{Faults, RunError, ports_per_address, raise_descriptor_limit, 
 use brunt_experiment::{Bench, CalibrateError, calibrate, steps};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::{clock, threads};
-use brunt_load::Plan;
+use brunt_load::{Placement, Plan};
 use brunt_measure::{Backend, Calibration, ClockQuality, MachineLimits, Run};
 use brunt_report::printable;
 use brunt_server::Running;
 
 use crate::args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
 use crate::calibration_store::{Machine, Place};
+use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, message, output, serve};
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
         line: StepLine::new(arguments.quiet, steps(backends.len(), usable_cpus()) + 1),
         interrupts,
         server: None,
+        cpus: None,
     };
     let calibration = match steps.all(&backends, arguments.step, &machine, limits) {
         Ok(calibration) => calibration,
@@ -94,6 +96,8 @@ struct Steps {
     interrupts: Interrupts,
     /// The reference server, while there is one.
     server: Option<Running>,
+    /// The CPUs that it leaves to workers; absent where the scheduler places both.
+    cpus: Option<Vec<u32>>,
 }
 
 impl Steps {
@@ -133,7 +137,9 @@ impl Bench for Steps {
 
     fn serve(&mut self, workers: u32, polls: bool) -> Result<String> {
         let backend = brunt_server::BackendChoice::Auto;
-        let server = serve::own_server(workers, backend, polls, None)?;
+        let halves = Halves::both(workers);
+        let server = serve::own_server(&halves, backend, polls, None)?;
+        self.cpus = halves.of_workers;
         let authority = server.address().to_string();
         self.server = Some(server);
         Ok(authority)
@@ -149,8 +155,11 @@ impl Bench for Steps {
         }
     }
 
-    fn run(&mut self, step: &str, plan: Plan) -> Result<Run> {
+    fn run(&mut self, step: &str, mut plan: Plan) -> Result<Run> {
         self.line.show(step);
+        if let Some(cpus) = &self.cpus {
+            plan.placement = Placement::Bound(cpus.clone());
+        }
         let nobody = &mut |_, _: &_| {};
         let run = self
             .interrupts

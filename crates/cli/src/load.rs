@@ -17,6 +17,7 @@ use crate::list;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice, faults};
 use crate::progress::Line;
+use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
@@ -65,19 +66,19 @@ fn measure(
     let backend = backend_choice(arguments.backend);
     let secure = arguments.protocol.tls;
     let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
-    let (target, own_server, workers) = match target {
-        Some(target) => (target, None, cpus),
+    let (target, own_server, workers, own_cpus) = match target {
+        Some(target) => (target, None, cpus, None),
         None if backend == BackendChoice::Sim => {
             let target = Target::parse(&format!("{scheme}://simulated/"), None)?;
-            (target, None, cpus)
+            (target, None, cpus, None)
         }
         None => {
-            // Half of the CPUs serve, half load.
-            let serving = (cpus / 2).max(1);
+            let is_placed = arguments.threads.is_none() && !arguments.no_placement;
+            let halves = Halves::of(cpus, is_placed);
             let tls = secure.then(TlsOptions::default);
-            let server = serve::own_server(serving, serve::backend_of(backend), false, tls)?;
+            let server = serve::own_server(&halves, serve::backend_of(backend), false, tls)?;
             let target = Target::parse(&format!("{scheme}://{}/", server.address()), None)?;
-            (target, Some(server), (cpus - cpus / 2).max(1))
+            (target, Some(server), halves.workers, halves.of_workers)
         }
     };
     let workers = match load.model.schedule() {
@@ -86,7 +87,7 @@ fn measure(
         None => workers,
     };
     let workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
-    let mut plan = load.plan(arguments, target, workers);
+    let mut plan = load.plan(arguments, target, workers, own_cpus);
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
     let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupts);

@@ -6,8 +6,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use anyhow::{Result, bail};
 use brunt_engine::Faults;
 use brunt_load::{
-    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule,
-    ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
+    ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
+    Schedule, ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -84,13 +84,21 @@ impl Load {
         self
     }
 
-    /// The plan, with what depends on the machine.
+    /// The plan, with what depends on the machine: the workers where `-t` gives no number, at most,
+    /// and the CPUs that they are to be bound to, if any.
     pub(crate) fn plan(
         self,
         arguments: &LoadArguments,
         target: Target,
         workers_default: NonZeroU32,
+        cpus: Option<Vec<u32>>,
     ) -> Plan {
+        let placement = match (arguments.threads, cpus) {
+            (Some(_), _) => Placement::Given,
+            (None, _) if arguments.no_placement => Placement::Scheduler,
+            (None, Some(cpus)) => Placement::Bound(cpus),
+            (None, None) => Placement::Auto,
+        };
         // Reports and messages show no more of a target than this.
         let shown = |target: Target| match arguments.output.redact {
             true => target.redacted(),
@@ -110,6 +118,7 @@ impl Load {
             workers: arguments
                 .threads
                 .unwrap_or(workers_default.min(self.connections)),
+            placement,
             http: self.protocol.http,
             tls: self.protocol.tls,
             pipeline: arguments.pipeline,
@@ -333,7 +342,7 @@ mod tests {
         let arguments = Arguments::try_parse_from(words).expect(typed).load;
         let target = Target::parse("http://host/", None).expect("it is one");
         let load = Load::new(&arguments, Some(&target)).expect(typed);
-        load.plan(&arguments, target, NonZeroU32::MIN)
+        load.plan(&arguments, target, NonZeroU32::MIN, None)
     }
 
     #[test]

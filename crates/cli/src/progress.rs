@@ -272,7 +272,7 @@ mod tests {
             .load;
         let target = brunt_load::Target::parse("http://host/", None).expect("it is one");
         let load = Load::new(&arguments, Some(&target)).expect("they are good");
-        let plan = load.plan(&arguments, target, std::num::NonZeroU32::MIN);
+        let plan = load.plan(&arguments, target, std::num::NonZeroU32::MIN, None);
         Line::of_form(form, &plan, 0)
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_engine::raise_descriptor_limit;
-use brunt_io::cpu::usable_cpus;
+use brunt_io::cpu::{allowed_cpus, usable_cpus};
 use brunt_io::threads;
 use brunt_load::BackendChoice;
 use brunt_probe::memory::available_memory_bytes;
@@ -155,16 +155,61 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Starts a server in this process, on loopback and a free port. With `spin` it polls; without
-/// `tls` it speaks clear text.
+/// Half of the CPUs serve, half load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Halves {
+    /// Workers of the server.
+    pub(crate) serving: u32,
+    /// Workers of the load.
+    pub(crate) workers: u32,
+    /// The CPUs of the server's workers; none where the scheduler places them.
+    pub(crate) of_server: Vec<u32>,
+    /// The CPUs of the load's workers; absent where the scheduler places them.
+    pub(crate) of_workers: Option<Vec<u32>>,
+}
+
+impl Halves {
+    /// Of so many usable CPUs. `is_placed`: each worker is bound to one, where there are several.
+    pub(crate) fn of(usable: u32, is_placed: bool) -> Self {
+        let allowed = allowed_cpus().unwrap_or_default();
+        let workers = (usable - usable / 2).max(1);
+        Self::among((usable / 2).max(1), workers, usable, &allowed, is_placed)
+    }
+
+    /// So many workers each, bound where there is a CPU for each of them.
+    pub(crate) fn both(workers: u32) -> Self {
+        let allowed = allowed_cpus().unwrap_or_default();
+        Self::among(workers, workers, usable_cpus(), &allowed, true)
+    }
+
+    fn among(serving: u32, workers: u32, usable: u32, allowed: &[u32], is_placed: bool) -> Self {
+        let all = serving.saturating_add(workers);
+        let is_enough = all <= usable && all as usize <= allowed.len();
+        let cpus = match is_placed && is_enough {
+            true => &allowed[allowed.len() - all as usize..],
+            false => &[],
+        };
+        let (of_server, of_workers) = cpus.split_at(cpus.len().min(serving as usize));
+        Self {
+            serving,
+            workers,
+            of_server: of_server.to_vec(),
+            of_workers: (!of_workers.is_empty()).then(|| of_workers.to_vec()),
+        }
+    }
+}
+
+/// Starts a server in this process, on loopback and a free port, with its half of the CPUs. With
+/// `spin` it polls; without `tls` it speaks clear text.
 pub(crate) fn own_server(
-    workers: u32,
+    halves: &Halves,
     backend: brunt_server::BackendChoice,
     spin: bool,
     tls: Option<TlsOptions>,
 ) -> Result<Running> {
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-    options.workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
+    options.workers = NonZeroU32::new(halves.serving).unwrap_or(NonZeroU32::MIN);
+    options.cpus.clone_from(&halves.of_server);
     options.backend = backend;
     options.spin = spin;
     options.tls = tls;
@@ -184,6 +229,35 @@ pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn client_and_server_have_cpus_of_their_own_where_there_are_two() {
+        // (usable, allowed, placed, server's workers and CPUs, the load's)
+        type Case<'a> = (
+            u32,
+            &'a [u32],
+            bool,
+            (u32, &'a [u32]),
+            (u32, Option<&'a [u32]>),
+        );
+        let cases: [Case<'_>; 6] = [
+            (2, &[0, 1], true, (1, &[0]), (1, Some(&[1]))),
+            (3, &[0, 2, 5], true, (1, &[0]), (2, Some(&[2, 5]))),
+            (4, &[0, 1, 2, 3], true, (2, &[0, 1]), (2, Some(&[2, 3]))),
+            // A quota of two CPUs.
+            (2, &[0, 1, 2, 3], true, (1, &[2]), (1, Some(&[3]))),
+            (1, &[0], true, (1, &[]), (1, None)),
+            (2, &[0, 1], false, (1, &[]), (1, None)),
+        ];
+        for (usable, allowed, is_placed, server, load) in cases {
+            let workers = (usable - usable / 2).max(1);
+            let serving = (usable / 2).max(1);
+            let halves = Halves::among(serving, workers, usable, allowed, is_placed);
+            let of_workers = halves.of_workers.as_deref();
+            assert_eq!((halves.serving, halves.of_server.as_slice()), server);
+            assert_eq!((halves.workers, of_workers), load);
+        }
+    }
 
     #[test]
     fn limits_are_said() {

@@ -15,6 +15,7 @@ pub struct Control {
     interrupted: AtomicBool,
     hurried: AtomicBool,
     aborted: AtomicBool,
+    recalled: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet.
     interrupted_ns: AtomicU64,
 }
@@ -25,6 +26,7 @@ impl Default for Control {
             interrupted: AtomicBool::new(false),
             hurried: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
+            recalled: AtomicBool::new(false),
             interrupted_ns: AtomicU64::new(u64::MAX),
         }
     }
@@ -83,7 +85,12 @@ impl Control {
         self.aborted.store(true, Ordering::Relaxed);
     }
 
+    /// Makes the workers leave at once, or no longer: others are to take their place.
+    pub(crate) fn recall(&self, is_recalled: bool) {
+        self.recalled.store(is_recalled, Ordering::Relaxed);
+    }
+
     pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted.load(Ordering::Relaxed)
+        self.aborted.load(Ordering::Relaxed) || self.recalled.load(Ordering::Relaxed)
     }
 }

@@ -44,6 +44,7 @@ mod faults;
 mod limits;
 mod negotiate;
 mod observer;
+mod placement;
 mod prepare;
 mod probes;
 mod protocol;
@@ -51,6 +52,7 @@ mod run;
 mod session;
 mod simulate;
 mod sources;
+mod trial;
 mod worker;
 
 pub use control::Control;

@@ -20,15 +20,13 @@ use thiserror::Error;
 use crate::faults::Faults;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, NegotiateError, Negotiated};
+use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed};
 use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
+use crate::trial;
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
-
-/// Arrivals per second that a worker plans at most: far above what any server answers, and what a
-/// worker can tell of those that it skips.
-const ARRIVALS_PER_WORKER_MAX: f64 = 10_000_000.0;
 
 /// Why a run cannot start.
 #[derive(Debug, Error)]
@@ -180,6 +178,8 @@ pub struct Prepared<C = Kernel> {
     pub(crate) name_of: Arc<[u32]>,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
+    /// Where its workers are.
+    pub(crate) placed: Placed,
     /// The numbers of the plan's workers that run in this process: all of them, as a rule.
     pub(crate) workers: Range<u32>,
 }
@@ -191,6 +191,8 @@ impl<C> Prepared<C> {
     pub fn only_workers(mut self, workers: Range<u32>) -> Option<Self> {
         let is_part = !workers.is_empty() && workers.end <= self.plan.workers.get();
         self.workers = workers;
+        // How many there are was said to all agents.
+        self.placed.spare.clear();
         is_part.then_some(self)
     }
 }
@@ -200,6 +202,26 @@ impl<C: Carrier> Prepared<C> {
     #[doc(hidden)]
     pub fn with_faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
+    }
+
+    /// The same with other workers.
+    ///
+    /// # Errors
+    ///
+    /// These are too many for a limit.
+    pub(crate) fn with_workers(mut self, placed: Placed) -> Result<Self, LimitError> {
+        self.plan.workers = placed.workers;
+        self.workers = 0..placed.workers.get();
+        self.placed = placed;
+        self.limits = limits::check(
+            &self.plan,
+            &self.negotiated,
+            self.carrier.backend(),
+            &self.peer,
+            &self.sources,
+            self.requests.held_bytes() as u64,
+        )?;
+        Ok(self)
     }
 
     /// The same for one round.
@@ -225,7 +247,8 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     }
     let (carrier, backend_note) = choose_backend(plan.backend)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
-    prepared(plan, carrier, backend_note, peer, negotiated)
+    let placed = Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns));
+    prepared(plan, carrier, backend_note, peer, negotiated, placed)
 }
 
 /// Prepares a run in `machine`, with whose servers it negotiates.
@@ -241,7 +264,8 @@ pub fn prepare_simulated(
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
-    prepared(plan, Simulated, None, peer, negotiated)
+    let placed = Placed::simulated(&plan);
+    prepared(plan, Simulated, None, peer, negotiated, placed)
 }
 
 /// Whether the workers can share what they are to do.
@@ -266,12 +290,14 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
 
 /// Encodes the requests and checks the limits.
 fn prepared<C: Carrier>(
-    plan: Plan,
+    mut plan: Plan,
     carrier: C,
     backend_note: Option<String>,
     peer: Peer,
     negotiated: Negotiated,
+    placed: Placed,
 ) -> Result<Prepared<C>, PrepareError> {
+    plan.workers = placed.workers;
     let requests = EncodedRequests::new(&plan, negotiated.protocol, negotiated.depth)?;
     let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX {
@@ -319,6 +345,7 @@ fn prepared<C: Carrier>(
         name_of,
         limits,
         usable_cpus: usable_cpus(),
+        placed,
         workers: 0..workers,
     })
 }

@@ -35,6 +35,8 @@ pub(crate) struct Probes {
 
 impl Probes {
     /// Finds the server and reads its count, before the first connection of the run.
+    /// `is_again`: other workers have loaded it before, and their last requests may still be
+    /// counted.
     ///
     /// # Errors
     ///
@@ -42,12 +44,13 @@ impl Probes {
     pub(crate) fn start(
         prepared: &Prepared,
         own_server: bool,
+        is_again: bool,
         control: &Arc<Control>,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, RunError> {
         let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
         let own_control = Arc::clone(control);
-        let body = move || Self::find(&plan, &peer, own_server, own_control);
+        let body = move || Self::find(&plan, &peer, own_server, is_again, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -60,6 +63,7 @@ impl Probes {
         plan: &Plan,
         peer: &Peer,
         own_server: bool,
+        is_again: bool,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.tls, &plan.target.host);
@@ -79,7 +83,10 @@ impl Probes {
         let counter = match &plan.server_counter {
             Some(counter) => {
                 let reader = CounterReader::new(counter, &tls)?;
-                let before = reader.read()?;
+                let before = match is_again {
+                    true => read_settled(&reader)?,
+                    false => reader.read()?,
+                };
                 Some((reader, before))
             }
             None => None,

@@ -27,6 +27,8 @@ pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 pub(crate) struct Ended {
     pub(crate) finished: Finished,
     pub(crate) cpu: CpuUse,
+    /// The CPU that it was bound to.
+    pub(crate) bound_cpu: Option<u32>,
 }
 
 /// What the watching thread saw.
@@ -84,11 +86,17 @@ impl<C: Carrier> Prepared<C> {
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
         let mut sources_used = 0;
-        for Ended { finished, cpu } in ended {
+        for Ended {
+            finished,
+            cpu,
+            bound_cpu,
+        } in ended
+        {
             sources_used = sources_used.max(finished.sources_used);
             let mut recording = finished.recorder.finish(window.end_ns);
             recording.record.cpu_user_ns = cpu.user_ns;
             recording.record.cpu_system_ns = cpu.system_ns;
+            recording.record.bound_cpu = bound_cpu;
             if conclusion.wall_start.is_some() {
                 // Polling takes CPU time, and none is polled away that was not used.
                 let used_ns = cpu.user_ns.saturating_add(cpu.system_ns);
@@ -145,6 +153,7 @@ impl<C: Carrier> Prepared<C> {
             negotiated: self.describe_negotiated(),
             backend: self.carrier.backend(),
             backend_note: self.backend_note.clone(),
+            placement: self.placed.record.clone(),
             source_addresses: self
                 .sources
                 .used(sources_used)

@@ -9,13 +9,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_io::backend::ClientBackend;
-use brunt_io::cpu::{CpuUse, Cpus};
+use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
 use brunt_io::epoll::Epoll;
 use brunt_io::spin::Spinner;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_load::Round;
-use brunt_measure::{Run, RunEdges, SetUp, Window};
+use brunt_measure::{CpuTimes, Run, RunEdges, SetUp, Window};
+use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
 
@@ -28,6 +29,7 @@ use crate::prepare::{Kernel, Prepared};
 use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, shifted, unopened};
+use crate::trial::{self, GaugeMaker, Outcome, Trial};
 use crate::worker::{Start, Task, Worker};
 
 /// How often the thread that runs a round looks around.
@@ -43,6 +45,10 @@ pub struct Session {
     prepared: Prepared,
     control: Arc<Control>,
     own_server: bool,
+    /// Earlier workers were too few.
+    has_dismissed: bool,
+    /// How the CPUs have spent their time.
+    read_cpus: fn() -> Vec<CpuTimes>,
     /// To each worker; none before the first round. A worker whose sender is gone leaves.
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
@@ -66,6 +72,8 @@ struct Preparation {
     window_shift_ns: u64,
     threads_that_poll: u32,
     is_observed: bool,
+    /// Where somebody asks how busy it is in the warm-up.
+    gauge: Option<GaugeMaker>,
 }
 
 /// A report of a worker.
@@ -90,6 +98,8 @@ impl Prepared {
             prepared: self,
             control: Arc::clone(control),
             own_server,
+            has_dismissed: false,
+            read_cpus: cpu_times,
             orders: Vec::new(),
             reports,
             reporter,
@@ -141,7 +151,16 @@ pub trait Rounds {
 
 impl Rounds for Session {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
-        let outcome = self.measure(round, observer);
+        let outcome = loop {
+            match self.measure(round, observer) {
+                Ok(Measured::Run(run)) => break Ok(*run),
+                Ok(Measured::TooFewWorkers(prepared)) => {
+                    self.dismiss_workers();
+                    self.prepared = *prepared;
+                }
+                Err(error) => break Err(error),
+            }
+        };
         if outcome.is_err() {
             self.control.abort();
             self.orders.clear();
@@ -150,8 +169,47 @@ impl Rounds for Session {
     }
 }
 
+/// What came of measuring a round.
+enum Measured {
+    Run(Box<Run>),
+    /// Its warm-up showed that it needs these.
+    TooFewWorkers(Box<Prepared>),
+}
+
+/// What came of watching one.
+enum WatchedRound {
+    Ended(Vec<Ended>, Watched),
+    TooFewWorkers(Box<Prepared>),
+}
+
 impl Session {
-    fn measure(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+    /// Whether there may be more workers than in the beginning; then how to find that out.
+    fn trial(&self, round: &Round) -> Option<(Trial, GaugeMaker)> {
+        let placed = &self.prepared.placed;
+        // Workers that have measured a round stay: later rounds are compared with it.
+        let is_first = self.threads.is_empty();
+        let is_wanted = is_first && !placed.spare.is_empty() && trial::is_possible(round.warmup_ns);
+        is_wanted.then(|| Trial::new(placed.clone(), round.warmup_ns))
+    }
+
+    /// Ends the workers, of which nothing is to be known any more.
+    fn dismiss_workers(&mut self) {
+        self.has_dismissed = true;
+        self.control.recall(true);
+        self.orders.clear();
+        for thread in self.threads.drain(..) {
+            // What they would report goes to nobody.
+            let _ = thread.join();
+        }
+        (self.reporter, self.reports) = mpsc::channel();
+        self.control.recall(false);
+    }
+
+    fn measure(
+        &mut self,
+        round: &Round,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Measured, RunError> {
         let wall_start = (clock::unix_ms(), clock::now_ns());
         let mut edges = RunEdges::default();
         edges.setup_start.set(clock::now_ns());
@@ -159,7 +217,14 @@ impl Session {
         let prepared = self.prepared.of_round(round);
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
-        let probes = Probes::start(&prepared, self.own_server, &control, observer)?;
+        let (mut trial, gauge) = self.trial(round).unzip();
+        let probes = Probes::start(
+            &prepared,
+            self.own_server,
+            self.has_dismissed,
+            &control,
+            observer,
+        )?;
         let budget = prepared.requests_of_part();
         let budget = budget.map(|requests| Arc::new(Budget::new(requests, workers)));
         let (sender, mut snapshots) = snapshots(prepared.plan.workers.get(), observer);
@@ -181,6 +246,7 @@ impl Session {
                     workers
                 },
                 is_observed: prepared.plan.observe,
+                gauge: gauge.clone(),
             })));
         }
         drop(sender);
@@ -195,13 +261,21 @@ impl Session {
         for orders in &self.orders {
             let _ = orders.send(Order::Start(Start { load_ns, window }));
         }
-        let (ended, watched) = self.watch(window, &mut snapshots, observer)?;
+        if let Some(trial) = &mut trial {
+            trial.begin(load_ns, window, (self.read_cpus)());
+        }
+        let (ended, watched) = match self.watch(window, trial, &mut snapshots, observer)? {
+            WatchedRound::Ended(ended, watched) => (ended, watched),
+            WatchedRound::TooFewWorkers(prepared) => {
+                return Ok(Measured::TooFewWorkers(prepared));
+            }
+        };
         if control.is_aborted() {
             return Err(RunError::Interrupted);
         }
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
-        Ok(prepared.conclude(Conclusion {
+        let run = prepared.conclude(Conclusion {
             control: &control,
             own_server: self.own_server,
             wall_start: Some(wall_start),
@@ -211,7 +285,8 @@ impl Session {
             unsent: budget.map_or(0, |budget| budget.left()),
             watched,
             evidence,
-        }))
+        });
+        Ok(Measured::Run(Box::new(run)))
     }
 
     fn start_workers(&mut self) -> Result<(), RunError> {
@@ -229,9 +304,14 @@ impl Session {
                 worker,
                 reports: self.reporter.clone(),
             };
+            let cpus_of_workers = &self.prepared.placed.cpus;
+            let cpu = cpus_of_workers.get(worker as usize).copied();
             let body = Arc::clone(&body);
             let body = move || {
-                if let Err(error) = body(&orders, &reporter, cpus) {
+                // Where it may not be bound, the scheduler chooses, and the report says so.
+                let bound_cpu = cpu.filter(|&cpu| bind_thread(cpu).is_ok());
+                let place = PlaceOfWorker { cpus, bound_cpu };
+                if let Err(error) = body(&orders, &reporter, place) {
                     reporter.report(Report::Failed(error));
                 }
             };
@@ -276,14 +356,15 @@ impl Session {
         Ok(set_up)
     }
 
-    /// Watches the round from the start of load until all workers are done: reads the process's CPU
-    /// at the window's edges, shows progress, passes on an interrupt.
+    /// Watches the round from the start of load until all workers are done, or are too few: reads
+    /// the process's CPU at the window's edges, shows progress, passes on an interrupt.
     fn watch(
         &mut self,
         window: Window,
+        mut trial: Option<Trial>,
         snapshots: &mut Snapshots,
         observer: &mut dyn RunObserver,
-    ) -> Result<(Vec<Ended>, Watched), RunError> {
+    ) -> Result<WatchedRound, RunError> {
         let control = Arc::clone(&self.control);
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;
@@ -303,6 +384,21 @@ impl Session {
             if watched.is_none() && now_ns >= end_ns {
                 watched = Watched::since(before);
             }
+            let read_cpus = self.read_cpus;
+            match trial.as_mut().map(|trial| trial.look(now_ns, read_cpus)) {
+                None | Some(Outcome::Open) => {}
+                Some(Outcome::Enough) => trial = None,
+                Some(Outcome::TooFew(placed)) => {
+                    // Limits may not have room for them.
+                    let more = self.prepared.clone().with_workers(placed);
+                    match more.ok().filter(|_| !control.is_interrupted()) {
+                        Some(prepared) => {
+                            return Ok(WatchedRound::TooFewWorkers(Box::new(prepared)));
+                        }
+                        None => trial = None,
+                    }
+                }
+            }
             let (phase, next_edge_ns) = if now_ns < window.start_ns {
                 (Phase::WarmUp, window.start_ns)
             } else if now_ns < end_ns {
@@ -310,8 +406,16 @@ impl Session {
             } else {
                 (Phase::Drain, u64::MAX)
             };
-            snapshots.deliver(observer);
+            // What is shown adds up to the record, which may be that of other workers.
+            if trial.is_none() {
+                snapshots.deliver(observer);
+            }
             observer.progress(phase, &snapshots.progress());
+            let look_ns = trial.as_ref().map_or(u64::MAX, Trial::next_edge_ns);
+            let next_edge_ns = match look_ns > now_ns {
+                true => next_edge_ns.min(look_ns),
+                false => next_edge_ns,
+            };
             // A worker that polls on the same CPU is not to be disturbed more often than needed;
             // but the end of the window must not be slept through.
             let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
@@ -337,7 +441,7 @@ impl Session {
             }
         }
         observer.progress(Phase::Drain, &snapshots.progress());
-        Ok((ended, watched))
+        Ok(WatchedRound::Ended(ended, watched))
     }
 }
 
@@ -382,8 +486,23 @@ impl Drop for Reporter {
     }
 }
 
+/// How the CPUs have spent their time; nothing where that cannot be read.
+fn cpu_times() -> Vec<CpuTimes> {
+    host::cpu_times().unwrap_or_default()
+}
+
+/// The CPUs of a worker thread.
+#[derive(Clone, Copy, Debug)]
+struct PlaceOfWorker {
+    /// Of the process.
+    cpus: Cpus,
+    /// That it is bound to; absent where the scheduler chooses.
+    bound_cpu: Option<u32>,
+}
+
 /// The body of a worker thread.
-type WorkerBody = dyn Fn(&Receiver<Order>, &Reporter, Cpus) -> io::Result<()> + Send + Sync;
+type WorkerBody =
+    dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
 
 /// Makes the body of worker threads over the backends that `make` makes.
 struct OverBackend<M> {
@@ -398,13 +517,13 @@ where
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol>(self, protocol: P) -> Arc<WorkerBody> {
-        Arc::new(move |orders, reporter, cpus| {
+        Arc::new(move |orders, reporter, place| {
             threads::precise_timers();
             let mut worker: Option<Worker<B, P>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
                 threads::sleep(preparation.start_delay_ns);
                 let task = preparation.task;
-                let spinner = Spinner::new(task.spin, preparation.threads_that_poll, cpus);
+                let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
                     None => {
                         let backend = (self.make)(task.connections)?;
@@ -419,6 +538,9 @@ where
                 if preparation.is_observed {
                     ready.meter(ThreadMeter::of_thread());
                 }
+                if let Some(gauge) = preparation.gauge {
+                    ready.gauge(gauge.of_thread(start.load_ns));
+                }
                 start.window = shifted(start.window, preparation.window_shift_ns);
                 let before = CpuUse::of_thread().unwrap_or_default();
                 let finished = ready.run(start)?;
@@ -426,6 +548,7 @@ where
                 reporter.report(Report::Ended(Box::new(Ended {
                     finished,
                     cpu: cpu.since(before),
+                    bound_cpu: place.bound_cpu,
                 })));
                 worker = Some(ready);
             }
@@ -451,5 +574,102 @@ fn next_round<B: ClientBackend, P: ClientProtocol>(
             // A start without a round, or nobody who could order one.
             _ => return Ok(None),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use brunt_io::cpu::allowed_cpus;
+    use brunt_load::{Plan, RequestSet, RequestSpec, Target};
+    use brunt_measure::Placement;
+    use brunt_server::{ListenAddress, Options};
+
+    use super::*;
+    use crate::faults::Faults;
+    use crate::observer::{Progress, Snapshot};
+    use crate::placement::Placed;
+    use crate::prepare::prepare;
+
+    /// All CPUs with nothing to do, whenever they are looked at.
+    fn idle_cpus() -> Vec<CpuTimes> {
+        static IDLE_NS: AtomicU64 = AtomicU64::new(0);
+        let idle_ns = IDLE_NS.fetch_add(1_000_000, Ordering::Relaxed);
+        let cpus = allowed_cpus().unwrap_or_default().into_iter();
+        cpus.map(|cpu| CpuTimes {
+            cpu,
+            idle_ns,
+            ..CpuTimes::default()
+        })
+        .collect()
+    }
+
+    /// Adds up what it is shown.
+    #[derive(Default)]
+    struct Sum(u64);
+
+    impl RunObserver for Sum {
+        fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
+
+        fn snapshot(&mut self, snapshot: &Snapshot) {
+            self.0 += snapshot.counts.successes;
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_the_limit_is_replaced_by_two_before_the_window() {
+        let server = brunt_server::start(&Options::new(ListenAddress::Tcp(
+            ([127, 0, 0, 1], 0).into(),
+        )))
+        .expect("a server");
+        let target = Target::parse(&format!("http://{}/", server.address()), None).expect("a URL");
+        let mut plan = Plan::new(
+            target.clone(),
+            RequestSet::one(RequestSpec::get(&target.path)),
+        );
+        plan.connections = NonZeroU32::new(8).expect("not 0");
+        plan.warmup_ns = 400_000_000;
+        plan.stop.duration_ns = Some(100_000_000);
+        plan.oversubscribe = true;
+        let mut prepared = prepare(plan).expect("a plan that fits");
+        let cpu = allowed_cpus().expect("Linux says it")[0];
+        prepared.placed = Placed {
+            workers: NonZeroU32::MIN,
+            cpus: vec![cpu],
+            spare: vec![cpu],
+            record: Some(Placement::default()),
+        };
+        // A request costs far more than the server takes.
+        let prepared = prepared.with_faults(Faults {
+            busy: Some((0, 300_000)),
+            ..Faults::default()
+        });
+        let round = Round::of(&prepared.plan);
+        let control = prepared.control();
+        let mut session = prepared.open(&control, true);
+        session.read_cpus = idle_cpus;
+        let mut shown = Sum::default();
+        let run = session.round(&round, &mut shown).expect("a run");
+        drop(session);
+        server.stop().expect("it ends well");
+
+        let agent = run.first();
+        assert_eq!((run.plan.workers, agent.workers.len()), (2, 2));
+        assert_eq!(
+            agent.placement.as_ref().expect("it was placed").too_few,
+            [1]
+        );
+        let bound: Vec<_> = agent
+            .workers
+            .iter()
+            .map(|worker| worker.bound_cpu)
+            .collect();
+        assert_eq!(bound, [Some(cpu), Some(cpu)]);
+        // Nothing of the first worker is counted or shown.
+        let lifetime = run.summary().lifetime;
+        assert_eq!(lifetime.connections_opened, 8);
+        assert_eq!(lifetime.replies.successes(), shown.0);
     }
 }

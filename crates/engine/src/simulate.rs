@@ -261,6 +261,7 @@ where
                     user_ns: self.machine.cpu_ns(worker) - ready.cpu_before_ns,
                     system_ns: 0,
                 },
+                bound_cpu: None,
             });
             self.workers.push(ready.worker);
         }

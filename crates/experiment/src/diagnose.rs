@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Rounds, RunError, RunObserver};
-use brunt_load::{HttpChoice, LoadModel, Plan, Round, Stop, Watch};
+use brunt_load::{HttpChoice, LoadModel, Placement, Plan, Round, Stop, Watch};
 use brunt_measure::{Diagnosis, DiagnosisPart, Latencies, Protocol, Run, Standing};
 use thiserror::Error;
 
@@ -106,7 +106,7 @@ impl Diagnose {
         let levels = levels(connections, added_work_ns(run));
         let settling_ns = settling_ns(&run.latencies);
         check_length(levels.len(), settling_ns)?;
-        let plan = plan_of(plan, run.protocol(), &levels);
+        let plan = plan_of(with_workers_of(plan, run), run.protocol(), &levels);
         Ok(Self {
             plan,
             connections,
@@ -285,6 +285,18 @@ pub(crate) fn worker_ns_per_reply(run: &Run) -> Option<f64> {
         replies = replies.saturating_add(worker.tallies.measure.replies.total());
     }
     (replies > 0).then(|| worked_ns as f64 / replies as f64)
+}
+
+/// The same plan with the workers of the run, where those were: their number may have been found
+/// by it.
+fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
+    plan.workers = NonZeroU32::new(run.plan.workers).unwrap_or(plan.workers);
+    let cpus: Option<Vec<u32>> = run.workers().map(|worker| worker.bound_cpu).collect();
+    plan.placement = match cpus {
+        Some(cpus) => Placement::Bound(cpus),
+        None => Placement::Scheduler,
+    };
+    plan
 }
 
 /// The same plan with connections for all levels. What the server chose for the run is not left to

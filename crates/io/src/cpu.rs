@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use rustix::thread::CpuSet;
+
 /// CPU used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
@@ -152,6 +154,34 @@ impl Cpus {
     }
 }
 
+/// The CPUs that the process may run on, by the affinity of its first thread, lowest first.
+///
+/// # Errors
+///
+/// The kernel refuses to say.
+pub fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let allowed = rustix::thread::sched_getaffinity(Some(rustix::process::getpid()))?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| allowed.is_set(cpu))
+        .map(|cpu| cpu as u32)
+        .collect())
+}
+
+/// Has the calling thread run on this CPU alone, and others move away from it where they may.
+///
+/// # Errors
+///
+/// The thread may not run there, or not choose.
+pub fn bind_thread(cpu: u32) -> io::Result<()> {
+    let cpu = cpu as usize;
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(rustix::thread::sched_setaffinity(None, &only)?)
+}
+
 /// How many CPUs a list of the kernel names, as in `0-3,8`.
 fn count_listed(list: &str) -> Option<u32> {
     list.trim().split(',').try_fold(0, |count, range| {
@@ -192,6 +222,21 @@ mod tests {
         ] {
             assert_eq!(run_queue_wait_ns(text), ns, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_thread_is_bound_to_a_cpu_that_the_process_may_use() {
+        let allowed = allowed_cpus().expect("Linux says it");
+        let last = *allowed.last().expect("one at least");
+        let body = move || {
+            bind_thread(last).expect("it is allowed");
+            let set = rustix::thread::sched_getaffinity(None).expect("Linux says it");
+            (set.count(), set.is_set(last as usize))
+        };
+        let thread = crate::threads::spawn("brunt-test", body).expect("a thread");
+        assert_eq!(thread.join().expect("no panic"), (1, true));
+        assert_eq!(allowed_cpus().expect("as before"), allowed);
+        assert!(bind_thread(u32::MAX).is_err());
     }
 
     #[test]

@@ -13,7 +13,9 @@ mod tls;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
-pub use plan::{BackendChoice, LoadModel, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch};
+pub use plan::{
+    BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
+};
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use round::Round;
 pub use share::share;

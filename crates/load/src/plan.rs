@@ -115,6 +115,21 @@ pub enum Spin {
     Off,
 }
 
+/// How many workers there are, and on which CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// For a server on this machine few, `Plan::workers` at most, each bound to a CPU that the
+    /// server leaves alone or can leave alone; else as `Scheduler`.
+    Auto,
+    /// `Plan::workers`, where the scheduler puts them.
+    #[default]
+    Scheduler,
+    /// The same, since their number was given.
+    Given,
+    /// `Plan::workers`, each bound to one of these CPUs, in this order: the server has others.
+    Bound(Vec<u32>),
+}
+
 /// What of the server is watched during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
@@ -152,8 +167,10 @@ pub struct Plan {
     pub model: LoadModel,
     /// Connections held at once, all workers together.
     pub connections: NonZeroU32,
-    /// Worker threads; at most `connections`.
+    /// Worker threads; at most `connections`. The most, where `placement` finds their number.
     pub workers: NonZeroU32,
+    /// How many of them there are, and on which CPUs.
+    pub placement: Placement,
     /// Which HTTP is spoken.
     pub http: HttpChoice,
     /// How TLS is spoken, where the target's scheme is https.
@@ -222,6 +239,7 @@ impl Plan {
             },
             connections: Self::CONNECTIONS_DEFAULT,
             workers: NonZeroU32::MIN,
+            placement: Placement::Scheduler,
             http: HttpChoice::Auto,
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,

@@ -31,6 +31,7 @@ mod opening;
 mod outage;
 mod overlap;
 mod overload;
+mod placement;
 mod precision;
 mod quantile;
 mod record;
@@ -76,6 +77,7 @@ pub use once::Once;
 pub use opening::Opening;
 pub use outage::{Outage, ServerFailure, Stretch};
 pub use overload::Overload;
+pub use placement::{Placement, PlacementReason, cpu_list};
 pub use quantile::Quantile;
 pub use record::{
     ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,

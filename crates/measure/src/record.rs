@@ -359,6 +359,10 @@ pub struct WorkerRecord {
     /// Its thread over the window; absent where it did not see both edges, and in simulation
     /// unless a machine was simulated.
     pub thread: Option<ThreadUse>,
+    /// The CPU that its thread was bound to; null where the scheduler chose, and in runs of
+    /// versions that did not bind workers.
+    #[serde(default)]
+    pub bound_cpu: Option<u32>,
     /// CPU of its thread in user space, nanoseconds, whole life.
     pub cpu_user_ns: u64,
     /// CPU of its thread in the kernel, nanoseconds, whole life.

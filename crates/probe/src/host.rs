@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use brunt_io::cpu::{CpuUse, reread};
+use brunt_io::cpu::{CpuUse, allowed_cpus, reread};
 use brunt_measure::{CpuTimes, HostEvidence, HostPoint};
 
 use super::cgroup::{self, CpuQuota, SeenQuota};
@@ -61,7 +61,7 @@ impl HostReader {
                 _ => File::open("/proc/pressure/cpu"),
             },
             quota: CpuQuota::of(None),
-            ns_per_tick: 1_000_000_000 / procfs::ticks_per_second().max(1),
+            ns_per_tick: ns_per_tick(),
             text: vec![0; STAT_BYTES],
             start: Start::default(),
             latest: HostPoint::default(),
@@ -192,6 +192,22 @@ impl HostReader {
     }
 }
 
+/// How each online CPU has spent its time since the machine was started.
+///
+/// # Errors
+///
+/// `/proc/stat` cannot be read.
+pub fn cpu_times() -> io::Result<Vec<CpuTimes>> {
+    let (stat, mut text) = (File::open("/proc/stat")?, vec![0; STAT_BYTES]);
+    let length = read_until(&stat, &mut text, b"\nintr")?;
+    let lines = String::from_utf8_lossy(&text[..length]);
+    Ok(cpu_lines(&lines, ns_per_tick()))
+}
+
+fn ns_per_tick() -> u64 {
+    1_000_000_000 / procfs::ticks_per_second().max(1)
+}
+
 /// Reads the start of a file up to and with `mark`, into a buffer that grows as needed; returns how
 /// much is there.
 fn read_until(file: &File, buffer: &mut Vec<u8>, mark: &[u8]) -> io::Result<usize> {
@@ -211,15 +227,6 @@ fn read_until(file: &File, buffer: &mut Vec<u8>, mark: &[u8]) -> io::Result<usiz
             buffer.resize(2 * length, 0);
         }
     }
-}
-
-/// The CPUs that the threads of this process may run on.
-fn allowed_cpus() -> io::Result<Vec<u32>> {
-    let allowed = rustix::thread::sched_getaffinity(Some(rustix::process::getpid()))?;
-    Ok((0..rustix::thread::CpuSet::MAX_CPU)
-        .filter(|&cpu| allowed.is_set(cpu))
-        .map(|cpu| cpu as u32)
-        .collect())
 }
 
 /// The lines of `/proc/stat` that are about one CPU.
@@ -259,7 +266,7 @@ fn cpu_line(line: &str, ns_per_tick: u64) -> Option<(Option<u32>, CpuTimes)> {
 }
 
 /// What the CPUs that were online at both readings did in between.
-fn difference(start: &[CpuTimes], end: &[CpuTimes]) -> Vec<CpuTimes> {
+pub fn difference(start: &[CpuTimes], end: &[CpuTimes]) -> Vec<CpuTimes> {
     let since_start = |end: &CpuTimes| {
         let start = start.iter().find(|start| start.cpu == end.cpu)?;
         Some(CpuTimes {

@@ -4,7 +4,7 @@
 pub mod cgroup;
 mod fetch;
 mod fuzz;
-mod host;
+pub mod host;
 pub mod memory;
 mod network;
 pub mod observer;

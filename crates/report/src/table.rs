@@ -3,7 +3,9 @@
 
 use std::io;
 
-use brunt_measure::{ArrivalCounts, CarriedIn, Judged, NegotiatedTls, Run, ScheduleDescription};
+use brunt_measure::{
+    ArrivalCounts, CarriedIn, Judged, NegotiatedTls, Run, ScheduleDescription, cpu_list,
+};
 
 use crate::figures::data_name;
 use crate::foreign;
@@ -588,6 +590,13 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("with_connect_max_ns", |_, figures| {
         cell(figures.with_connect.as_ref().and_then(|it| it.max_ns))
+    }),
+    ("placement", |run, _| {
+        let placement = run.first().placement.as_ref();
+        cell(placement.map(|placement| placement.reason.name()))
+    }),
+    ("worker_cpus", |run, _| {
+        cell(run.first().bound_cpus().map(|cpus| cpu_list(&cpus)))
     }),
 ];
 

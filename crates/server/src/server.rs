@@ -13,6 +13,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use brunt_io::backend::ServerBackend;
+use brunt_io::cpu::bind_thread;
 use brunt_io::epoll::Epoll;
 use brunt_io::tls::Tls;
 use brunt_io::uring::Uring;
@@ -79,6 +80,9 @@ pub struct Options {
     pub address: ListenAddress,
     /// Threads that serve, each on its own.
     pub workers: NonZeroU32,
+    /// CPUs that the threads are bound to, by their number, as far as there are any; those without
+    /// one run where the scheduler puts them.
+    pub cpus: Vec<u32>,
     /// Which kernel interface to use.
     pub backend: BackendChoice,
     /// The most connections at a time, in the whole process; further ones wait to be accepted.
@@ -121,6 +125,7 @@ impl Options {
         Self {
             address,
             workers: NonZeroU32::MIN,
+            cpus: Vec::new(),
             backend: BackendChoice::Auto,
             connections_max: Self::CONNECTIONS_MAX,
             spin: false,
@@ -219,6 +224,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         let place = Place {
             shared: Arc::clone(&running.shared),
             index,
+            cpu: options.cpus.get(index).copied(),
             socket,
             settings,
             secure: secure.clone(),
@@ -323,6 +329,7 @@ impl Drop for Running {
 struct Place {
     shared: Arc<Shared>,
     index: usize,
+    cpu: Option<u32>,
     socket: Arc<OwnedFd>,
     settings: Settings,
     secure: Option<Secure>,
@@ -347,6 +354,10 @@ fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thr
     let (ready, started) = mpsc::channel();
     let name = format!("serve-{}", place.index);
     let body = move || {
+        if let Some(cpu) = place.cpu {
+            // Where it may not be bound, the scheduler chooses.
+            let _ = bind_thread(cpu);
+        }
         let outcome = match choice {
             BackendChoice::Epoll => serve_epoll(&place, &ready),
             BackendChoice::Uring => serve_uring(&place, &ready).or_else(|refusal| {

@@ -25,6 +25,7 @@ mod open_loop;
 mod options;
 mod outcomes;
 mod output;
+mod placement;
 mod readme;
 mod real_http2;
 mod real_tls;

@@ -37,6 +37,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         },
         connections: many(1),
         workers: many(1),
+        placement: brunt_load::Placement::Scheduler,
         http,
         tls: TlsSpec::default(),
         pipeline: many(1),

@@ -33,6 +33,7 @@ use crate::failure;
 use crate::observer::{Shown, Snapshot, SnapshotSender};
 use crate::protocol::ClientProtocol;
 use crate::sources::Sources;
+use crate::trial::Gauge;
 use accounting::Accounting;
 use dialling::{Dialling, Opening};
 use free::FreeConnections;
@@ -185,6 +186,8 @@ struct WakeUps {
     spinner: Spinner,
     /// Absent where nothing is to be read of the thread.
     meter: Option<ThreadMeter>,
+    /// Says how busy the thread is in the warm-up; absent where nobody asks.
+    gauge: Option<Gauge>,
     expectation: Expectation,
     /// When it ran last, or is to run next.
     ran_ns: u64,
@@ -289,6 +292,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             wake_ups: WakeUps {
                 spinner,
                 meter: None,
+                gauge: None,
                 expectation: Expectation::default(),
                 ran_ns: u64::MAX,
                 is_behind: false,
@@ -311,6 +315,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Has the calling thread, which is to run the worker, read over the window.
     pub(crate) fn meter(&mut self, meter: ThreadMeter) {
         self.wake_ups.meter = Some(meter);
+    }
+
+    /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
+    pub(crate) fn gauge(&mut self, gauge: Gauge) {
+        self.wake_ups.gauge = Some(gauge);
     }
 
     /// Opens the connections, and gives the outcome. Returns when each is open or has failed
@@ -418,6 +427,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if now_ns >= self.timeline.window_end_ns {
             return false;
+        }
+        if let Some(gauge) = &mut self.wake_ups.gauge {
+            gauge.turn(now_ns, &self.wake_ups.spinner);
+            if now_ns >= self.timeline.measure_from_ns {
+                self.wake_ups.gauge = None;
+            }
         }
         if now_ns >= self.timeline.measure_from_ns
             && let Some(meter) = &mut self.wake_ups.meter

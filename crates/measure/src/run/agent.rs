@@ -1,11 +1,13 @@
 //! One agent of a run: a process with its part of the load, what it negotiated, and what it found.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::amounts::Amounts;
 use super::clock::AgentClock;
 use crate::bounded::{self, WORKERS_MAX};
-use crate::{Backend, Calibration, Evidence, WorkerRecord};
+use crate::{Backend, Calibration, Evidence, Placement, WorkerRecord};
 
 /// Most local addresses of an agent.
 const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
@@ -127,6 +129,10 @@ pub struct AgentRecord {
     pub backend: Backend,
     /// Why it is not the one that was asked for or preferred.
     pub backend_note: Option<String>,
+    /// How the number of its workers and their CPUs were found; null in simulation, and in runs of
+    /// versions that did not place workers.
+    #[serde(default)]
+    pub placement: Option<Placement>,
     /// Local addresses that connections were made from; empty when the kernel chose.
     #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
     pub source_addresses: Vec<String>,
@@ -153,4 +159,14 @@ pub struct AgentRecord {
     /// What each of its workers reported.
     #[serde(deserialize_with = "bounded::list::<_, _, { WORKERS_MAX as usize }>")]
     pub workers: Vec<WorkerRecord>,
+}
+
+impl AgentRecord {
+    /// The CPUs that its workers were bound to, each; absent where the scheduler placed one of
+    /// them.
+    pub fn bound_cpus(&self) -> Option<BTreeSet<u32>> {
+        let cpus: Option<BTreeSet<u32>> =
+            self.workers.iter().map(|worker| worker.bound_cpu).collect();
+        cpus.filter(|cpus| !cpus.is_empty())
+    }
 }

@@ -6,10 +6,14 @@ use super::case::{Case, ratio};
 use super::thresholds::NOT_PROCESSED_NOTICEABLE;
 use super::weighed::Weighed;
 use super::words::truncated;
-use crate::{FailureKind, ModelDescription, PlanDescription, Protocol};
+use crate::{
+    FailureKind, ModelDescription, Placement, PlanDescription, Protocol, ServerScope, cpu_list,
+};
 
 /// Connections and rates are raised by this factor.
 const MORE: u64 = 2;
+/// Processes of a server that a line of advice has room for.
+const PIDS_TOLD_MAX: usize = 16;
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
@@ -31,11 +35,49 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
     advice
 }
 
-pub(super) fn of_shared_host() -> Vec<String> {
-    vec![
-        "run brunt on another machine".to_owned(),
-        "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
-    ]
+/// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it
+/// leaves.
+pub(super) fn of_shared_host(case: &Case<'_>) -> Vec<String> {
+    let elsewhere = "run brunt on another machine".to_owned();
+    match server_bound(case) {
+        Some(line) if case.agent.bound_cpus().is_some() => {
+            vec![
+                format!("give the server CPUs of its own: {line}"),
+                elsewhere,
+            ]
+        }
+        Some(line) => vec![
+            format!("give the server CPUs of its own: {line}, and let brunt place its workers"),
+            elsewhere,
+        ],
+        None => vec![
+            elsewhere,
+            "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
+        ],
+    }
+}
+
+/// `taskset` for the server's processes, with the CPUs that workers leave it, or all but one.
+fn server_bound(case: &Case<'_>) -> Option<String> {
+    let ServerScope::Processes { pids, .. } = &case.server()?.scope else {
+        return None;
+    };
+    let mut cpus = case.server_cpus.clone();
+    match case.agent.bound_cpus() {
+        Some(bound) => cpus.retain(|cpu| !bound.contains(cpu)),
+        None => drop(cpus.pop_last()),
+    }
+    let list = Some(cpu_list(&cpus)).filter(|list| !list.is_empty())?;
+    match pids.as_slice() {
+        [] => None,
+        [pid] => Some(format!("taskset -acp {list} {pid}")),
+        pids if pids.len() <= PIDS_TOLD_MAX => {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            let pids = pids.join(" ");
+            Some(format!("for p in {pids}; do taskset -acp {list} $p; done"))
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
@@ -83,17 +125,25 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             SignalId::ReceivePrunes,
         ];
         if shows(&is_slow, grade) {
-            advice.push(if workers < usable && workers < connections {
-                format!("more workers: -t {}", usable.min(connections))
-            } else if run.depth() > 1 && connections < usable {
-                let option = match run.protocol() {
-                    Protocol::Http1 => "--pipeline",
-                    Protocol::Http2 => "--streams",
-                };
-                format!("more workers, which need connections: -c {usable}, lower {option}")
-            } else {
-                "load from more CPUs or more machines".to_owned()
-            });
+            // Where CPUs had room, there were more already.
+            let is_settled = case
+                .agent
+                .placement
+                .as_ref()
+                .is_some_and(Placement::is_beside_server);
+            advice.push(
+                if workers < usable && workers < connections && !is_settled {
+                    format!("more workers: -t {}", usable.min(connections))
+                } else if run.depth() > 1 && connections < usable {
+                    let option = match run.protocol() {
+                        Protocol::Http1 => "--pipeline",
+                        Protocol::Http2 => "--streams",
+                    };
+                    format!("more workers, which need connections: -c {usable}, lower {option}")
+                } else {
+                    "load from more CPUs or more machines".to_owned()
+                },
+            );
         }
         if shows(&[SignalId::SendBuffer], grade) {
             advice.push("raise net.ipv4.tcp_wmem".to_owned());

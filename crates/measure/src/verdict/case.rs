@@ -38,7 +38,7 @@ pub(super) struct Case<'a> {
     pub(super) broken: Vec<Finding>,
     /// The threads of the workers; absent when none was read.
     pub(super) threads: Option<Threads>,
-    /// CPUs that brunt may run on.
+    /// CPUs that brunt's workers ran on, where they were bound; else those that brunt may run on.
     pub(super) client_cpus: BTreeSet<u32>,
     /// CPUs of this machine that the server may run on.
     pub(super) server_cpus: BTreeSet<u32>,
@@ -258,7 +258,9 @@ impl<'a> Case<'a> {
                 .cloned()
                 .collect(),
             threads: Threads::of(&agent.workers),
-            client_cpus: agent.evidence.host.client_cpus.iter().copied().collect(),
+            client_cpus: agent
+                .bound_cpus()
+                .unwrap_or_else(|| agent.evidence.host.client_cpus.iter().copied().collect()),
             server_cpus: agent
                 .evidence
                 .server
@@ -536,6 +538,20 @@ impl<'a> Case<'a> {
             .server()
             .filter(|server| server.scope == ServerScope::OwnThreads)?;
         Some((process - server.cpus_used()?).max(0.0))
+    }
+
+    /// CPUs that others than the workers used on the CPUs that these are bound to: the server, at
+    /// most. Absent where workers are not bound, or that is unknown. Soft interrupts belong to
+    /// whoever was interrupted, and to the traffic of workers and server.
+    pub(super) fn taken_from_workers(&self) -> Option<f64> {
+        self.agent.bound_cpus()?;
+        let threads = self.threads.filter(|threads| threads.unread == 0)?;
+        let cpus = self.cpus(|cpu| self.client_cpus.contains(&cpu));
+        let of_tasks_ns = cpus
+            .iter()
+            .map(|times| times.busy_ns.saturating_sub(times.softirq_ns));
+        let used_ns: f64 = of_tasks_ns.map(|ns| ns as f64).sum();
+        Some((used_ns / self.interval_ns()? - threads.cpus_used).max(0.0))
     }
 
     /// The readings of those CPUs for which `wanted` holds.

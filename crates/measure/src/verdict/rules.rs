@@ -187,7 +187,7 @@ fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
                 SignalId::ServerCpu,
                 SignalId::WorkerIdle,
             ],
-            advice::of_shared_host(),
+            advice::of_shared_host(weighed.case),
         )
     })
 }

@@ -9,7 +9,7 @@ mod proc_files;
 mod processes;
 mod threads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use brunt_io::backend::Peer;
@@ -211,6 +211,35 @@ impl ServerWatch {
             Means::Exporter(watch) => watch.end(),
         }
     }
+}
+
+/// Where the server is, for those who choose CPUs beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Not on this machine, or not to be seen on it.
+    Elsewhere,
+    /// On this machine: the CPUs that its threads may use, one set for each thread; none where its
+    /// threads are not to be seen.
+    Here(Vec<BTreeSet<u32>>),
+}
+
+/// Looks where the server is.
+pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
+    let (pids, origin) = match watch {
+        Watch::Process(pid) => (vec![*pid], Origin::Pids(vec![*pid])),
+        Watch::Named(name) => (proc_files::pids_named(name), Origin::Named(name.clone())),
+        Watch::Auto | Watch::Off | Watch::Exporter(_) => {
+            if let Peer::Tcp(address) = peer
+                && !is_own(address.ip())
+            {
+                return Whereabouts::Elsewhere;
+            }
+            let pids = listener::listening_pids(peer).unwrap_or_default();
+            (pids, Origin::Listener(peer.clone()))
+        }
+    };
+    let watch = ProcessWatch::new(&pids, origin);
+    Whereabouts::Here(watch.map_or(Vec::new(), |watch| watch.affinities()))
 }
 
 /// The processes behind the listening socket, or why they cannot be watched.

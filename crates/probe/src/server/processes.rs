@@ -417,6 +417,29 @@ impl ProcessWatch {
         }
     }
 
+    /// The CPUs that each thread may use; of too many threads, that the first one of each process
+    /// may.
+    pub(super) fn affinities(&self) -> Vec<BTreeSet<u32>> {
+        let reads_threads = self.reads_threads();
+        let tids = self.processes.iter().flat_map(|process| {
+            let others = reads_threads.then(|| threads::thread_ids(process.pid));
+            std::iter::once(process.pid).chain(
+                others
+                    .into_iter()
+                    .flatten()
+                    .filter(|&tid| tid != process.pid),
+            )
+        });
+        tids.map(|tid| {
+            let mut cpus = BTreeSet::new();
+            threads::add_affinity(tid, &mut cpus);
+            cpus
+        })
+        .filter(|cpus| !cpus.is_empty())
+        .take(THREADS_MAX)
+        .collect()
+    }
+
     fn add_affinities(&mut self) {
         let reads_threads = self.reads_threads();
         for process in &self.processes {

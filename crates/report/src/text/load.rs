@@ -1,8 +1,8 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_measure::{
-    ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Protocol, Run,
-    ScheduleDescription, Summary, ThinkSpread,
+    ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Placement,
+    PlacementReason, Protocol, Run, ScheduleDescription, Summary, ThinkSpread, cpu_list,
 };
 
 use super::describe::counted;
@@ -123,10 +123,7 @@ pub(super) fn load(run: &Run, verbose: bool) -> Vec<String> {
             (ListOrder::Random, None) => format!("{requests} at random"),
         }
     }));
-    items.extend([
-        counted(plan.workers.into(), "worker", "workers"),
-        backends(run),
-    ]);
+    items.extend([workers(run), backends(run)]);
     if run.depth() > 1 && run.protocol() == Protocol::Http1 {
         items.push(format!("{} requests in a pipeline", count(run.depth())));
     }
@@ -160,6 +157,53 @@ pub(super) fn load(run: &Run, verbose: bool) -> Vec<String> {
         && (verbose || schedule.process != ArrivalProcess::Constant)
     {
         items.push(format!("seed {seed}"));
+    }
+    items
+}
+
+/// How many workers, and on which CPUs, where those are of one machine and known.
+fn workers(run: &Run) -> String {
+    let count = counted(run.plan.workers.into(), "worker", "workers");
+    let Some(cpus) = run.first().bound_cpus().filter(|_| run.is_plain()) else {
+        return count;
+    };
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{count} on {word} {}", cpu_list(&cpus))
+}
+
+/// Why there are so many workers, and why on these CPUs.
+pub(super) fn placement(placement: &Placement) -> Vec<String> {
+    let mut items = vec![
+        match placement.reason {
+            PlacementReason::ServerAnywhere => {
+                "few workers, each on one CPU: the server is on this machine and may use all of \
+                 them"
+            }
+            PlacementReason::ServerBound => {
+                "on CPUs that the server, which is on this machine, may not use"
+            }
+            PlacementReason::OwnServer => "half of the CPUs each for brunt and its server",
+            PlacementReason::ServerElsewhere => "the target is not on this machine",
+            PlacementReason::OneCpu => "there is one CPU for brunt and the server",
+            PlacementReason::Given => "their number was given (-t), the scheduler placed them",
+            PlacementReason::Confined => {
+                "brunt was confined to its CPUs from outside, the scheduler placed them"
+            }
+            PlacementReason::Off => "the scheduler placed them",
+        }
+        .to_owned(),
+    ];
+    let too_few: Vec<String> = placement
+        .too_few
+        .iter()
+        .map(|&workers| count(workers))
+        .collect();
+    if !too_few.is_empty() {
+        let were = if too_few == ["1"] { "was" } else { "were" };
+        items.push(format!(
+            "{} {were} too few in the warm-up",
+            too_few.join(" and ")
+        ));
     }
     items
 }

@@ -45,6 +45,10 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
         for (index, stage) in load::stages(run).into_iter().enumerate() {
             page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
         }
+        // Those of several agents are in the data.
+        if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
+            page.row("workers", &load::placement(placement), Tone::Plain);
+        }
     }
     page.row("window", &describe::phases(run, style.verbose), Tone::Plain);
     agents::rows(judged, &mut page);

@@ -437,6 +437,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         },
         backend: Backend::Uring,
         backend_note: None,
+        placement: None,
         source_addresses: Vec::new(),
         source_addresses_chosen: false,
         own_server: false,

@@ -6,7 +6,7 @@ use super::super::thresholds::{
     OF_WINDOW_LEAST, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST, RECEIVE_WINDOW_FAIL,
     RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN,
     SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST, SLOW_CONNECT_FAIL,
-    SLOW_CONNECT_NS, UPLOAD_BYTES,
+    SLOW_CONNECT_NS, TAKEN_LEAST, UPLOAD_BYTES,
 };
 use super::super::words::{counted, cpus, name, percent};
 use super::network::loses_segments;
@@ -184,6 +184,15 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     if common.is_empty() {
         return Reading::healthy("client and server have CPUs of their own");
     }
+    if let Some(taken) = case.taken_from_workers() {
+        let share = taken / client_list.len().max(1) as f64;
+        if share < TAKEN_LEAST {
+            return Reading::healthy(format!(
+                "workers had their CPUs, of which others used {}",
+                percent(share)
+            ));
+        }
+    }
     let (Some(client_used), Some(server_used), Some(interval_ns)) = (
         case.client_cpus_used(),
         server.cpus_used(),
@@ -198,10 +207,15 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     let Some(busy) = ratio(sum(&common, |times| times.busy_ns), all_ns) else {
         return Reading::unknown("the machine's CPUs were not read");
     };
-    let words = format!(
-        "client {client_used:.2} and server {server_used:.2} of the same {}",
-        counted(common.len() as u64, "CPU", "CPUs")
-    );
+    let count = counted(common.len() as u64, "CPU", "CPUs");
+    let words = match case.taken_from_workers() {
+        // What it used elsewhere is its own.
+        Some(taken) => format!(
+            "client {client_used:.2} and server {:.2} of the same {count}",
+            taken.min(server_used)
+        ),
+        None => format!("client {client_used:.2} and server {server_used:.2} of the same {count}"),
+    };
     // Unknown counts as long: it is not known that nobody waits.
     let waits = [
         case.threads.and_then(|threads| threads.run_wait),

@@ -3,8 +3,9 @@
 use super::sample::INTERVAL_NS;
 use crate::invariants::sample::MS;
 use crate::{
-    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, Protocol, Route, Run,
-    ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling,
+    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, Placement, PlacementReason,
+    Protocol, Route, Run, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse,
+    Throttling,
 };
 
 /// A change to a run.
@@ -131,6 +132,17 @@ pub(super) fn same_cpus(run: &mut Run, busy_ms: u64) {
             ..*times
         };
     }
+}
+
+/// Each worker on a CPU of its own, from the first on.
+pub(super) fn bound(run: &mut Run) {
+    for (worker, cpu) in run.agents[0].workers.iter_mut().zip(0..) {
+        worker.bound_cpu = Some(cpu);
+    }
+    run.agents[0].placement = Some(Placement {
+        reason: PlacementReason::ServerAnywhere,
+        too_few: vec![1],
+    });
 }
 
 pub(super) fn stolen(run: &mut Run, cpu: usize, ms: u64) {

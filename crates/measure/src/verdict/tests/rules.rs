@@ -8,7 +8,7 @@ use crate::verdict::rules::decide;
 use crate::verdict::signals::read_all;
 use crate::verdict::weighed::{KINDS, Weighed};
 use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict};
-use crate::{FailureKind, Run, Stamps};
+use crate::{FailureKind, Run, ServerScope, Stamps};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 pub(super) fn judged(run: &Run) -> Judgement {
@@ -196,6 +196,46 @@ fn a_pair_is_a_pair() {
             |run| {
                 same_cpus(run, 2_000);
                 thread(run).run_queue_wait_ns = Some(1_300 * MS);
+            },
+            SharedHost,
+            ["shared_host", "pair", "taskset -acp 0 42, and let brunt"],
+        ),
+        situation(
+            "where workers are bound, and the server could be elsewhere",
+            closed(),
+            |run| {
+                same_cpus(run, 1_900);
+                bound(run);
+                server(run).cpu_list = vec![0, 1, 2, 3];
+            },
+            SharedHost,
+            ["shared_host", "pair", "of its own: taskset -acp 2-3 42"],
+        ),
+        situation(
+            "the same of several processes",
+            closed(),
+            |run| {
+                same_cpus(run, 1_900);
+                bound(run);
+                server(run).cpu_list = vec![0, 1, 3];
+                server(run).scope = ServerScope::Processes {
+                    pids: vec![42, 43],
+                    found_by: "port 8080".to_owned(),
+                };
+            },
+            SharedHost,
+            [
+                "shared_host",
+                "pair",
+                "for p in 42 43; do taskset -acp 3 $p; done",
+            ],
+        ),
+        situation(
+            "and of one that is not known by its processes",
+            closed(),
+            |run| {
+                same_cpus(run, 1_900);
+                server(run).scope = ServerScope::OwnThreads;
             },
             SharedHost,
             ["shared_host", "pair", "another machine"],

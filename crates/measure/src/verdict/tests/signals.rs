@@ -369,6 +369,25 @@ fn the_same_cpus() {
             server(run).run_queue_wait_ns = Some(10 * MS);
             thread(run).run_queue_wait_ns = Some(2 * MS);
         }),
+        // Both may use them, and only workers did.
+        bent("shared_host", HEALTHY, "others used 1.0 %", |run| {
+            same_cpus(run, 720);
+            bound(run);
+        }),
+        bent(
+            "shared_host",
+            FAIL,
+            "client 0.70 and server 1.10 of the same 2 CPUs",
+            |run| {
+                same_cpus(run, 1_900);
+                bound(run);
+            },
+        ),
+        // Of what it used, no more than others used there.
+        bent("shared_host", HEALTHY, "server 0.20 of the same 2", |run| {
+            same_cpus(run, 900);
+            bound(run);
+        }),
         bent("shared_host", WARN, "others 0.50", |run| {
             same_cpus(run, 2_000);
             server_busy_for(run, 1_600);
