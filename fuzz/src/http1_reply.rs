@@ -1,7 +1,7 @@
 //! Target: the parser of HTTP/1.1 replies, whole against cut.
 
-use brunt_proto::Limits;
 use brunt_proto::http1::{KnownHead, Reply, ReplyError, ReplyParser};
+use brunt_proto::{BodiesWanted, Body, Limits};
 
 /// How often an input is cut at random places.
 const RANDOM_CUTS: u64 = 2;
@@ -14,6 +14,10 @@ pub fn http1_reply(data: &[u8]) {
         head_bytes: 48,
         header_fields: 2,
         interim_replies: 1,
+        bodies: BodiesWanted {
+            from_status: 400,
+            bytes_max: 8,
+        },
     };
     for limits in [Limits::default(), tight] {
         for head_request in [false, true] {
@@ -38,12 +42,15 @@ pub fn http1_reply(data: &[u8]) {
     }
 }
 
+/// A reply, with its body where that is kept.
+type Answered = (Reply, Option<Body>);
+
 /// The replies of a connection, and what came in place of a next one.
 fn run<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
     head_request: bool,
-) -> (Vec<Reply>, Result<(), ReplyError>) {
+) -> (Vec<Answered>, Result<(), ReplyError>) {
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
     let mut handed_over = 0;
@@ -57,7 +64,7 @@ fn run<'a>(
             if let Ok(Some(reply)) = received.map(|progress| progress.reply) {
                 check_reply(&reply, limits);
                 given_out += reply.head_bytes + reply.body_bytes;
-                replies.push(reply);
+                replies.push((reply, body_of(&reply, &mut parser, limits)));
                 assert!(parser.is_idle());
             } else {
                 assert_eq!(taken, rest.len(), "bytes left without a reply");
@@ -83,7 +90,7 @@ fn run<'a>(
             assert!(!reply.keep_alive, "kept a connection that was closed");
             check_reply(&reply, limits);
             given_out += reply.head_bytes + reply.body_bytes;
-            replies.push(reply);
+            replies.push((reply, body_of(&reply, &mut parser, limits)));
         }
         assert_eq!(parser.pending_bytes(), 0);
     }
@@ -93,6 +100,17 @@ fn run<'a>(
         "bytes lost or made up"
     );
     (replies, ended.map(|_| ()))
+}
+
+/// The body of the reply that was just given out, which is kept if it is wanted.
+fn body_of(reply: &Reply, parser: &mut ReplyParser, limits: &Limits) -> Option<Body> {
+    let body = parser.take_body();
+    assert_eq!(body.is_some(), reply.status >= limits.bodies.from_status);
+    if let Some(body) = &body {
+        assert!(body.bytes.len() <= limits.bodies.bytes_max as usize);
+        assert!(body.bytes.len() as u64 <= reply.body_bytes);
+    }
+    body
 }
 
 fn check_reply(reply: &Reply, limits: &Limits) {

@@ -160,6 +160,10 @@ pub(crate) struct LoadArguments {
     /// parts of it, which shows whether more of them would give more
     #[arg(long, help_heading = "Load")]
     pub(crate) plain_warmup: bool,
+    /// Show what the server says in its errors: the first 512 bytes of one response for each error
+    /// status, of four at most
+    #[arg(long, help_heading = "Load", conflicts_with = "redact")]
+    pub(crate) show_errors: bool,
     /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]

@@ -130,6 +130,7 @@ impl Load {
             stop: self.stop,
             warmup_ns: self.warmup_ns,
             halves_warmup: !arguments.plain_warmup,
+            keeps_errors: arguments.show_errors,
             timeout_ns: arguments.timeout,
             setup_timeout_ns: arguments.setup_timeout,
             connect_timeout_ns: arguments.connect_timeout,

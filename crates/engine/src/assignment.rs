@@ -54,6 +54,7 @@ impl<C: Carrier> Prepared<C> {
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
+            keeps_errors: plan.keeps_errors,
             halves: plan.halves_warmup,
             busy_ns,
             control: Arc::clone(control),

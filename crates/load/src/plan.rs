@@ -195,6 +195,8 @@ pub struct Plan {
     /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
     /// shows by how much the rate follows them.
     pub halves_warmup: bool,
+    /// Whether the beginning of one response per error status is kept.
+    pub keeps_errors: bool,
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
@@ -254,6 +256,7 @@ impl Plan {
             },
             warmup_ns: Self::WARMUP_NS_DEFAULT,
             halves_warmup: true,
+            keeps_errors: false,
             timeout_ns: 10 * SECOND_NS,
             setup_timeout_ns: 30 * SECOND_NS,
             connect_timeout_ns: 5 * SECOND_NS,

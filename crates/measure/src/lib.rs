@@ -13,6 +13,7 @@ mod calibration;
 mod carried_in;
 mod confidence;
 mod diagnosis;
+mod error_body;
 mod evidence;
 mod failure;
 mod grid;
@@ -61,6 +62,7 @@ pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimit
 pub use carried_in::CarriedIn;
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
+pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
     ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,

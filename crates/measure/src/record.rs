@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::once::since_ns;
-use crate::{CarriedIn, FailureCounts, FailureKind, Halving, Once, PhaseTallies, Series};
+use crate::{
+    CarriedIn, ErrorBody, FailureCounts, FailureKind, Halving, Once, PhaseTallies, Series,
+};
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -354,6 +356,13 @@ pub struct WorkerRecord {
     pub first_service_ns_min: Option<u64>,
     /// The kernel's view of a sample of its connections.
     pub kernel: KernelSample,
+    /// What the server said in its first errors, each with another status; empty where that was not
+    /// asked for.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
+    )]
+    pub error_bodies: Vec<ErrorBody>,
     /// The experiment within its warm-up; absent where there was none.
     pub halving: Option<Halving>,
     /// Its thread over the window; absent where it did not see both edges, and in simulation

@@ -6,10 +6,12 @@
 //! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
+mod bodies;
 mod field_value;
 pub mod http1;
 pub mod http2;
 mod limits;
 pub mod tls;
 
+pub use bodies::{BodiesWanted, Body};
 pub use limits::Limits;

@@ -1,5 +1,7 @@
 //! Limits on what a reply may hold, whatever the protocol.
 
+use crate::BodiesWanted;
+
 /// How large a reply may be; one value per run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -14,6 +16,8 @@ pub struct Limits {
     pub header_fields: u16,
     /// Interim (1xx) replies before one final reply. Default 16.
     pub interim_replies: u16,
+    /// Bodies that are kept. Default none.
+    pub bodies: BodiesWanted,
 }
 
 impl Default for Limits {
@@ -22,6 +26,7 @@ impl Default for Limits {
             head_bytes: 64 * 1024,
             header_fields: 256,
             interim_replies: 16,
+            bodies: BodiesWanted::NONE,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::support::listener::Port;
 use crate::support::process::{Outcome, brunt, start};
+use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, in_common_window, run, start_run};
 use crate::support::serve::Serve;
 use crate::support::{BACKENDS, at_once};
@@ -355,5 +356,49 @@ fn every_row_of_the_readme_holds() {
             _ if verdict.contains(' ') => assert!(found.is_some(), "{what}"),
             _ => assert_eq!(found, Some(format!("\"{name}\"")), "{what}"),
         }
+    }
+}
+
+#[test]
+fn what_the_server_says_in_its_errors_is_shown_where_it_is_asked_for() {
+    let server = Serve::start();
+    let words = "no such route: /routes lists them";
+    for backend in BACKENDS {
+        for protocol in ["--http1", "--http2 --streams 4", "--no-keepalive"] {
+            let load = format!(
+                "--backend {backend} -t 1 -c 2 -n 20 {protocol} {}",
+                server.url("/no/such")
+            );
+            let shown = brunt(&format!("--show-errors {load}"));
+            let rows = |words: &str| shown.stdout.matches(words).count();
+            assert_eq!(rows(words), 1, "{load}: {}", shown.stdout);
+            assert!(shown.stdout.contains("\n  404"), "{}", shown.stdout);
+            let silent = brunt(&load);
+            assert!(!silent.stdout.contains(words), "{}", silent.stdout);
+        }
+    }
+    let refused = brunt(&format!("--show-errors --redact {}", server.url("/")));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+#[test]
+fn a_long_error_is_shown_up_to_its_bound_whatever_its_framing() {
+    for (head, body) in [
+        ("Content-Length: 2000", "e".repeat(2_000)),
+        (
+            "Transfer-Encoding: chunked",
+            format!("3e8\r\n{0}\r\n3e8\r\n{0}\r\n0\r\n\r\n", "e".repeat(1_000)),
+        ),
+        ("Connection: close", "e".repeat(2_000)),
+    ] {
+        let reply = format!("HTTP/1.1 500 No\r\n{head}\r\n\r\n{body}");
+        let server = Recorder::answering(reply.as_bytes());
+        let url = server.url("/");
+        let report = run(&format!("--show-errors -t 1 -c 1 -n 3 {url}"));
+        let kept = report.at("/agents/0/workers/0/error_bodies");
+        let expected = serde_json::json!([
+            { "status": 500, "text": "e".repeat(512), "is_cut": true }
+        ]);
+        assert_eq!(*kept, expected, "{head}");
     }
 }

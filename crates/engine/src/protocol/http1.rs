@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse};
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::Limits;
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser};
+use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
 use super::{
@@ -214,6 +214,14 @@ impl ClientProtocol for Http1 {
         self.payload = add(Arc::clone(self.requests.payload()));
     }
 
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&self, connection: &mut Http1Connection) -> Option<Body> {
+        connection.parser.take_body()
+    }
+
     fn connection(&self) -> Http1Connection {
         Http1Connection::default()
     }
@@ -289,13 +297,10 @@ impl ClientProtocol for Http1 {
 
     fn ended(&self, connection: &mut Http1Connection) -> Ending {
         match connection.parser.end() {
-            Ok(Some(reply)) => {
-                connection.parser.reset();
-                Ending::Completes {
-                    answer: answer_of(&reply, connection.first_byte_ns),
-                    place: self.leave(connection),
-                }
-            }
+            Ok(Some(reply)) => Ending::Completes {
+                answer: answer_of(&reply, connection.first_byte_ns),
+                place: self.leave(connection),
+            },
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
             Err(error) => Ending::Fails(failure::of_reply(error)),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brunt_io::backend::PayloadId;
 use brunt_load::Plan;
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, Event, KnownHead, Request, Template};
+use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
 use super::{
@@ -123,6 +123,14 @@ impl ClientProtocol for Http2 {
 
     fn start(&mut self, timeout_ns: u64, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = timeout_ns;
+    }
+
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&self, connection: &mut Http2Connection) -> Option<Body> {
+        connection.client.take_body()
     }
 
     fn connection(&self) -> Http2Connection {

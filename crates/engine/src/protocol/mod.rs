@@ -12,6 +12,7 @@ use std::sync::Arc;
 use brunt_io::backend::PayloadId;
 use brunt_load::RequestId;
 use brunt_measure::{Answer, FailureKind, RequestTiming};
+use brunt_proto::{BodiesWanted, Body};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::EncodeError;
@@ -183,6 +184,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// Called once by each worker, before all else: a request has no response in time after
     /// `timeout_ns`; `add` hands a payload to its backend.
     fn start(&mut self, timeout_ns: u64, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
+
+    /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
+    fn want_bodies(&mut self, wanted: BodiesWanted);
+
+    /// Takes the body of the response that was given out last, where it was wanted.
+    fn take_body(&self, connection: &mut Self::Connection) -> Option<Body>;
 
     /// A connection that is down.
     fn connection(&self) -> Self::Connection;

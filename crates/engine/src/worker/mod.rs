@@ -5,6 +5,7 @@ mod accounting;
 mod arrivals;
 mod connections;
 mod dialling;
+mod error_bodies;
 mod free;
 mod halving;
 mod output;
@@ -111,6 +112,8 @@ pub(crate) struct Task {
     pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
     pub(crate) budget: Option<Arc<Budget>>,
+    /// Whether the beginnings of error responses are kept.
+    pub(crate) keeps_errors: bool,
     /// Whether half of the connections pause for a part of a closed loop's warm-up.
     pub(crate) halves: bool,
     /// Work added to each request, nanoseconds.
@@ -174,6 +177,8 @@ struct Round {
     shown: Option<Shown>,
     /// Connections on which something was in flight when the round was over, in order.
     left_behind: Vec<Slot>,
+    /// Error responses whose beginnings are still to be looked at.
+    errors_left: u32,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,
     /// Of the backend, before the round.
@@ -242,7 +247,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         next
     }
 
-    fn with(mut backend: B, protocol: P, task: Task, spinner: Spinner) -> Self {
+    fn with(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
+        protocol.want_bodies(error_bodies::wanted(task.keeps_errors));
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
             Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
@@ -303,6 +309,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     .clone()
                     .map(|sender| Shown::new(sender, task.worker)),
                 left_behind: Vec::new(),
+                errors_left: error_bodies::to_read(task.keeps_errors),
                 halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },

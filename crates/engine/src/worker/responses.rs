@@ -142,6 +142,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         done_ns: u64,
         answer: &Answer,
     ) {
+        if self.round.errors_left > 0 && !answer.outcome.is_success() {
+            self.keep_error(slot, answer);
+        }
         let timing = self.connections.end_request(slot, place);
         let is_recorded = self.replied(slot, timing, done_ns, answer);
         let connection = &mut self.connections[slot];

@@ -42,12 +42,14 @@ enum Phase {
 
 impl Chunked {
     /// Takes `bytes` up to the end of the body: `Some(n)` when it ends after `n` of them, `None`
-    /// when all belong to it. `gathered` keeps a trailer line that is not complete.
+    /// when all belong to it. `gathered` keeps a trailer line that is not complete; `content` is
+    /// shown what the chunks hold.
     pub(super) fn receive(
         &mut self,
         bytes: &[u8],
         limits: &Limits,
         gathered: &mut Option<Box<Gathered>>,
+        mut content: impl FnMut(&[u8]),
     ) -> Result<Option<usize>, ReplyError> {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -55,6 +57,7 @@ impl Chunked {
                 Phase::Data => {
                     let left = bytes.len() - taken;
                     let skipped = usize::try_from(self.size).map_or(left, |size| size.min(left));
+                    content(&bytes[taken..taken + skipped]);
                     self.size -= skipped as u64;
                     taken += skipped;
                     if self.size == 0 {

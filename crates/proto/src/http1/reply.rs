@@ -4,7 +4,8 @@ use super::chunked::Chunked;
 use super::error::ReplyError;
 use super::head::{self, Framing, Gathered, Head};
 use super::known_head::KnownHead;
-use crate::Limits;
+use crate::bodies::Bodies;
+use crate::{Body, Limits};
 
 /// A complete final reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,11 @@ pub struct ReplyParser {
     interim: u16,
     keep_alive: bool,
     retry_after: bool,
+    bodies: Bodies,
 }
+
+/// The stream of a connection that has but one.
+const STREAM: u32 = 0;
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,6 +104,7 @@ impl ReplyParser {
             && let Some(head) = known.find(bytes, head_request)
         {
             if let Framing::Length(body_bytes) = head.framing
+                && head.status < limits.bodies.from_status
                 && body_bytes <= (bytes.len() - head.len) as u64
             {
                 return Ok(Progress {
@@ -116,7 +122,13 @@ impl ReplyParser {
             // The body does not end here: it is framed like any other.
             consumed = head.len;
             self.head_bytes = consumed as u64;
-            self.start_final_body(head);
+            self.start_final_body(head, limits);
+            if head.framing == Framing::Length(0) {
+                return Ok(Progress {
+                    consumed,
+                    reply: Some(self.complete()),
+                });
+            }
         }
         self.receive_parsed(bytes, consumed, limits, head_request, known)
     }
@@ -168,19 +180,23 @@ impl ReplyParser {
                 }
                 Stage::Length(left) => {
                     let taken = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
+                    self.bodies.add(STREAM, &rest[..taken], limits.bodies);
                     consumed += taken;
                     self.body_bytes += taken as u64;
                     *left -= taken as u64;
                     *left == 0
                 }
                 Stage::Chunked(chunked) => {
-                    let end = chunked.receive(rest, limits, &mut self.gathered)?;
+                    let end = chunked.receive(rest, limits, &mut self.gathered, |content| {
+                        self.bodies.add(STREAM, content, limits.bodies);
+                    })?;
                     let taken = end.unwrap_or(rest.len());
                     consumed += taken;
                     self.body_bytes += taken as u64;
                     end.is_some()
                 }
                 Stage::UntilClose => {
+                    self.bodies.add(STREAM, rest, limits.bodies);
                     consumed += rest.len();
                     self.body_bytes += rest.len() as u64;
                     false
@@ -235,13 +251,14 @@ impl ReplyParser {
             self.interim += 1;
             return Ok(false);
         }
-        self.start_final_body(head);
+        self.start_final_body(head, limits);
         Ok(head.framing == Framing::Length(0))
     }
 
     /// The same of a final reply, which ends with its head only where the body has no bytes.
     #[inline]
-    fn start_final_body(&mut self, head: Head) {
+    fn start_final_body(&mut self, head: Head, limits: &Limits) {
+        self.bodies.begin(STREAM, head.status, limits.bodies);
         self.status = head.status;
         self.keep_alive = head.keep_alive;
         self.retry_after = head.retry_after;
@@ -263,8 +280,16 @@ impl ReplyParser {
             keep_alive: self.keep_alive,
             retry_after: self.retry_after,
         };
+        let mut bodies = std::mem::take(&mut self.bodies);
+        bodies.complete(STREAM);
         self.reset();
+        self.bodies = bodies;
         reply
+    }
+
+    /// Takes the body of the reply that was given out last, where [`Limits::bodies`] has it kept.
+    pub fn take_body(&mut self) -> Option<Body> {
+        self.bodies.take()
     }
 
     /// The peer closed its side. A reply: its body was delimited by this. `None`: nothing of a

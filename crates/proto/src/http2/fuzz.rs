@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use super::head::Meaning;
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, Keep, TABLE_BYTES, encode_field};
 use super::{Client, ConnectionError, Event, KnownHead, Request, Template, frame};
-use crate::Limits;
+use crate::{BodiesWanted, Body, Limits};
 
 /// What a connection is used for.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Use {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) events: Vec<Event>,
+    /// Of the replies whose bodies were wanted.
+    pub(super) bodies: Vec<Body>,
     pub(super) ending: Result<(), ConnectionError>,
     /// What was sent after the preface.
     pub(super) sent: Vec<u8>,
@@ -38,7 +40,7 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
     client.open(&mut sent);
     sent.clear();
 
-    let mut events = Vec::new();
+    let (mut events, mut bodies) = (Vec::new(), Vec::new());
     let mut ending = Ok(());
     let (mut received, mut settled, mut overhead_bytes) = (0, 0, 0);
     let mut requests_left = how.requests;
@@ -79,6 +81,13 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
             };
             assert_eq!(received, settled + overhead_bytes + client.pending_bytes());
             let Some(event) = event else { break };
+            let body = client.take_body();
+            let is_wanted = matches!(
+                event,
+                Event::Reply { reply, .. } if reply.status >= how.limits.bodies.from_status
+            );
+            assert_eq!(body.is_some(), is_wanted);
+            bodies.extend(body);
             events.push(event);
             while requests_left > 0 && client.in_flight() < client.depth() {
                 client.request(from_ref(&how.template), 0, &mut sent);
@@ -106,6 +115,7 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
     assert_eq!(client.pending_bytes() + abandoned_bytes, pending_bytes);
     Outcome {
         events,
+        bodies,
         ending,
         sent,
         overhead_bytes,
@@ -141,6 +151,10 @@ pub fn fuzz_http2(data: &[u8]) {
             head_bytes: u32::from(*limit) * 16 + 16,
             header_fields: 10,
             interim_replies: 2,
+            bodies: BodiesWanted {
+                from_status: 400,
+                bytes_max: 8,
+            },
         },
         depth: 3,
         requests: 50,

@@ -4,6 +4,7 @@ mod agents;
 mod certificate;
 mod describe;
 mod diagnosis;
+mod errors;
 mod evidence;
 mod latency;
 mod layout;
@@ -229,6 +230,7 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
         }
         page.row("statuses", &statuses, Tone::Plain);
     }
+    errors::rows(run, page);
     let failures = describe::failures(&summary.lifetime.failures, &summary.window.failures);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);

@@ -8,11 +8,11 @@ mod secured;
 mod watched;
 
 use brunt_measure::{
-    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, Evidence, FailureKind,
-    HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, ModelDescription,
-    Negotiated, Once, Parts, PlanDescription, Protocol, Recorder, Recording, RequestDescription,
-    RequestTiming, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds, Spin, Stamps,
-    StopDescription, ThinkDescription, ThinkSpread, Window,
+    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
+    FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
+    ModelDescription, Negotiated, Once, Parts, PlanDescription, Protocol, Recorder, Recording,
+    RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges, ScheduleDescription,
+    Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread, Window,
 };
 
 pub(crate) use kinds::{kinds, per_request, server_failed};
@@ -118,6 +118,21 @@ pub(crate) fn failures() -> Run {
         recorder.request_failed(timing, window.end_ns + 5 * MS, kind, 0);
     }
     recorder.closed_idle(window.end_ns - MS);
+    recorder.record().error_bodies = [
+        (
+            503,
+            "<html>\n<head><title>503</title></head>\n\u{1b}[2J",
+            true,
+        ),
+        (404, "{\"error\": \"no such item\"}", false),
+        (429, "", false),
+    ]
+    .map(|(status, text, is_cut)| ErrorBody {
+        status,
+        text: text.to_owned(),
+        is_cut,
+    })
+    .to_vec();
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
     run.plan.url = "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/\
                        it/wraps?and=a&query=string&of=some&length=too"

@@ -28,12 +28,18 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Starts it; it lives as long as the test process.
     pub(crate) fn start() -> Self {
+        Self::answering(REPLY)
+    }
+
+    /// The same with an answer of the test's own, behind which the connection is closed.
+    pub(crate) fn answering(reply: &[u8]) -> Self {
+        let reply = reply.to_vec();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let (sender, requests) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if serve(stream, &sender).is_none() {
+                if serve(stream, &sender, &reply).is_none() {
                     return;
                 }
             }
@@ -71,7 +77,7 @@ pub(crate) fn one_request(arguments: &[&str]) -> String {
 }
 
 /// Serves one connection. None when nobody is interested any more.
-fn serve(mut stream: TcpStream, requests: &Sender<Recorded>) -> Option<()> {
+fn serve(mut stream: TcpStream, requests: &Sender<Recorded>, reply: &[u8]) -> Option<()> {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let from = stream.peer_addr().ok().map(|peer| peer.ip());
     let mut bytes = Vec::new();
@@ -89,7 +95,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<Recorded>) -> Option<()> {
     };
     // Before the reply, so that a client that has its reply finds its request here.
     requests.send(recorded).ok()?;
-    let _ = stream.write_all(REPLY);
+    let _ = stream.write_all(reply);
     Some(())
 }
 

@@ -25,6 +25,7 @@ pub(super) struct Data {
     pub(super) stream: u32,
     /// Bytes to come, padding included.
     pub(super) left_bytes: u32,
+    pub(super) padding_bytes: u8,
     pub(super) ends_stream: bool,
 }
 

@@ -16,7 +16,8 @@ use super::head::{KnownHead, Meaning};
 use super::hpack::{Decoder, TABLE_BYTES};
 use super::reply::{ConnectionError, Event, Progress, StreamFailure};
 use super::template::Template;
-use crate::Limits;
+use crate::bodies::Bodies;
+use crate::{Body, Limits};
 
 /// Streams that a client can open on one connection: the odd numbers of 31 bits (RFC 9113 section
 /// 5.1.1).
@@ -57,6 +58,7 @@ pub struct Client {
     block_stream: u32,
     gathered: Option<Box<Gathered>>,
     decoder: Decoder<Meaning>,
+    bodies: Bodies,
     /// Bytes of DATA that the server may send.
     receive_window_bytes: u32,
     pending_bytes: u64,
@@ -111,6 +113,7 @@ impl Client {
             block_stream: 0,
             gathered: None,
             decoder: Decoder::new(TABLE_BYTES),
+            bodies: Bodies::default(),
             receive_window_bytes: RECEIVE_WINDOW_BYTES,
             pending_bytes: 0,
             overhead_bytes: 0,
@@ -229,6 +232,11 @@ impl Client {
         }
     }
 
+    /// Takes the body of the reply that was given out last, where [`Limits::bodies`] has it kept.
+    pub fn take_body(&mut self) -> Option<Body> {
+        self.bodies.take()
+    }
+
     /// Gives up a stream: RST_STREAM(CANCEL) is appended. Gives the bytes of its incomplete reply;
     /// frames of it that come later count as overhead. 0 where the place is free.
     pub fn cancel(&mut self, place: u32, out: &mut Vec<u8>) -> u64 {
@@ -273,6 +281,7 @@ impl Client {
         let stream = self.streams.remove(place)?;
         self.pending_bytes -= stream.bytes();
         self.sending -= u32::from(stream.is_sending);
+        self.bodies.forget(stream.id);
         Some(stream)
     }
 

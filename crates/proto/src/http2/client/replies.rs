@@ -116,6 +116,8 @@ impl Client {
             return Ok(None);
         }
         stream.status = head.status;
+        self.bodies
+            .begin(stream.id, head.status, call.limits.bodies);
         stream.retry_after = head.retry_after;
         let has_body = !stream.is_head && head.status != 204 && head.status != 304;
         stream.content_length = match head.content_length {
@@ -174,6 +176,7 @@ impl Client {
             _ => Stage::Data(Data {
                 stream: header.stream,
                 left_bytes,
+                padding_bytes: padding.unwrap_or(0),
                 ends_stream,
             }),
         };
@@ -227,6 +230,10 @@ impl Client {
             return Ok((taken, None));
         };
         stream.body_bytes += taken as u64;
+        // The padding comes last.
+        let content_bytes = data.left_bytes.saturating_sub(data.padding_bytes.into()) as usize;
+        let content = &bytes[..taken.min(content_bytes)];
+        self.bodies.add(data.stream, content, call.limits.bodies);
         let event = if left_bytes == 0 && data.ends_stream {
             self.complete(place, call)
         } else {
@@ -245,6 +252,7 @@ impl Client {
         {
             return self.malformed(place, MalformedReply::ShortBody, true, call);
         }
+        self.bodies.complete(stream.id);
         let stream = self.take(place)?;
         if stream.is_sending {
             // The server did not need the rest of the body (RFC 9113 section 8.1).

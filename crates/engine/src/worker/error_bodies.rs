@@ -1,0 +1,53 @@
+//! What the server says in its first errors: read once for each status, and then no more.
+
+use brunt_io::backend::{ClientBackend, Slot};
+use brunt_measure::{Answer, ErrorBody};
+use brunt_proto::BodiesWanted;
+
+use super::Worker;
+use crate::protocol::ClientProtocol;
+
+/// The statuses that report errors (RFC 9110 section 15).
+const FIRST_ERROR: u16 = 400;
+/// Error responses that are looked at: a server that has but one kind of error is asked no further.
+const READ_MAX: u32 = 64;
+
+/// How many error responses a worker reads.
+pub(super) fn to_read(keeps_errors: bool) -> u32 {
+    if keeps_errors { READ_MAX } else { 0 }
+}
+
+/// The bodies that it reads.
+pub(super) fn wanted(keeps_errors: bool) -> BodiesWanted {
+    if !keeps_errors {
+        return BodiesWanted::NONE;
+    }
+    BodiesWanted {
+        from_status: FIRST_ERROR,
+        bytes_max: ErrorBody::BYTES_MAX,
+    }
+}
+
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
+    /// A response with an error is complete.
+    #[cold]
+    pub(super) fn keep_error(&mut self, slot: Slot, answer: &Answer) {
+        let connection = &mut self.connections[slot].protocol;
+        let body = self.protocol.take_body(connection);
+        let kept = &mut self.accounting.recorder.record().error_bodies;
+        if let (Some(status), Some(body)) = (answer.outcome.status(), body)
+            && kept.iter().all(|one| one.status != status)
+        {
+            kept.push(ErrorBody {
+                status,
+                text: String::from_utf8_lossy(&body.bytes).into_owned(),
+                is_cut: body.is_cut,
+            });
+        }
+        self.round.errors_left -= 1;
+        if kept.len() == ErrorBody::KEPT_MAX || self.round.errors_left == 0 {
+            self.round.errors_left = 0;
+            self.protocol.want_bodies(BodiesWanted::NONE);
+        }
+    }
+}

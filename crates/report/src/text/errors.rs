@@ -1,0 +1,28 @@
+//! What the server said in its errors.
+
+use brunt_measure::{ErrorBody, Run};
+
+use super::layout::{Page, Tone};
+use crate::foreign::printable;
+
+/// A row for each error status of which a body was kept, as the first worker met it.
+pub(super) fn rows(run: &Run, page: &mut Page) {
+    let mut kept: Vec<&ErrorBody> = Vec::new();
+    for body in run.workers().flat_map(|worker| &worker.error_bodies) {
+        if kept.iter().all(|one| one.status != body.status) {
+            kept.push(body);
+        }
+    }
+    kept.sort_by_key(|body| body.status);
+    for body in kept {
+        // On one line: markup and JSON are still read that way.
+        let words: Vec<_> = body.text.split_whitespace().collect();
+        let text = printable(&words.join(" ")).into_owned();
+        let shown = match (text.is_empty(), body.is_cut) {
+            (true, _) => "(an empty body)".to_owned(),
+            (false, false) => text,
+            (false, true) => format!("{text} ..."),
+        };
+        page.row(&format!("  {}", body.status), &[shown], Tone::Plain);
+    }
+}
