@@ -22,6 +22,10 @@ use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
 
+/// What is asked of brunt's own server. Without work of its own it takes as long for a request as
+/// brunt does, and it would be a toss-up which of the two is the limit.
+const OWN_PATH: &str = "/compute/5us";
+
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     // All that was typed is looked at before anything is opened or started.
@@ -77,7 +81,8 @@ fn measure(
             let halves = Halves::of(cpus, is_placed);
             let tls = secure.then(TlsOptions::default);
             let server = serve::own_server(&halves, serve::backend_of(backend), false, tls)?;
-            let target = Target::parse(&format!("{scheme}://{}/", server.address()), None)?;
+            let url = format!("{scheme}://{}{OWN_PATH}", server.address());
+            let target = Target::parse(&url, None)?;
             (target, Some(server), halves.workers, halves.of_workers)
         }
     };

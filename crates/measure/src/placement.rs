@@ -63,12 +63,14 @@ impl PlacementReason {
 }
 
 impl Placement {
-    /// Whether brunt chose few workers because the server is on its machine, and more where the
-    /// warm-up showed that they had use for CPUs.
+    /// Whether brunt chose the number of workers beside a server on its machine: more of them would
+    /// take CPUs that the server has use for.
     pub fn is_beside_server(&self) -> bool {
         matches!(
             self.reason,
-            PlacementReason::ServerAnywhere | PlacementReason::ServerBound
+            PlacementReason::ServerAnywhere
+                | PlacementReason::ServerBound
+                | PlacementReason::OwnServer
         )
     }
 }
