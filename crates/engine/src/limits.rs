@@ -290,7 +290,7 @@ fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
 }
 
 /// Most connections at once.
-fn connections_most(plan: &Plan) -> u64 {
+pub(crate) fn connections_most(plan: &Plan) -> u64 {
     let held = u64::from(plan.connections.get());
     match plan.model {
         LoadModel::Open {

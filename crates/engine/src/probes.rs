@@ -16,6 +16,7 @@ use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
 
 use crate::control::Control;
 use crate::error::RunError;
+use crate::limits::connections_most;
 use crate::observer::{Phase, Progress, RunObserver};
 use crate::prepare::Prepared;
 
@@ -72,6 +73,7 @@ impl Probes {
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: peer.clone(),
+                connections_max: connections_most(plan),
                 link_bits_per_s: plan.link_bits_per_s,
                 server: found.watch,
                 missing: missing.into_iter().collect(),

@@ -25,6 +25,8 @@ pub struct Evidence {
     pub network: Option<NetworkEvidence>,
     /// The server, where it was watched.
     pub server: Option<ServerEvidence>,
+    /// What a server on this machine received from all of its clients.
+    pub server_connections: Option<ServerConnections>,
     /// The server's own count of requests, where `--verify-url` names it.
     pub server_count: Option<ServerCount>,
     /// What reading all this cost.
@@ -369,6 +371,24 @@ pub struct ServerPoint {
     pub resident_bytes: Option<u64>,
     /// Open file descriptors.
     pub descriptors: Option<u64>,
+}
+
+/// What the server received on the connections at its port, brunt's and others', by the kernel's
+/// account of them at the edges of the window. Connections that ended in between are not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerConnections {
+    /// From the first reading to the last one, nanoseconds.
+    pub interval_ns: u64,
+    /// Connections that were open at once at the last reading.
+    pub connections: u64,
+    /// Payload bytes received on them.
+    pub bytes_received: u64,
+    /// Segments with payload received on them.
+    pub segments_received: u64,
+    /// Of these segments, the ones of connections beyond as many as brunt may have, were its own
+    /// the most active ones: others sent so much at least.
+    pub segments_received_beyond: u64,
 }
 
 /// The server's own count of requests before the run and after it.

@@ -65,7 +65,8 @@ pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
-    ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads, TcpCounters, Throttling,
+    ServerConnections, ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads,
+    TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use halving::Halving;

@@ -1,7 +1,7 @@
 //! What fuzzing calls: the parsers of pages beside the load, and of the kernel's files. Each takes
 //! any bytes and panics when a rule is broken.
 
-use crate::{cgroup, fetch, prometheus, server, server_count};
+use crate::{cgroup, fetch, prometheus, server, server_count, sock_diag};
 
 /// Takes the input as a selector, a line end, and a page of metrics: samples have names and labels
 /// of the page, and a sum has samples.
@@ -42,9 +42,10 @@ pub fn fuzz_page(data: &[u8]) {
     fetch::fuzz_reply(data);
 }
 
-/// Takes the input as tables of sockets: `/proc/net/tcp` and `/proc/net/unix`.
+/// Takes the input as tables of sockets: `/proc/net/tcp`, `/proc/net/unix`, and netlink's.
 pub fn fuzz_socket_tables(data: &[u8]) {
     server::fuzz_socket_tables(data);
+    sock_diag::fuzz_messages(data);
 }
 
 /// Takes the input as files of a cgroup.

@@ -13,7 +13,9 @@ mod prometheus;
 mod route;
 mod series;
 pub mod server;
+mod server_connections;
 pub mod server_count;
+mod sock_diag;
 pub mod thread_meter;
 
 #[doc(hidden)]

@@ -17,6 +17,7 @@ use crate::host::HostReader;
 use crate::network::NetworkReader;
 use crate::pace::Pace;
 use crate::server::ServerWatch;
+use crate::server_connections::ConnectionsReader;
 
 /// From one reading of the machine to the next, at least and at most.
 const PAUSE_MIN_NS: u64 = 100_000_000;
@@ -37,6 +38,8 @@ const BASELINE_MARGIN_NS: u64 = 2_000_000;
 pub struct Sources {
     /// The server's address.
     pub peer: Peer,
+    /// Most connections that brunt has to it at once.
+    pub connections_max: u64,
     /// Speed of the link to it, where the user gave it.
     pub link_bits_per_s: Option<u64>,
     /// How the server is watched.
@@ -177,6 +180,7 @@ fn observe(sources: Sources, orders: &Orders, end_ns: &dyn Fn() -> u64) -> Evide
     let mut reader = Reader {
         host: HostReader::new(),
         network: NetworkReader::new(&sources.peer, sources.link_bits_per_s),
+        connections: ConnectionsReader::new(&sources.peer, sources.connections_max),
         server: sources.server,
         pace: Pace::new(PAUSE_MIN_NS, PAUSE_MAX_NS),
         server_pace: Pace::new(PAUSE_MIN_NS, SERVER_PAUSE_MAX_NS),
@@ -231,6 +235,7 @@ fn follow(reader: &mut Reader, orders: &Orders, cut_ns: &dyn Fn() -> u64) -> Res
 struct Reader {
     host: HostReader,
     network: NetworkReader,
+    connections: ConnectionsReader,
     server: Option<ServerWatch>,
     pace: Pace,
     server_pace: Pace,
@@ -247,6 +252,7 @@ impl Reader {
         self.start_cpu_ns = thread_cpu_ns();
         self.host.begin(now_ns);
         self.network.begin();
+        self.connections.begin(clock::now_ns());
         // The edges cost more than what comes in between, and come twice only: they say nothing of
         // how long the pause should be.
         self.pace.note(0);
@@ -288,6 +294,7 @@ impl Reader {
         let now_ns = clock::now_ns();
         let host = self.host.end(now_ns, &mut missing);
         let network = self.network.end(&mut missing);
+        let server_connections = self.connections.end(clock::now_ns(), &mut missing);
         let server = self
             .server
             .map(|server| server.end(clock::now_ns(), &mut missing));
@@ -296,6 +303,7 @@ impl Reader {
             host,
             network: Some(network),
             server,
+            server_connections,
             server_count: None,
             observer: Cost {
                 cpu_ns: thread_cpu_ns().saturating_sub(self.start_cpu_ns),
@@ -324,6 +332,7 @@ mod tests {
     fn observer(cut_ns: &Arc<AtomicU64>) -> Observer {
         let sources = Sources {
             peer: Peer::Tcp(([127, 0, 0, 1], 80).into()),
+            connections_max: 1,
             link_bits_per_s: None,
             server: None,
             missing: BTreeMap::from([("server".to_owned(), "nobody asked".to_owned())]),

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::exporter::Exporter;
 use crate::support::nginx::Nginx;
-use crate::support::process::{Process, brunt, first_line};
+use crate::support::process::{Process, brunt, first_line, start};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
+use crate::support::wait_for;
 
 /// Long enough for the server's CPU time to be more than the kernel's clock tick.
 const LOAD: &str = "-c 8 -t 1 -d 1s --warmup 100ms";
@@ -197,6 +198,48 @@ fn the_servers_own_count_agrees() {
             assert!(counted <= requests.sent + own_reads, "{count} {requests:?}");
         }
     }
+}
+
+/// Grade and words of the signal of other clients.
+fn other_clients(report: &RunReport) -> (String, String) {
+    let signals = report.at("/summary/verdict/signals");
+    let mut signals = signals.as_array().expect("a list").iter();
+    let found = signals.find(|signal| signal["id"] == "other_clients");
+    let found = found.expect("it is always there");
+    let text = |key: &str| found[key].as_str().expect("text").to_owned();
+    (text("grade"), text("detail"))
+}
+
+#[test]
+fn another_brunt_at_the_same_server_is_noticed() {
+    let (serve, own) = (Serve::start(), "-t 1 -c 8 -d 500ms --warmup 50ms");
+    let url = serve.url("/delay/2ms");
+    let alone = run(&format!("{own} {url}"));
+    let (grade, words) = other_clients(&alone);
+    assert_eq!(grade, "healthy", "{words}");
+    let seen = "/agents/0/evidence/server_connections";
+    assert_eq!(alone.number(&format!("{seen}/connections")), 8);
+    assert_eq!(alone.number(&format!("{seen}/segments_received_beyond")), 0);
+
+    let before = serve.counters().requests;
+    let other = start(&format!("-t 1 -c 8 -d 60s --warmup 0s {url}"));
+    wait_for("the other brunt", || {
+        (serve.counters().requests > before + 100).then_some(())
+    });
+    let counters = serve.url("/counters");
+    for load in [
+        format!("{own} {url}"),
+        format!("{own} --verify-url {counters} {url}"),
+    ] {
+        let report = run(&load);
+        let (grade, words) = other_clients(&report);
+        assert_eq!(grade, "fail", "{load}: {words}");
+        assert!(words.starts_with("others send "), "{load}: {words}");
+        assert_eq!(report.number(&format!("{seen}/connections")), 16);
+        let name = report.at("/summary/verdict/name");
+        assert_ne!(name, "server_limited", "{load}: {words}");
+    }
+    other.kill();
 }
 
 #[test]

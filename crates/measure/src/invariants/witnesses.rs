@@ -261,13 +261,22 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
         percent(share)
     );
     let others_most = sent.saturating_mul(COUNTED_TIMES_MOST - 1);
-    if others <= others_most.max(OTHERS_EXCUSED) {
+    if others <= others_most.max(OTHERS_EXCUSED) || others_are_seen(facts) {
         Outcome::flagged(format!("{words}; somebody else uses the server"))
     } else {
         Outcome::broken(format!(
             "{words}; it is another server's count, or of something else"
         ))
     }
+}
+
+/// Whether the kernel saw others send to the server.
+fn others_are_seen(facts: &Facts<'_>) -> bool {
+    let own = u64::from(facts.summary.live.max);
+    let agents = facts.run.agents.iter();
+    agents
+        .filter_map(|agent| agent.evidence.server_connections.as_ref())
+        .any(|seen| seen.connections > own && seen.segments_received_beyond > 0)
 }
 
 /// Requests that can be in flight at once.

@@ -80,6 +80,13 @@ fn server_bound(case: &Case<'_>) -> Option<String> {
     }
 }
 
+pub(super) fn of_other_clients() -> Vec<String> {
+    vec![
+        "stop the other clients, and repeat".to_owned(),
+        "or measure them all: run each as brunt -o FILE, then brunt merge FILE...".to_owned(),
+    ]
+}
+
 pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
     let case = weighed.case;
     let run = case.run;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use super::others::{Others, others_of};
 use super::thresholds::{
     DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, IDLE_HEALTHY,
-    LINK_WARN, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL, SERVER_THROTTLED_FAIL,
-    SHARED_BUSY_PRESSED, STARVED_BELOW,
+    LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
+    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
 };
 use super::words::{count, counted};
 use crate::invariants::{Finding, Standing};
@@ -44,6 +45,8 @@ pub(super) struct Case<'a> {
     pub(super) server_cpus: BTreeSet<u32>,
     /// The kernel's samples of all workers.
     pub(super) kernel: KernelSample,
+    /// How much of what the server receives is others', or why that is not known.
+    pub(super) others: Result<Others, &'static str>,
     pub(super) elasticity: Option<Elasticity>,
     pub(super) delay_effect: Option<Effect>,
 }
@@ -268,6 +271,7 @@ impl<'a> Case<'a> {
                 .flat_map(|server| server.cpu_list.iter().copied())
                 .collect(),
             kernel,
+            others: others_of(run, agent, summary),
             elasticity: Elasticity::of(run, summary),
             delay_effect: diagnosis
                 .and_then(|made| made.delay_effect())
@@ -443,9 +447,12 @@ impl<'a> Case<'a> {
             .is_some_and(|server| server.idle_cpus_used.is_none())
     }
 
-    /// Whether the server uses CPUs with nothing to do, so that their use says nothing.
+    /// Whether the server uses CPUs with nothing to do, so that their use says nothing. One that
+    /// others load has something to do also before brunt's load.
     pub(super) fn server_polls(&self) -> bool {
+        let has_others = self.others.is_ok_and(|others| others.share >= OTHERS_FAIL);
         self.server()
+            .filter(|_| !has_others)
             .and_then(|server| server.idle_cpus_used)
             .is_some_and(|used| used >= POLLING_CPUS)
     }

@@ -6,6 +6,7 @@
 mod advice;
 mod case;
 mod failed;
+mod others;
 mod rules;
 mod signal_id;
 mod signals;
@@ -49,6 +50,8 @@ pub enum Verdict {
     ConcurrencyLimited,
     /// Client and server competed for the same CPUs: the figures describe the pair.
     SharedHost,
+    /// The server, at its end for other clients as well: the figures describe a part of it.
+    SharedServer,
 }
 
 impl Verdict {
@@ -65,6 +68,7 @@ impl Verdict {
             Self::ServerLimited => "SERVER-LIMITED",
             Self::ConcurrencyLimited => "CONCURRENCY-LIMITED",
             Self::SharedHost => "SHARED-HOST",
+            Self::SharedServer => "SHARED-SERVER",
         }
     }
 }

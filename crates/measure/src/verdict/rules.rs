@@ -82,6 +82,11 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         decide: rate_limited,
     },
     VerdictRule {
+        verdict: Verdict::SharedServer,
+        rule: "the next rule holds, and others send a part of what the server receives",
+        decide: shared_server,
+    },
+    VerdictRule {
         verdict: Verdict::ServerLimited,
         rule: "the client is known to have time, and the server is at its end: by its CPU, quota \
                or accept queue; or, where the network has room, by a backlog or an experiment",
@@ -159,7 +164,7 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         .of(Side::Doubt, Grade::Fail)
         .into_iter()
         .filter(|id| match *id {
-            SignalId::SharedHost => false,
+            SignalId::SharedHost | SignalId::OtherClients => false,
             SignalId::Drift => !is_explained,
             SignalId::Samples => !is_hard,
             _ => true,
@@ -328,6 +333,18 @@ fn with_own_share(case: &Case<'_>, words: String) -> String {
         Some(own) => format!("{words}; {own}"),
         None => words,
     }
+}
+
+/// A server at its end for several clients is not measured by one of them.
+fn shared_server(weighed: &Weighed<'_>) -> Option<Decision> {
+    if !weighed.fails(SignalId::OtherClients) {
+        return None;
+    }
+    let alone = server_limited(weighed)?;
+    let others = weighed.detail(SignalId::OtherClients);
+    let because = format!("{others}; it is at its end for all of them together");
+    let decisive = [SignalId::OtherClients].into_iter().chain(alone.decisive);
+    Some(weighed.decision(because, decisive, advice::of_other_clients()))
 }
 
 fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {

@@ -55,6 +55,8 @@ pub enum SignalId {
     AcceptQueue,
     /// Whether the server did not read.
     ReceiveWindow,
+    /// Whether others load the server as well.
+    OtherClients,
     /// Whether brunt and server shared CPUs.
     SharedHost,
     /// Whether the server refused work.
@@ -103,6 +105,7 @@ impl SignalId {
             Self::ServerThrottling => "server_throttling",
             Self::AcceptQueue => "accept_queue",
             Self::ReceiveWindow => "receive_window",
+            Self::OtherClients => "other_clients",
             Self::SharedHost => "shared_host",
             Self::Refusals => "refusals",
             Self::PlannedRate => "planned_rate",

@@ -142,6 +142,23 @@ pub(super) const POLLING_CPUS: f64 = 0.5;
 /// Share of its CPUs that a server must have left for it not to be the limit.
 pub(super) const HEADROOM_LEAST: f64 = 0.20;
 
+/// Share of what a server receives that others send it. A browser, or somebody who looks whether it
+/// is alive, stays below.
+pub(super) const OTHERS_WARN: f64 = 0.01;
+/// The same: from here on, brunt's figures are not those of the whole server.
+pub(super) const OTHERS_FAIL: f64 = 0.05;
+/// Requests that fit into a segment of any path, bytes.
+pub(super) const ONE_SEGMENT_BYTES: u64 = 1_000;
+/// What TLS or HTTP/2 adds to a request on its way at most, with a share of the frames about the
+/// whole connection, bytes.
+pub(super) const FRAMING_BYTES: f64 = 40.0;
+/// What a handshake sends at most, without a client's certificate: bytes, segments.
+pub(super) const HANDSHAKE_BYTES: f64 = 4_096.0;
+/// The same.
+pub(super) const HANDSHAKE_SEGMENTS: f64 = 4.0;
+/// Segments of all clients together below which shares of them are chance.
+pub(super) const OTHERS_SEGMENTS_LEAST: u64 = 20;
+
 /// Busy share of the CPUs that client and server have in common.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
 /// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs

@@ -57,6 +57,7 @@ pub(crate) fn data_name(verdict: Verdict) -> &'static str {
         Verdict::ServerLimited => "server_limited",
         Verdict::ConcurrencyLimited => "concurrency_limited",
         Verdict::SharedHost => "shared_host",
+        Verdict::SharedServer => "shared_server",
     }
 }
 
@@ -179,6 +180,7 @@ mod tests {
             Verdict::ServerLimited,
             Verdict::ConcurrencyLimited,
             Verdict::SharedHost,
+            Verdict::SharedServer,
         ] {
             let stored = serde_json::to_value(verdict).unwrap();
             assert_eq!(stored, data_name(verdict));

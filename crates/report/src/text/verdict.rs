@@ -14,6 +14,7 @@ fn tone(verdict: Verdict) -> Tone {
         | Verdict::NetworkLimited
         | Verdict::ServerFailed
         | Verdict::SharedHost
+        | Verdict::SharedServer
         | Verdict::Inconclusive => Tone::Warning,
         Verdict::ServerLimited => Tone::Strong,
         Verdict::RateLimited | Verdict::ConcurrencyLimited => Tone::Plain,

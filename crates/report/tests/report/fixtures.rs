@@ -21,7 +21,8 @@ pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
-    calibration, client_limited, diagnosed, drifting, shared_host, throttled, watched,
+    calibration, client_limited, diagnosed, drifting, shared_host, shared_server, throttled,
+    watched,
 };
 
 const MS: u64 = 1_000_000;
@@ -50,6 +51,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("watched", watched()),
         ("client_limited", client_limited()),
         ("shared_host", shared_host()),
+        ("shared_server", shared_server()),
         ("diagnosed", diagnosed()),
         ("throttled", throttled()),
         ("drifting", drifting()),

@@ -136,6 +136,7 @@ fn text_in_full() {
         ("watched", fixtures::watched()),
         ("client_limited", fixtures::client_limited()),
         ("shared_host", fixtures::shared_host()),
+        ("shared_server", fixtures::shared_server()),
         ("diagnosed", fixtures::diagnosed()),
         ("throttled", fixtures::throttled()),
         ("streams", fixtures::streams()),

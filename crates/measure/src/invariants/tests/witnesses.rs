@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    Calibration, Ceiling, ClockQuality, MachineLimits, NetworkEvidence, Route, ServerCount,
+    Calibration, Ceiling, ClockQuality, MachineLimits, NetworkEvidence, Route, ServerConnections,
+    ServerCount,
 };
 
 /// Payload received by the sample run in its window of 2 s, bytes per second, to 1 %: some 8,000
@@ -212,6 +213,15 @@ fn the_server_counted_the_same() {
         broken("I8", "more of somebody else", |run| {
             let sent = run.summary().lifetime.requests_sent;
             counted(run, 3 + sent as i64);
+        }),
+        flagged("I8", "more of somebody whom the kernel saw", |run| {
+            let sent = run.summary().lifetime.requests_sent;
+            counted(run, 3 + sent as i64);
+            run.agents[0].evidence.server_connections = Some(ServerConnections {
+                connections: u64::from(run.summary().live.max) + 1,
+                segments_received_beyond: 1,
+                ..ServerConnections::default()
+            });
         }),
         broken("I8", "a counter that went back", |run| {
             counted(run, 0);

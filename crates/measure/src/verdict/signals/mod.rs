@@ -174,6 +174,12 @@ pub const SIGNALS: &[SignalRule] = &[
         read: server::receive_window,
     },
     SignalRule {
+        id: SignalId::OtherClients,
+        side: Side::Doubt,
+        rule: "others send under 1 % of what the server receives; 5 % at most",
+        read: server::other_clients,
+    },
+    SignalRule {
         id: SignalId::SharedHost,
         side: Side::Doubt,
         rule: "client and server do not compete for the same CPUs",

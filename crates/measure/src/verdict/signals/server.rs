@@ -3,12 +3,12 @@
 use super::super::Grade;
 use super::super::case::{Case, Saturation, ratio, throttled_share};
 use super::super::thresholds::{
-    OF_WINDOW_LEAST, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST, RECEIVE_WINDOW_FAIL,
-    RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN,
-    SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST, SLOW_CONNECT_FAIL,
-    SLOW_CONNECT_NS, TAKEN_LEAST, UPLOAD_BYTES,
+    OF_WINDOW_LEAST, OTHERS_FAIL, OTHERS_WARN, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST,
+    RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
+    SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST,
+    SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST, UPLOAD_BYTES,
 };
-use super::super::words::{counted, cpus, name, percent};
+use super::super::words::{counted, cpus, name, number, percent};
 use super::network::loses_segments;
 use super::{Reading, grade_above, missing};
 use crate::{CpuTimes, FailureKind, ServerScope};
@@ -161,6 +161,29 @@ pub(super) fn receive_window(case: &Case<'_>) -> Reading {
         grade_above(share, RECEIVE_WINDOW_WARN, RECEIVE_WINDOW_FAIL),
         words,
     )
+}
+
+/// A server at its end for several clients is not measured by one of them.
+pub(super) fn other_clients(case: &Case<'_>) -> Reading {
+    let others = match case.others {
+        Ok(others) => others,
+        Err(reason) => return missing(case, "server_connections", reason),
+    };
+    let share = others.share;
+    if share <= 0.0 {
+        return Reading::healthy("nobody else loads the server");
+    }
+    let what = match others.counted_by_server {
+        true => "the requests that the server counts",
+        false => "what the server receives",
+    };
+    let mut words = format!("others send {} of {what}", percent(share));
+    let used = case.server().and_then(|server| server.cpus_used());
+    if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
+        let theirs = number(share * used);
+        words = format!("{words}, some {theirs} of its {}", cpus(used));
+    }
+    Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
 }
 
 /// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.

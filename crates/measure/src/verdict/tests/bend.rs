@@ -4,8 +4,8 @@ use super::sample::INTERVAL_NS;
 use crate::invariants::sample::MS;
 use crate::{
     CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, Placement, PlacementReason,
-    Protocol, Route, Run, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse,
-    Throttling,
+    Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters,
+    ThreadUse, Throttling,
 };
 
 /// A change to a run.
@@ -39,6 +39,27 @@ pub(super) fn busy_for(run: &mut Run, ms: u64) {
     // The process is at least as busy as its threads.
     run.agents[0].host.cpu_user_ns = 0;
     run.agents[0].host.cpu_system_ns = 2 * ms * MS;
+}
+
+/// Connections of others at the server, and what they sent: as many segments of 80 bytes.
+pub(super) fn others(run: &mut Run, connections: u64, segments: u64) {
+    let seen = run.agents[0].evidence.server_connections.as_mut();
+    let seen = seen.expect("counted");
+    seen.connections += connections;
+    seen.segments_received += segments;
+    seen.bytes_received += 80 * segments;
+    seen.segments_received_beyond += segments;
+}
+
+/// The server's own count: so many more than were sent.
+pub(super) fn counted_beyond(run: &mut Run, requests: u64) {
+    run.agents[0].evidence.server_count = Some(ServerCount {
+        url: "http://127.0.0.1:8080/counters".to_owned(),
+        path: "requests".to_owned(),
+        before: 100,
+        after: 100 + run.summary().lifetime.requests_sent + requests,
+        own_reads: 0,
+    });
 }
 
 /// The server's CPU, in milliseconds of 2,000 on each of two CPUs.

@@ -4,6 +4,8 @@ mod any_run;
 mod bend;
 mod failed;
 mod rules;
+mod rules_others;
 mod sample;
 mod signals;
 mod signals_client;
+mod signals_others;

@@ -30,7 +30,7 @@ pub(super) fn judged(run: &Run) -> Judgement {
     }
 }
 
-struct Situation {
+pub(super) struct Situation {
     what: &'static str,
     run: Run,
     verdict: Verdict,
@@ -41,7 +41,7 @@ struct Situation {
     advice: &'static str,
 }
 
-fn situation(
+pub(super) fn situation(
     what: &'static str,
     sound: Run,
     bend: Bend,
@@ -61,7 +61,7 @@ fn situation(
     }
 }
 
-fn verify(situations: impl IntoIterator<Item = Situation>) {
+pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
     for situation in situations {
         let judgement = judged(&situation.run);
         let context = format!("{}: {judgement:#?}", situation.what);
@@ -80,7 +80,7 @@ fn verify(situations: impl IntoIterator<Item = Situation>) {
 }
 
 /// The server's single thread is busy all the time.
-fn saturated(run: &mut Run) {
+pub(super) fn saturated(run: &mut Run) {
     one_thread(run, 1_960);
 }
 

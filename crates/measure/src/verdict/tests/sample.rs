@@ -7,8 +7,8 @@ use crate::verdict::case::Case;
 use crate::{
     ArrivalProcess, Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence,
     Instants, KernelSample, Latencies, MachineLimits, ModelDescription, NetworkEvidence, Observer,
-    Parts, Recorder, Recording, RequestTiming, Route, Run, ScheduleDescription, ServerEvidence,
-    ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
+    Parts, Recorder, Recording, RequestTiming, Route, Run, ScheduleDescription, ServerConnections,
+    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
 };
 
 const CONNECTIONS: u64 = 4;
@@ -162,6 +162,7 @@ pub(super) fn overloaded() -> Run {
 pub(super) fn remote(mut run: Run) -> Run {
     run.agents[0].negotiated.address = "192.0.2.7:80".to_owned();
     run.agents[0].evidence.server = None;
+    run.agents[0].evidence.server_connections = None;
     run.agents[0].evidence.network = Some(NetworkEvidence {
         route: Route::Interface {
             name: "eth0".to_owned(),
@@ -196,6 +197,13 @@ fn evidence() -> Evidence {
         },
         network: Some(network()),
         server: Some(server()),
+        server_connections: Some(ServerConnections {
+            interval_ns: INTERVAL_NS,
+            connections: 2 * CONNECTIONS,
+            bytes_received: 1_280_000,
+            segments_received: 16_000,
+            segments_received_beyond: 0,
+        }),
         server_count: None,
         observer: Observer::default(),
         missing: [].into(),

@@ -1,0 +1,100 @@
+//! The rule about servers that others load as well, both ways.
+
+use super::bend::*;
+use super::rules::{saturated, situation, verify};
+use super::sample::{closed, open};
+use crate::verdict::Verdict;
+
+#[test]
+fn a_server_of_several_clients_is_not_measured_by_one() {
+    use Verdict::{ClientLimited, ConcurrencyLimited, RateLimited, ServerLimited, SharedServer};
+    verify([
+        situation(
+            "the server is at its end for two",
+            closed(),
+            |run| {
+                saturated(run);
+                others(run, 8, 15_000);
+            },
+            SharedServer,
+            [
+                "other_clients",
+                "at its end for all of them",
+                "stop the other clients",
+            ],
+        ),
+        situation(
+            "which others loaded already before brunt did",
+            closed(),
+            |run| {
+                saturated(run);
+                server(run).idle_cpus_used = Some(0.98);
+                others(run, 8, 15_000);
+            },
+            SharedServer,
+            [
+                "other_clients",
+                "at its end for all of them",
+                "stop the other clients",
+            ],
+        ),
+        situation(
+            "by the server's own count",
+            closed(),
+            |run| {
+                saturated(run);
+                counted_beyond(run, 9_000);
+            },
+            SharedServer,
+            ["other_clients", "that the server counts", "brunt merge"],
+        ),
+        situation(
+            "by an experiment",
+            closed(),
+            |run| {
+                run.diagnosis = tried(BY_SERVER);
+                others(run, 8, 15_000);
+            },
+            SharedServer,
+            [
+                "other_clients",
+                "others send 48 %",
+                "stop the other clients",
+            ],
+        ),
+        situation(
+            "a browser beside brunt",
+            closed(),
+            |run| {
+                saturated(run);
+                others(run, 6, 60);
+            },
+            ServerLimited,
+            ["server_cpu", "describe the server", ""],
+        ),
+        situation(
+            "a server with room for all",
+            closed(),
+            |run| others(run, 8, 15_000),
+            ConcurrencyLimited,
+            ["connections_busy", "more connections", "-c"],
+        ),
+        situation(
+            "a rate that is met",
+            open(),
+            |run| others(run, 8, 15_000),
+            RateLimited,
+            ["planned_rate", "was met", "-r"],
+        ),
+        situation(
+            "a client at its end",
+            closed(),
+            |run| {
+                busy_for(run, 1_960);
+                others(run, 8, 15_000);
+            },
+            ClientLimited,
+            ["worker_idle", "brunt was the limit", "machines"],
+        ),
+    ]);
+}
