@@ -13,6 +13,7 @@ from surroundings import (
 CLIENT, NETWORK, RATE = "client_limited", "network_limited", "rate_limited"
 SERVER, CONCURRENCY, SHARED = "server_limited", "concurrency_limited", "shared_host"
 SHARED_SERVER, INCONCLUSIVE = "shared_server", "inconclusive"
+NO_SUCCESS = "no_success"
 # Verdicts by which the figures describe what was tested. Wrong ones among them are dangerous.
 TRUSTING = (SERVER, CONCURRENCY, RATE)
 LINK_MBIT_PER_S = 100
@@ -202,7 +203,7 @@ SITUATIONS = (
     ),
     Situation(
         "ports-gone", "all of 200 ports in use before the window",
-        (CLIENT,), across("/", ports(200), odd="keeps-open"), ("-c", "16", "--no-keepalive"),
+        (CLIENT, NO_SUCCESS), across("/", ports(200), odd="keeps-open"), ("-c", "16", "--no-keepalive"),
         refusal="port",
     ),
     Situation(
