@@ -16,7 +16,7 @@ use crate::values::{
 
 /// A load generator for HTTP servers whose numbers can be trusted.
 ///
-/// Without a URL it starts its own reference server on loopback, which works for 5 us on each
+/// Without a URL it starts its own reference server on loopback, which works for 10 us on each
 /// request, and loads that.
 #[derive(Debug, Parser)]
 #[command(

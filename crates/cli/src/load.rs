@@ -24,7 +24,7 @@ use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
-const OWN_PATH: &str = "/compute/5us";
+const OWN_PATH: &str = "/compute/10us";
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {

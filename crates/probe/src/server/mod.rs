@@ -300,6 +300,25 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_here_by_its_address_or_by_what_is_watched() {
+        // Of a network for documentation (RFC 5737).
+        let remote = Peer::Tcp("192.0.2.1:80".parse().unwrap());
+        assert_eq!(whereabouts(&Watch::Auto, &remote), Whereabouts::Elsewhere);
+        let own = Watch::Process(std::process::id());
+        let Whereabouts::Here(affinities) = whereabouts(&own, &remote) else {
+            panic!("this process is on this machine");
+        };
+        let allowed: BTreeSet<u32> = brunt_io::cpu::allowed_cpus().unwrap().into_iter().collect();
+        assert!(affinities.contains(&allowed), "{affinities:?}");
+        // Local, and nobody is to be seen.
+        let socket = Peer::Unix("/nonexistent/socket".into());
+        for watch in [Watch::Auto, Watch::Off] {
+            let found = whereabouts(&watch, &socket);
+            assert_eq!(found, Whereabouts::Here(Vec::new()));
+        }
+    }
+
+    #[test]
     fn what_was_asked_for_and_is_wrong_is_an_error() {
         let peer = Peer::Unix("/nonexistent/socket".into());
         for (watch, words) in [
