@@ -9,6 +9,8 @@ use crate::bounded::{self, CPUS_MAX, REMARKS_MAX};
 
 /// Most readings of a series.
 const READINGS_MAX: usize = 1_200;
+/// Most stretches of stolen time.
+pub(crate) const STOLEN_MAX: usize = 16_384;
 /// Most processes of a server that are watched.
 const PROCESSES_MAX: usize = 1_024;
 
@@ -63,9 +65,29 @@ pub struct HostEvidence {
     pub pressure_ns: Option<u64>,
     /// How brunt's cgroup, or one above it, was held back by its CPU quota; absent without one.
     pub throttling: Option<Throttling>,
+    /// When the hypervisor took which CPU, oldest first, at most 16,384 stretches. Empty where it
+    /// took none, and in runs of versions that did not look: `cpus` says then that it took some.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, STOLEN_MAX>")]
+    pub stolen: Vec<Stolen>,
     /// Over time, oldest first: at most 1,200 readings.
     #[serde(deserialize_with = "bounded::list::<_, _, READINGS_MAX>")]
     pub series: Vec<HostPoint>,
+}
+
+/// A stretch between two readings of a CPU in which the hypervisor took it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Stolen {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// When it was read before, from the start of the window, nanoseconds. The second before the
+    /// window counts as well: what is held up in it may reach into the window.
+    pub from_ns: i64,
+    /// When it was read then.
+    pub until_ns: i64,
+    /// What was added to its steal in between, nanoseconds. The kernel adds a time when it is over:
+    /// it may have begun before `from_ns`.
+    pub steal_ns: u64,
 }
 
 /// How one CPU spent the window, nanoseconds.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::hdr_v2::{self, HIGHEST_NS, Layout};
-use crate::{bounded, grid, loglinear};
+use crate::{Histogram, bounded, grid, loglinear};
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
@@ -124,6 +124,38 @@ impl Intervals {
             coarse.double();
         }
         coarse
+    }
+
+    /// Of each interval, by its number, the response times from `least_ns` on; where that is 0
+    /// all of them, and without any the interval is left out. One after the other.
+    pub(crate) fn only(&self, least_ns: impl Fn(usize) -> u64) -> Self {
+        let mut only = Self {
+            interval_ns: self.interval_ns,
+            sparse: Vec::new(),
+        };
+        for (index, sparse) in self.sparse.iter().enumerate() {
+            let least_ns = least_ns(index);
+            let least = loglinear::index(least_ns.min(HIGHEST_NS), BITS);
+            let wanted = &sparse[sparse.partition_point(|filled| filled.index() < least)..];
+            if least_ns == 0 || !wanted.is_empty() {
+                only.sparse.push(wanted.into());
+            }
+        }
+        only
+    }
+
+    /// All response times as one histogram, each in the middle of its bucket: known to 0.4 %.
+    pub(crate) fn together(&self) -> Histogram {
+        let mut histogram = Histogram::default();
+        for filled in self.sparse.iter().flatten() {
+            let index = filled.index();
+            let (from_ns, to_ns) = (
+                loglinear::lowest(index, BITS),
+                loglinear::lowest(index + 1, BITS) - 1,
+            );
+            histogram.record_many(u64::midpoint(from_ns, to_ns), filled.count());
+        }
+        histogram
     }
 
     /// The edges of the bucket that holds `ns`: response times between them are not told apart.

@@ -1,7 +1,7 @@
 //! A run with what follows from it: worked out once, by whoever reads the run.
 
 use crate::invariants::{self, Facts};
-use crate::{Finding, Judgement, Run, Standing, Summary, verdict};
+use crate::{Clean, Finding, Judgement, Run, Standing, Summary, verdict};
 
 /// A run, its figures, its invariants and its verdict.
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ pub struct Judged<'a> {
     pub summary: Summary,
     /// Its invariants, in the order of [`crate::INVARIANTS`].
     pub findings: Vec<Finding>,
+    /// What the hypervisor left of the window; absent where it took nothing.
+    pub clean: Option<Clean>,
     /// What limited it.
     pub judgement: Judgement,
 }
@@ -22,11 +24,13 @@ impl<'a> Judged<'a> {
         let facts = Facts::of(run);
         let findings = invariants::check_facts(&facts);
         let summary = facts.summary;
-        let judgement = verdict::judge(run, &summary, &findings);
+        let clean = Clean::of(run, &summary);
+        let judgement = verdict::judge(run, &summary, &findings, clean.as_ref());
         Self {
             run,
             summary,
             findings,
+            clean,
             judgement,
         }
     }

@@ -11,6 +11,7 @@ mod bounded;
 mod by_name;
 mod calibration;
 mod carried_in;
+mod clean;
 mod confidence;
 mod diagnosis;
 mod error_body;
@@ -60,13 +61,14 @@ pub use bounded::WORKERS_MAX;
 pub use by_name::{FailureCount, NAMES_MAX, NameRecord, StatusCount, merge_names};
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
+pub use clean::{Clean, CleanFigures};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
     ServerConnections, ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads,
-    TcpCounters, Throttling,
+    Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use halving::Halving;

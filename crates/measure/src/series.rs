@@ -28,6 +28,29 @@ pub struct SeriesPoint {
     pub live_min: u32,
     /// Most open connections.
     pub live_max: u32,
+    /// Sum of the response times of successful replies on connections with kernel stamps, of
+    /// requests issued in the window, nanoseconds.
+    #[serde(default)]
+    pub stamped_response_ns: u64,
+    /// Brunt's own share of these.
+    #[serde(default)]
+    pub stamped_own_ns: u64,
+}
+
+impl SeriesPoint {
+    /// Adds what is counted in `other`, which is not connections.
+    fn add_counts(&mut self, other: &Self) {
+        for (own, theirs) in [
+            (&mut self.successes, other.successes),
+            (&mut self.errors, other.errors),
+            (&mut self.failures, other.failures),
+            (&mut self.bytes_received, other.bytes_received),
+            (&mut self.stamped_response_ns, other.stamped_response_ns),
+            (&mut self.stamped_own_ns, other.stamped_own_ns),
+        ] {
+            *own = own.saturating_add(theirs);
+        }
+    }
 }
 
 /// Figures over the window. Point `i` covers `[i, i + 1) * interval_ns` from the window's start.
@@ -111,10 +134,7 @@ impl Series {
                 .resize(other.points.len(), SeriesPoint::default());
         }
         for (own, theirs) in self.points.iter_mut().zip(&other.points) {
-            own.successes = own.successes.saturating_add(theirs.successes);
-            own.errors = own.errors.saturating_add(theirs.errors);
-            own.failures = own.failures.saturating_add(theirs.failures);
-            own.bytes_received = own.bytes_received.saturating_add(theirs.bytes_received);
+            own.add_counts(theirs);
             own.waiting_max = own.waiting_max.saturating_add(theirs.waiting_max);
             own.live_min = own.live_min.saturating_add(theirs.live_min);
             own.live_max = own.live_max.saturating_add(theirs.live_max);
@@ -129,11 +149,7 @@ impl Series {
             .map(|pair| {
                 let mut joined = pair[0];
                 for next in &pair[1..] {
-                    joined.successes = joined.successes.saturating_add(next.successes);
-                    joined.errors = joined.errors.saturating_add(next.errors);
-                    joined.failures = joined.failures.saturating_add(next.failures);
-                    joined.bytes_received =
-                        joined.bytes_received.saturating_add(next.bytes_received);
+                    joined.add_counts(next);
                     joined.waiting_max = joined.waiting_max.max(next.waiting_max);
                     joined.live_min = joined.live_min.min(next.live_min);
                     joined.live_max = joined.live_max.max(next.live_max);

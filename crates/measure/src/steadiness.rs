@@ -2,7 +2,7 @@
 
 use crate::student_t::Mean;
 use crate::trend::{mann_kendall_z, theil_sen_slope};
-use crate::{ModelDescription, Run, ScheduleDescription, Series, Summary};
+use crate::{ModelDescription, Run, ScheduleDescription, Series, Summary, grid};
 
 /// A difference or a trend under this share of the rate does not matter.
 const CHANGE_LEAST: f64 = 0.03;
@@ -44,17 +44,36 @@ impl Run {
 
 /// [`Run::steadiness`], of a run whose summary is at hand.
 pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
+    let schedule = run.plan.model.schedule();
+    steadiness_of_counts(
+        &whole_points(run, &summary.series),
+        summary.series.interval_ns,
+        schedule.is_some_and(ScheduleDescription::varies),
+        follows_plan(run, summary),
+    )
+}
+
+/// The same of parts of a window, `part_ns` long each, with so many successful replies.
+pub(crate) fn steadiness_of_counts(
+    counts: &[f64],
+    part_ns: u64,
+    is_planned_to_vary: bool,
+    follows_plan: bool,
+) -> Steadiness {
     let unknown = Steadiness {
         halves_differ: None,
         trend: None,
         drifts: false,
     };
-    let schedule = run.plan.model.schedule();
-    if schedule.is_some_and(ScheduleDescription::varies) {
+    if is_planned_to_vary {
         return unknown;
     }
     // Of short runs too: what is slow for a moment is no drift.
-    let counts = whole_points(run, &summary.series.coarsened());
+    let joined = (grid::USUAL_NS / part_ns.max(1)).max(1) as usize;
+    let counts: Vec<f64> = counts
+        .chunks_exact(joined)
+        .map(|parts| parts.iter().sum())
+        .collect();
     let parts = parts_of(counts.len()).unwrap_or(counts.len());
     let rates = rates_of(&counts, parts);
     if rates.len() < PARTS_LEAST {
@@ -67,13 +86,12 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     Steadiness {
         halves_differ,
         trend,
-        drifts: !follows_plan(run, summary)
-            && (halves_drift || trend.is_some_and(is_more_than_limit)),
+        drifts: !follows_plan && (halves_drift || trend.is_some_and(is_more_than_limit)),
     }
 }
 
 /// Whether what was planned was also completed, so that the rate is no finding.
-fn follows_plan(run: &Run, summary: &Summary) -> bool {
+pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
     match run.plan.model {
         ModelDescription::Closed { .. } => false,

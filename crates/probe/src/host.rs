@@ -55,14 +55,14 @@ impl HostReader {
         let of_cgroup =
             cgroup::own_unified_folder().map(|folder| File::open(folder.join("cpu.pressure")));
         Self {
-            stat: File::open("/proc/stat"),
+            stat: open_stat(),
             pressure: match of_cgroup {
                 Some(Ok(file)) => Ok(file),
                 _ => File::open("/proc/pressure/cpu"),
             },
             quota: CpuQuota::of(None),
             ns_per_tick: ns_per_tick(),
-            text: vec![0; STAT_BYTES],
+            text: stat_buffer(),
             start: Start::default(),
             latest: HostPoint::default(),
             series: Readings::default(),
@@ -134,6 +134,7 @@ impl HostReader {
             client_cpus,
             pressure_ns,
             throttling: cgroup::throttling(&self.quota),
+            stolen: Vec::new(),
             series: self.series.finish(last),
         }
     }
@@ -184,11 +185,7 @@ impl HostReader {
     }
 
     fn read_cpus(&mut self) -> io::Result<Vec<CpuTimes>> {
-        let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
-        let stat = self.stat.as_ref().map_err(copy)?;
-        let length = read_until(stat, &mut self.text, b"\nintr")?;
-        let lines = String::from_utf8_lossy(&self.text[..length]);
-        Ok(cpu_lines(&lines, self.ns_per_tick))
+        read_cpus(&self.stat, &mut self.text, self.ns_per_tick)
     }
 }
 
@@ -198,14 +195,35 @@ impl HostReader {
 ///
 /// `/proc/stat` cannot be read.
 pub fn cpu_times() -> io::Result<Vec<CpuTimes>> {
-    let (stat, mut text) = (File::open("/proc/stat")?, vec![0; STAT_BYTES]);
-    let length = read_until(&stat, &mut text, b"\nintr")?;
-    let lines = String::from_utf8_lossy(&text[..length]);
-    Ok(cpu_lines(&lines, ns_per_tick()))
+    read_cpus(&open_stat(), &mut stat_buffer(), ns_per_tick())
 }
 
-fn ns_per_tick() -> u64 {
+/// Opens the file that tells how the CPUs spent their time.
+pub(crate) fn open_stat() -> io::Result<File> {
+    File::open("/proc/stat")
+}
+
+/// Room for what is read of it at first.
+pub(crate) fn stat_buffer() -> Vec<u8> {
+    vec![0; STAT_BYTES]
+}
+
+/// Length of the ticks that it counts in, nanoseconds.
+pub(crate) fn ns_per_tick() -> u64 {
     1_000_000_000 / procfs::ticks_per_second().max(1)
+}
+
+/// Reads each CPU's times.
+pub(crate) fn read_cpus(
+    stat: &io::Result<File>,
+    text: &mut Vec<u8>,
+    ns_per_tick: u64,
+) -> io::Result<Vec<CpuTimes>> {
+    let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+    let stat = stat.as_ref().map_err(copy)?;
+    let length = read_until(stat, text, b"\nintr")?;
+    let lines = String::from_utf8_lossy(&text[..length]);
+    Ok(cpu_lines(&lines, ns_per_tick))
 }
 
 /// Reads the start of a file up to and with `mark`, into a buffer that grows as needed; returns how

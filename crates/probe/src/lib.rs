@@ -16,6 +16,7 @@ pub mod server;
 mod server_connections;
 pub mod server_count;
 mod sock_diag;
+mod steal;
 pub mod thread_meter;
 
 #[doc(hidden)]

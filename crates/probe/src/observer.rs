@@ -18,6 +18,7 @@ use crate::network::NetworkReader;
 use crate::pace::Pace;
 use crate::server::ServerWatch;
 use crate::server_connections::ConnectionsReader;
+use crate::steal::{self, StealReader};
 
 /// From one reading of the machine to the next, at least and at most.
 const PAUSE_MIN_NS: u64 = 100_000_000;
@@ -179,6 +180,7 @@ fn observe(sources: Sources, orders: &Orders, end_ns: &dyn Fn() -> u64) -> Evide
     threads::precise_timers();
     let mut reader = Reader {
         host: HostReader::new(),
+        steal: StealReader::new(),
         network: NetworkReader::new(&sources.peer, sources.link_bits_per_s),
         connections: ConnectionsReader::new(&sources.peer, sources.connections_max),
         server: sources.server,
@@ -213,12 +215,23 @@ fn follow(reader: &mut Reader, orders: &Orders, cut_ns: &dyn Fn() -> u64) -> Res
             server.discard_idle();
         }
     }
+    // What was stolen just before the window may reach into it.
+    let before_ns = window.start_ns.saturating_sub(steal::BEFORE_NS);
+    let now_ns = orders.wait_until(before_ns.max(load_ns))?;
+    reader.steal.begin(now_ns, window.start_ns);
+    let mut steal_due_ns = now_ns + reader.steal.pause_ns();
+    while steal_due_ns < window.start_ns {
+        let now_ns = orders.wait_until(steal_due_ns)?;
+        reader.sample_steal();
+        steal_due_ns = (steal_due_ns + reader.steal.pause_ns()).max(now_ns);
+    }
     reader.begin(orders.wait_until(window.start_ns)?);
     let mut due_ns = reader.start_ns + reader.pace.pause_ns();
     loop {
         let end_ns = window.end_ns.min(cut_ns());
         let notice_ns = clock::now_ns().saturating_add(NOTICE_NS);
-        let now_ns = orders.wait_until(end_ns.min(due_ns).min(notice_ns))?;
+        let next_ns = due_ns.min(steal_due_ns).min(notice_ns);
+        let now_ns = orders.wait_until(end_ns.min(next_ns))?;
         if now_ns >= window.end_ns.min(cut_ns()) {
             return Ok(());
         }
@@ -227,6 +240,10 @@ fn follow(reader: &mut Reader, orders: &Orders, cut_ns: &dyn Fn() -> u64) -> Res
             // A reading that came late, or took long, is not made up for.
             due_ns = (due_ns + reader.pace.pause_ns()).max(now_ns);
         }
+        if now_ns >= steal_due_ns {
+            reader.sample_steal();
+            steal_due_ns = (steal_due_ns + reader.steal.pause_ns()).max(now_ns);
+        }
     }
 }
 
@@ -234,6 +251,7 @@ fn follow(reader: &mut Reader, orders: &Orders, cut_ns: &dyn Fn() -> u64) -> Res
 #[derive(Debug)]
 struct Reader {
     host: HostReader,
+    steal: StealReader,
     network: NetworkReader,
     connections: ConnectionsReader,
     server: Option<ServerWatch>,
@@ -264,6 +282,12 @@ impl Reader {
         }
     }
 
+    fn sample_steal(&mut self) {
+        let before_ns = thread_cpu_ns();
+        self.steal.sample(clock::now_ns());
+        self.steal.cost(thread_cpu_ns().saturating_sub(before_ns));
+    }
+
     fn sample(&mut self, now_ns: u64) {
         let before_ns = thread_cpu_ns();
         self.host.sample(now_ns);
@@ -292,7 +316,8 @@ impl Reader {
 
     fn end(self, mut missing: BTreeMap<String, String>) -> Evidence {
         let now_ns = clock::now_ns();
-        let host = self.host.end(now_ns, &mut missing);
+        let mut host = self.host.end(now_ns, &mut missing);
+        host.stolen = self.steal.finish(now_ns);
         let network = self.network.end(&mut missing);
         let server_connections = self.connections.end(clock::now_ns(), &mut missing);
         let server = self

@@ -1,7 +1,7 @@
 //! How often something is read, so that reading it never costs more than a set part of a CPU.
 
-/// One reading may cost this part of the pause after it: 0.25 % of a CPU. The host and the server
-/// have a pace each, which makes 0.5 % in all.
+/// One reading may cost this part of the pause after it: 0.25 % of a CPU. The host, its
+/// steal and the server have a pace each, which makes 0.75 % in all.
 const PAUSES_PER_COST: u64 = 400;
 
 /// The pause between two readings.

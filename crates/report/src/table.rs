@@ -9,7 +9,7 @@ use brunt_measure::{
 
 use crate::figures::data_name;
 use crate::foreign;
-use crate::{QuantileInterval, ReportError, ServerFigures, StoredSummary};
+use crate::{CleanSummary, QuantileInterval, ReportError, ServerFigures, StoredSummary};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
 
@@ -598,6 +598,25 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("worker_cpus", |run, _| {
         cell(run.first().bound_cpus().map(|cpus| cpu_list(&cpus)))
     }),
+    ("clean_ns", |_, figures| clean(figures, |it| it.clean_ns)),
+    ("clean_successes_per_s", |_, figures| {
+        clean(figures, |it| it.successes_per_s)
+    }),
+    ("clean_own_share", |_, figures| {
+        clean(figures, |it| it.own_share)
+    }),
+    ("clean_response_p50_ns", |_, figures| {
+        clean(figures, |it| it.response.as_ref()?.p50_ns)
+    }),
+    ("clean_response_p90_ns", |_, figures| {
+        clean(figures, |it| it.response.as_ref()?.p90_ns)
+    }),
+    ("clean_response_p99_ns", |_, figures| {
+        clean(figures, |it| it.response.as_ref()?.p99_ns)
+    }),
+    ("clean_response_p99_9_ns", |_, figures| {
+        clean(figures, |it| it.response.as_ref()?.p99_9_ns)
+    }),
 ];
 
 /// Writes the header and the row of `run`.
@@ -634,6 +653,11 @@ fn server<'a, T: ToString>(
     content: fn(&'a ServerFigures) -> Option<T>,
 ) -> String {
     cell(figures.server.as_ref().and_then(content))
+}
+
+/// A cell that only a run has of which the hypervisor took something.
+fn clean<T: ToString>(figures: &StoredSummary, content: fn(&CleanSummary) -> Option<T>) -> String {
+    cell(figures.clean.as_ref().and_then(content))
 }
 
 /// A cell that only a run over TLS has.

@@ -90,12 +90,17 @@ impl Cpu {
 impl SimHost {
     /// What a worker that wants to run at `at_ns` meets, and until when, where it cannot.
     pub(super) fn taken(self, at_ns: u64) -> Option<(Spent, u64)> {
-        if let Some(until_ns) = self.steal.and_then(|steal| steal.until_ns(at_ns)) {
+        let stolen = [
+            self.steal.and_then(|steal| steal.until_ns(at_ns)),
+            self.bursts.and_then(|bursts| bursts.until_ns(at_ns)),
+        ];
+        if let Some(until_ns) = stolen.into_iter().flatten().max() {
             return Some((Spent::Stolen, until_ns));
         }
         let until_ns = self.contention?.until_ns(at_ns)?;
         let stolen_ns = self.steal.map_or(u64::MAX, |steal| steal.next_ns(at_ns));
-        Some((Spent::Queued, until_ns.min(stolen_ns)))
+        let burst_ns = self.bursts.map_or(u64::MAX, |bursts| bursts.next_ns(at_ns));
+        Some((Spent::Queued, until_ns.min(stolen_ns).min(burst_ns)))
     }
 
     /// Until when nobody takes the CPU that is free at `at_ns`.
@@ -104,6 +109,7 @@ impl SimHost {
             .into_iter()
             .flatten()
             .map(|taken| taken.next_ns(at_ns))
+            .chain(self.bursts.map(|bursts| bursts.next_ns(at_ns)))
             .min()
             .unwrap_or(u64::MAX)
     }
@@ -135,26 +141,21 @@ mod tests {
         cpu.wake(from_ns);
         let done_ns = cpu.run(work_ns);
         assert_eq!(cpu.now_ns(), done_ns);
-        let ledger = *ledger.borrow();
+        let ledger = ledger.borrow().clone();
         (done_ns, ledger)
     }
 
     #[test]
     fn work_goes_on_when_the_cpu_is_free() {
         let (steal, contention) = (taken(10, 100), taken(20, 100));
-        let only_steal = SimHost {
+        let host = |steal, contention| SimHost {
             steal,
-            contention: None,
-        };
-        let only_contention = SimHost {
-            steal: None,
             contention,
+            bursts: None,
         };
-        let both = SimHost { steal, contention };
-        let whole = SimHost {
-            steal: taken(500, 100),
-            contention: None,
-        };
+        let (only_steal, only_contention) = (host(steal, None), host(None, contention));
+        let both = host(steal, contention);
+        let whole = host(taken(500, 100), None);
         // (host, woken, work, done, ran, stolen, queued, switches)
         let cases = [
             (SimHost::default(), 100, 50, 150, 50, 0, 0, 0),

@@ -1,6 +1,8 @@
 //! What a reader of the simulated machine and server would have found.
 
-use brunt_measure::{CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope, ServerThreads};
+use brunt_measure::{
+    CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope, ServerThreads, Stolen,
+};
 
 use super::ledger::{Ledger, Spent};
 use super::settings::{SimHost, SimSettings};
@@ -31,7 +33,9 @@ pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
             cpus: (0..)
                 .zip(ledgers)
                 .map(|(cpu, ledger)| cpu_times(cpu, host, ledger))
+                .chain(server_cpus(settings, ledgers))
                 .collect(),
+            stolen: stolen(ledgers),
             client_cpus: (0..ledgers.len() as u32).collect(),
             ..HostEvidence::default()
         },
@@ -51,6 +55,49 @@ fn cpu_times(cpu: u32, host: SimHost, ledger: &Ledger) -> CpuTimes {
         steal_ns,
         idle_ns: length_ns.saturating_sub(busy_ns + steal_ns),
     }
+}
+
+/// The number of the first CPU of the servers, where the hypervisor takes those: each has one of
+/// which its places have equal parts.
+fn first_server_cpu(ledgers: &[Ledger]) -> u32 {
+    ledgers.len() as u32
+}
+
+/// The CPUs of the servers, where the hypervisor takes them.
+fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
+    let is_taken = settings.host.is_some_and(|host| host.bursts.is_some());
+    let Some(places) = settings.server.concurrency.filter(|_| is_taken) else {
+        return Vec::new();
+    };
+    let times = (first_server_cpu(ledgers)..)
+        .zip(ledgers)
+        .map(|(cpu, ledger)| {
+            let busy_ns = ledger.served_ns() / u64::from(places.get());
+            let steal_ns = ledger.server_stolen_ns() / u64::from(places.get());
+            CpuTimes {
+                cpu,
+                busy_ns,
+                softirq_ns: 0,
+                steal_ns,
+                idle_ns: ledger
+                    .window()
+                    .length_ns()
+                    .saturating_sub(busy_ns + steal_ns),
+            }
+        });
+    times.collect()
+}
+
+/// When the hypervisor took which CPU.
+fn stolen(ledgers: &[Ledger]) -> Vec<Stolen> {
+    let of_workers = (0..).zip(ledgers).flat_map(|(cpu, it)| it.stolen(cpu));
+    let first = first_server_cpu(ledgers);
+    let of_servers = (first..)
+        .zip(ledgers)
+        .flat_map(|(cpu, it)| it.server_stolen_over_time(cpu));
+    let mut stolen: Vec<_> = of_workers.chain(of_servers).collect();
+    stolen.sort_by_key(|it| it.from_ns);
+    stolen
 }
 
 /// For how long another process ran.
@@ -91,7 +138,10 @@ fn server(settings: &SimSettings, ledgers: &[Ledger]) -> Option<ServerEvidence> 
         cpu_user_ns: served_ns,
         cpu_system_ns: 0,
         cpus: Some(f64::from(count)),
-        cpu_list: Vec::new(),
+        cpu_list: server_cpus(settings, ledgers)
+            .iter()
+            .map(|times| times.cpu)
+            .collect(),
         run_queue_wait_ns: None,
         throttling: None,
         threads: Some(ServerThreads {

@@ -1,7 +1,61 @@
 //! What is known of a simulated machine over the window: an account for each worker of its CPU's
 //! time, and of its server's.
 
-use brunt_measure::{ThreadUse, Window};
+use brunt_measure::{Stolen, ThreadUse, Window};
+
+/// For how long before the window steal is read, nanoseconds.
+const BEFORE_NS: u64 = 1_000_000_000;
+/// How often steal is read, nanoseconds.
+const READING_NS: i64 = 25_000_000;
+/// Stretches of steal that are kept; beyond, it is read half as often.
+const STRETCHES_MAX: usize = 8_192;
+
+/// Steal as it is read over time.
+#[derive(Clone, Debug)]
+struct StolenOverTime {
+    reading_ns: i64,
+    /// Number of the reading, and what it adds.
+    readings: Vec<(i64, u64)>,
+}
+
+impl Default for StolenOverTime {
+    fn default() -> Self {
+        Self {
+            reading_ns: READING_NS,
+            readings: Vec::new(),
+        }
+    }
+}
+
+impl StolenOverTime {
+    /// `ns` were stolen by `offset_ns` from the start of the window; stretches come nearly in order
+    /// of their ends.
+    fn add(&mut self, offset_ns: i64, ns: u64) {
+        let number = offset_ns.div_euclid(self.reading_ns);
+        match self.readings.last_mut() {
+            Some((last, sum_ns)) if *last >= number => *sum_ns += ns,
+            _ => self.readings.push((number, ns)),
+        }
+        if self.readings.len() > STRETCHES_MAX {
+            self.reading_ns *= 2;
+            for (number, ns) in std::mem::take(&mut self.readings) {
+                match self.readings.last_mut() {
+                    Some((last, sum_ns)) if *last == number.div_euclid(2) => *sum_ns += ns,
+                    _ => self.readings.push((number.div_euclid(2), ns)),
+                }
+            }
+        }
+    }
+
+    fn stretches(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
+        self.readings.iter().map(move |&(number, steal_ns)| Stolen {
+            cpu,
+            from_ns: number * self.reading_ns,
+            until_ns: (number + 1) * self.reading_ns,
+            steal_ns,
+        })
+    }
+}
 
 /// How a stretch of a worker's time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +70,7 @@ pub(super) enum Spent {
 
 /// The account of one worker. Only what lies in the window is in it, but for the CPU time of its
 /// whole life.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     window: Window,
     life_cpu_ns: u64,
@@ -25,6 +79,9 @@ pub(crate) struct Ledger {
     queued_ns: u64,
     involuntary_switches: u64,
     served_ns: u64,
+    server_stolen_ns: u64,
+    stolen: StolenOverTime,
+    server_stolen: StolenOverTime,
 }
 
 impl Default for Ledger {
@@ -41,6 +98,9 @@ impl Default for Ledger {
             queued_ns: 0,
             involuntary_switches: 0,
             served_ns: 0,
+            server_stolen_ns: 0,
+            stolen: StolenOverTime::default(),
+            server_stolen: StolenOverTime::default(),
         }
     }
 }
@@ -69,7 +129,12 @@ impl Ledger {
                 self.life_cpu_ns += to_ns - from_ns;
                 self.running_ns += within_ns;
             }
-            Spent::Stolen => self.stolen_ns += within_ns,
+            Spent::Stolen => {
+                self.stolen_ns += within_ns;
+                if let Some(offset_ns) = self.last_offset_ns(from_ns, to_ns) {
+                    self.stolen.add(offset_ns, to_ns - from_ns);
+                }
+            }
             Spent::Queued => self.queued_ns += within_ns,
         }
     }
@@ -83,6 +148,30 @@ impl Ledger {
     /// A place of the server served a request.
     pub(super) fn served(&mut self, from_ns: u64, to_ns: u64) {
         self.served_ns += self.within_ns(from_ns, to_ns);
+    }
+
+    /// The hypervisor took a stretch of the time of a place of the server that served.
+    pub(super) fn server_stolen(&mut self, from_ns: u64, to_ns: u64) {
+        let within_ns = self.within_ns(from_ns, to_ns);
+        self.server_stolen_ns += within_ns;
+        if let Some(offset_ns) = self.last_offset_ns(from_ns, to_ns) {
+            self.server_stolen.add(offset_ns, to_ns - from_ns);
+        }
+    }
+
+    /// Steal of the worker's CPU over time.
+    pub(super) fn stolen(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
+        self.stolen.stretches(cpu)
+    }
+
+    /// The same of all places of the server together.
+    pub(super) fn server_stolen_over_time(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
+        self.server_stolen.stretches(cpu)
+    }
+
+    /// Steal of all places of the server together, nanoseconds.
+    pub(super) fn server_stolen_ns(&self) -> u64 {
+        self.server_stolen_ns
     }
 
     /// The window.
@@ -115,6 +204,15 @@ impl Ledger {
             run_queue_wait_ns: Some(self.queued_ns),
             involuntary_switches: self.involuntary_switches,
         }
+    }
+
+    /// When a stretch was over, from the start of the window: by its end, where it reaches beyond.
+    /// Absent where it lies behind the window, or well before it.
+    fn last_offset_ns(&self, from_ns: u64, to_ns: u64) -> Option<i64> {
+        let Window { start_ns, end_ns } = self.window;
+        let is_seen = from_ns < end_ns && to_ns.saturating_add(BEFORE_NS) > start_ns;
+        let last_ns = to_ns.min(end_ns).saturating_sub(1);
+        is_seen.then(|| last_ns.cast_signed().saturating_sub_unsigned(start_ns))
     }
 
     fn within_ns(&self, from_ns: u64, to_ns: u64) -> u64 {

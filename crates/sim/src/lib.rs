@@ -24,7 +24,7 @@ pub use counts::{RESET_CODES, SimCounts};
 pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults, SimHost,
-    SimServer, SimSettings, Stall, Taken,
+    AfterMalformed, Bursts, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults,
+    SimHost, SimServer, SimSettings, Stall, Taken,
 };
 pub use sim::{Sim, SimHandle};

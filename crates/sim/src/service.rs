@@ -53,7 +53,11 @@ impl World {
             let factor = 1.0 + server.drift_per_s * at_ns as f64 / 1e9;
             service_ns = (service_ns as f64 * factor) as u64;
         }
-        let to_ns = at_ns + service_ns;
+        let bursts = self.settings.host.and_then(|host| host.bursts);
+        let to_ns = match bursts {
+            Some(bursts) => bursts.done_ns(at_ns, service_ns, |_, _| ()),
+            None => at_ns + service_ns,
+        };
         let served = Happening::Served {
             link,
             stream,
@@ -61,6 +65,25 @@ impl World {
             to_ns,
         };
         self.agenda.push(self.after_silence(to_ns), served);
+    }
+
+    /// Has the accounts say that a request was served so, and what the hypervisor took of it.
+    pub(super) fn note_service(&mut self, from_ns: u64, to_ns: u64) {
+        let mut ledger = self.ledger.borrow_mut();
+        let mut at_ns = from_ns;
+        if let Some(bursts) = self.settings.host.and_then(|host| host.bursts) {
+            while at_ns < to_ns {
+                if let Some(until_ns) = bursts.until_ns(at_ns) {
+                    ledger.server_stolen(at_ns, until_ns.min(to_ns));
+                    at_ns = until_ns;
+                }
+                let free_ns = bursts.next_ns(at_ns).min(to_ns);
+                ledger.served(at_ns, free_ns);
+                at_ns = free_ns;
+            }
+        } else {
+            ledger.served(from_ns, to_ns);
+        }
     }
 
     /// When the server can answer what it could answer at `at_ns` but for its silences.

@@ -3,6 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use rand::Rng;
+use rand_pcg::Pcg64;
 
 use super::http2::SimHttp2;
 
@@ -363,6 +364,75 @@ pub struct SimHost {
     pub steal: Option<Taken>,
     /// Another process takes them; the worker waits in the run queue.
     pub contention: Option<Taken>,
+    /// The hypervisor takes them in bursts, and the server's with them. It is steal while a worker,
+    /// or the server, wants to run.
+    pub bursts: Option<Bursts>,
+}
+
+/// CPU time that is taken away in bursts of different lengths, one at some instant of each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bursts {
+    /// Shortest, nanoseconds.
+    pub shortest_ns: u64,
+    /// Longest, nanoseconds, less than the period.
+    pub longest_ns: u64,
+    /// The period, nanoseconds.
+    pub period_ns: NonZeroU64,
+    /// Which bursts.
+    pub seed: u64,
+}
+
+impl Bursts {
+    /// The burst of period `number`: from when to when.
+    fn of_period(self, number: u64) -> (u64, u64) {
+        let period_ns = self.period_ns.get();
+        let mut random = Pcg64::new(number.into(), self.seed.into());
+        let longest_ns = self.longest_ns.min(period_ns - 1);
+        let length_ns = random.random_range(self.shortest_ns.min(longest_ns)..=longest_ns);
+        // The last nanosecond of each period is left.
+        let from_ns = number * period_ns + random.random_range(0..period_ns - length_ns);
+        (from_ns, from_ns + length_ns)
+    }
+
+    /// Until when the CPU is gone, if it is at `at_ns`.
+    pub(super) fn until_ns(self, at_ns: u64) -> Option<u64> {
+        let (from_ns, until_ns) = self.of_period(at_ns / self.period_ns);
+        (from_ns..until_ns).contains(&at_ns).then_some(until_ns)
+    }
+
+    /// When the next burst after `at_ns` begins.
+    pub(super) fn next_ns(self, at_ns: u64) -> u64 {
+        let number = at_ns / self.period_ns;
+        let (from_ns, _) = self.of_period(number);
+        if from_ns > at_ns {
+            from_ns
+        } else {
+            self.of_period(number + 1).0
+        }
+    }
+
+    /// When `work_ns` of work is done that begins at `from_ns`; `taken` gets each stretch that is
+    /// taken from it.
+    pub(super) fn done_ns(
+        self,
+        from_ns: u64,
+        work_ns: u64,
+        mut taken: impl FnMut(u64, u64),
+    ) -> u64 {
+        let (mut now_ns, mut left_ns) = (from_ns, work_ns);
+        loop {
+            if let Some(until_ns) = self.until_ns(now_ns) {
+                taken(now_ns, until_ns);
+                now_ns = until_ns;
+            }
+            let next_ns = self.next_ns(now_ns);
+            if left_ns <= next_ns - now_ns {
+                return now_ns + left_ns;
+            }
+            left_ns -= next_ns - now_ns;
+            now_ns = next_ns;
+        }
+    }
 }
 
 /// CPU time that is taken away at fixed times: the first `part_ns` of every `period_ns`.

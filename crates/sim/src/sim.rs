@@ -86,7 +86,7 @@ impl SimHandle {
 
     /// The accounts of the window, or of the part of it in which the `Sim` lived.
     pub(crate) fn ledger(&self) -> Ledger {
-        *self.ledger.borrow()
+        self.ledger.borrow().clone()
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) struct World {
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     pub(super) is_http2: bool,
     spoken: Spoken,
-    ledger: Rc<RefCell<Ledger>>,
+    pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
     pub(super) admits_ns: u64,
@@ -246,7 +246,7 @@ impl World {
                 from_ns,
                 to_ns,
             } => {
-                self.ledger.borrow_mut().served(from_ns, to_ns);
+                self.note_service(from_ns, to_ns);
                 self.served(at_ns, link, stream);
             }
             Happening::Answers(id, stream) => self.answer(at_ns, id, stream),

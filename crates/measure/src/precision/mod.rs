@@ -11,7 +11,9 @@ use crate::quantile::quantile_of;
 use crate::steadiness::whole_points;
 use crate::unfinished::with_bounds;
 use crate::variation::{PARTS_LEAST, half_width_of_sum};
-use crate::{Interval, Intervals, NoInterval, Quantile, RateInterval, Run, ScheduleDescription};
+use crate::{
+    Histogram, Interval, Intervals, NoInterval, Quantile, RateInterval, Run, ScheduleDescription,
+};
 
 /// The quantiles on the way from the median to another one, and their complements below it.
 const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
@@ -21,13 +23,14 @@ impl Run {
     /// that never came, and with its interval.
     pub fn response_quantile(&self, q: f64) -> Quantile {
         let latencies = &self.latencies;
-        match quantile_of(&latencies.response, &latencies.unfinished, q) {
-            Quantile::Known { ns, .. } => Quantile::Known {
-                ns,
-                interval: response_interval(self, q, ns),
-            },
-            unknown => unknown,
-        }
+        let sample = Sample {
+            finished: &latencies.response,
+            unfinished: &latencies.unfinished,
+            intervals: &latencies.intervals,
+            window_ns: self.window_ns,
+            is_planned_to_vary: is_planned_to_vary(self),
+        };
+        sample.quantile(q)
     }
 
     /// The interval of the rate of successful replies: how much it would vary from one such window
@@ -43,22 +46,61 @@ impl Run {
         let summary = self.summary();
         let rate = summary.successes_per_s.known();
         let rate = rate.ok_or(NoInterval::NoWindow)?;
-        let mut counts = whole_points(self, &summary.series);
-        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
-        counts.iter_mut().for_each(|count| *count -= mean);
-        let half = half_width_of_sum(&counts).ok_or(NoInterval::TooFewParts {
-            parts: counts.len() as u64,
-            needed: PARTS_LEAST as u64,
-        })?;
-        let half = half * 1e9 / (counts.len() as f64 * summary.series.interval_ns as f64);
-        Ok(RateInterval {
-            low_per_s: (rate - half).max(0.0),
-            high_per_s: rate + half,
-        })
+        let counts = whole_points(self, &summary.series);
+        rate_interval(rate, counts, summary.series.interval_ns)
     }
 }
 
-fn is_planned_to_vary(run: &Run) -> bool {
+/// The interval of a rate from the counts of equal parts of `part_ns`.
+///
+/// # Errors
+///
+/// There are too few parts.
+pub(crate) fn rate_interval(
+    per_s: f64,
+    mut counts: Vec<f64>,
+    part_ns: u64,
+) -> Result<RateInterval, NoInterval> {
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    counts.iter_mut().for_each(|count| *count -= mean);
+    let half = half_width_of_sum(&counts).ok_or(NoInterval::TooFewParts {
+        parts: counts.len() as u64,
+        needed: PARTS_LEAST as u64,
+    })?;
+    let half = half * 1e9 / (counts.len() as f64 * part_ns as f64);
+    Ok(RateInterval {
+        low_per_s: (per_s - half).max(0.0),
+        high_per_s: per_s + half,
+    })
+}
+
+/// Response times, and how they varied over time.
+pub(crate) struct Sample<'a> {
+    pub(crate) finished: &'a Histogram,
+    /// Lower bounds of those that never ended.
+    pub(crate) unfinished: &'a Histogram,
+    /// Those that ended, over time.
+    pub(crate) intervals: &'a Intervals,
+    /// How long that time is.
+    pub(crate) window_ns: u64,
+    /// Whether the load was to change over it.
+    pub(crate) is_planned_to_vary: bool,
+}
+
+impl Sample<'_> {
+    /// A quantile with its interval.
+    pub(crate) fn quantile(&self, q: f64) -> Quantile {
+        match quantile_of(self.finished, self.unfinished, q) {
+            Quantile::Known { ns, .. } => Quantile::Known {
+                ns,
+                interval: response_interval(self, q, ns),
+            },
+            unknown => unknown,
+        }
+    }
+}
+
+pub(crate) fn is_planned_to_vary(run: &Run) -> bool {
     let schedule = run.plan.model.schedule();
     schedule.is_some_and(ScheduleDescription::varies)
 }
@@ -70,11 +112,11 @@ fn is_planned_to_vary(run: &Run) -> bool {
 /// and its variation at low frequencies tells how much the share of the whole window would vary.
 /// So the interval is as asymmetric as the distribution is, and no end lies beyond its extremes.
 /// A tail is not better known than what lies below it.
-pub(crate) fn response_interval(run: &Run, q: f64, ns: u64) -> Result<Interval, NoInterval> {
-    if is_planned_to_vary(run) {
+fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, NoInterval> {
+    if sample.is_planned_to_vary {
         return Err(NoInterval::PlannedToVary);
     }
-    let (finished, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
+    let (finished, unfinished) = (sample.finished, sample.unfinished);
     let all = with_bounds(finished, unfinished);
     let samples = all.count();
     let mut worth = samples as f64;
@@ -82,7 +124,7 @@ pub(crate) fn response_interval(run: &Run, q: f64, ns: u64) -> Result<Interval, 
     for q in from_median_to(q) {
         let ranks = Ranks::of(samples, q, worth);
         let (_, ns) = all.bucket_at_rank(ranks.middle).unwrap_or((ns, ns));
-        worth = worth.min(worth_of(run, q, ns, samples)?);
+        worth = worth.min(worth_of(sample, q, ns, samples)?);
         let ranks = Ranks::of(samples, q, worth);
         // What lies beyond a quantile lies beyond the ends of its interval.
         (low, high) = if q >= 0.5 {
@@ -124,12 +166,11 @@ fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
 }
 
 /// As many independent values would tell as much about the `q`-quantile, which is `ns`, as the
-/// `samples` of this run; never more than there are.
-fn worth_of(run: &Run, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
-    let latencies = &run.latencies;
-    let finished = latencies.intervals.count() as f64;
+/// `samples` at hand; never more than there are.
+fn worth_of(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
+    let finished = sample.intervals.count() as f64;
     let expected = (q * samples as f64).min(finished);
-    let shares = latencies.intervals.shares(ns, expected, run.window_ns);
+    let shares = sample.intervals.shares(ns, expected, sample.window_ns);
     let all: f64 = shares.iter().map(|share| share.all).sum();
     let below: f64 = shares.iter().map(|share| share.below).sum();
     let squares: f64 = shares.iter().map(|share| share.all * share.all).sum();
@@ -152,7 +193,7 @@ fn worth_of(run: &Run, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval>
         .collect();
     let half = half_width_of_sum(&deviations).ok_or(too_few)?;
     // When the unfinished requests were sent is not recorded: they may come of one event.
-    let unfinished = q * latencies.unfinished.count() as f64;
+    let unfinished = q * sample.unfinished.count() as f64;
     let half = half.hypot(Z_95 * unfinished);
     let independent = Z_95 * (samples as f64 * q * (1.0 - q)).sqrt();
     let ratio = independent / half;

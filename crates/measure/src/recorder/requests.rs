@@ -139,6 +139,13 @@ impl Recorder {
         self.recording.record.stamps_clamped += u64::from(was_moved);
         if self.window.contains(due_ns) {
             self.recording.latencies.split.record(&parts);
+            let response_ns = parts.response_ns();
+            let done_ns = due_ns.saturating_add(response_ns);
+            if let Some(offset_ns) = self.window.offset(done_ns) {
+                let point = self.point(offset_ns);
+                point.stamped_response_ns = point.stamped_response_ns.saturating_add(response_ns);
+                point.stamped_own_ns = point.stamped_own_ns.saturating_add(parts.own_ns());
+            }
         }
     }
 

@@ -7,9 +7,9 @@ use super::others::{Others, others_of};
 use super::thresholds::{
     DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, IDLE_HEALTHY,
     LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
-    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW,
+    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
 };
-use super::words::{count, counted};
+use super::words::{count, counted, duration};
 use crate::invariants::{Finding, Standing};
 use crate::outage::server_failure_of;
 use crate::overlap::common;
@@ -17,10 +17,10 @@ use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
-    AgentRecord, CpuTimes, Effect, Evidence, FailureKind, Halving, KernelSample, MeanParts,
-    ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol, Quantile, Route, Run,
-    ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters,
-    ThreadUse, Throttling, WorkerRecord, samples_needed,
+    AgentRecord, Clean, CleanFigures, CpuTimes, Effect, Evidence, FailureKind, Halving,
+    KernelSample, MeanParts, ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol,
+    Quantile, Route, Run, ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness,
+    Summary, TcpCounters, ThreadUse, Throttling, WorkerRecord, samples_needed,
 };
 
 /// A run with what is derived from it, as one of its agents saw it.
@@ -49,6 +49,11 @@ pub(super) struct Case<'a> {
     pub(super) others: Result<Others, &'static str>,
     pub(super) elasticity: Option<Elasticity>,
     pub(super) delay_effect: Option<Effect>,
+    /// What the hypervisor left of the window, where it took something.
+    pub(super) left: Option<&'a Clean>,
+    /// The figures of that, where it took so much that the verdict is found on them, and left
+    /// enough.
+    pub(super) clean: Option<&'a CleanFigures>,
 }
 
 /// The workers' threads over the window.
@@ -173,7 +178,8 @@ pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
 }
 
 impl Threads {
-    fn of(workers: &[WorkerRecord]) -> Option<Self> {
+    /// `available`: the share of the time that the hypervisor left of the CPU that it took most of.
+    fn of(workers: &[WorkerRecord], available: f64) -> Option<Self> {
         let read: Vec<&ThreadUse> = workers
             .iter()
             .filter_map(|worker| worker.thread.as_ref())
@@ -182,7 +188,8 @@ impl Threads {
         let idle = |thread: &&ThreadUse| {
             let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
             let busy_ns = thread.worked_ns().saturating_add(waited_ns) as f64;
-            (1.0 - busy_ns / thread.interval_ns as f64).clamp(0.0, 1.0)
+            // Time that was stolen is not idle time.
+            (1.0 - busy_ns / (thread.interval_ns as f64 * available)).clamp(0.0, 1.0)
         };
         let waits = read.iter().filter_map(|thread| {
             let waited_ns = thread.run_queue_wait_ns?;
@@ -230,17 +237,46 @@ fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
     ratio(parts.own_ns(), parts.response_ns())
 }
 
+/// The share of the time that the hypervisor left of these CPUs, of the one that it took most of.
+/// All of it where it took less than is noticed.
+fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
+    let times = evidence.host.cpus.iter();
+    let wanted = times.filter(|times| cpus.contains(&times.cpu));
+    let taken = wanted.filter_map(|times| {
+        let steal_ns = times.steal_ns as f64;
+        let share = ratio(steal_ns, times.total_ns() as f64)?;
+        (share >= STEAL_WARN && steal_ns >= STEAL_LEAST_NS).then_some(share)
+    });
+    // A worker that had nothing at all was not idle either.
+    1.0 - taken.fold(0.0, f64::max).min(0.99)
+}
+
 fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
     thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
 }
 
 impl<'a> Case<'a> {
     /// The run as each of its agents saw it. `summary` and `findings` are those of all together.
-    pub(super) fn of_agents(run: &'a Run, summary: &Summary, findings: &[Finding]) -> Vec<Self> {
+    pub(super) fn of_agents(
+        run: &'a Run,
+        summary: &Summary,
+        findings: &[Finding],
+        left: Option<&'a Clean>,
+    ) -> Vec<Self> {
         let agents = run.agents.iter();
-        agents
+        let mut cases: Vec<Self> = agents
             .map(|agent| Self::of(run, agent, summary, findings))
-            .collect()
+            .collect();
+        let is_stolen = cases.iter().any(Self::is_stolen);
+        let clean = left.and_then(|left| left.figures.as_ref());
+        for case in &mut cases {
+            case.left = left;
+            case.clean = clean.filter(|_| is_stolen);
+            if let Some(clean) = case.clean {
+                case.steadiness = clean.steadiness;
+            }
+        }
+        cases
     }
 
     fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
@@ -260,10 +296,11 @@ impl<'a> Case<'a> {
                 .filter(|finding| finding.standing == Standing::Broken)
                 .cloned()
                 .collect(),
-            threads: Threads::of(&agent.workers),
-            client_cpus: agent
-                .bound_cpus()
-                .unwrap_or_else(|| agent.evidence.host.client_cpus.iter().copied().collect()),
+            threads: Threads::of(
+                &agent.workers,
+                available(&agent.evidence, &agent.client_cpus()),
+            ),
+            client_cpus: agent.client_cpus(),
             server_cpus: agent
                 .evidence
                 .server
@@ -276,10 +313,38 @@ impl<'a> Case<'a> {
             delay_effect: diagnosis
                 .and_then(|made| made.delay_effect())
                 .filter(says_something),
+            left: None,
+            clean: None,
             summary: summary.clone(),
             agent,
             run,
         }
+    }
+
+    /// Share of the time of the CPUs that brunt or the server used that the hypervisor took, and
+    /// that time, nanoseconds. Absent where it was not read.
+    pub(super) fn steal(&self) -> Option<(f64, f64)> {
+        let wanted = self.agent.cpus_of_both();
+        let cpus = self.cpus(|cpu| wanted.is_empty() || wanted.contains(&cpu));
+        let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();
+        let steal_ns: f64 = cpus.iter().map(|times| times.steal_ns as f64).sum();
+        Some((ratio(steal_ns, all_ns)?, steal_ns))
+    }
+
+    /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
+    /// 10 s in which the hypervisor took nothing`.
+    pub(super) fn clean_told(&self) -> Option<String> {
+        let clean = self.clean?;
+        let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
+        Some(format!(
+            "{clean} of {all} in which the hypervisor took nothing"
+        ))
+    }
+
+    /// Whether the hypervisor took enough to be noticed.
+    fn is_stolen(&self) -> bool {
+        let steal = self.steal();
+        steal.is_some_and(|(share, ns)| share >= STEAL_WARN && ns >= STEAL_LEAST_NS)
     }
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
@@ -341,21 +406,33 @@ impl<'a> Case<'a> {
         waited.is_some_and(|waited| waited >= RUN_WAIT_FAIL)
     }
 
-    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, and with too few arrivals.
+    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
+    /// the verdict is found on a part of the window of which the own share is known: over time it
+    /// is not kept.
     pub(super) fn lag_ns_p99(&self) -> Option<f64> {
+        if self.clean.is_some_and(|clean| clean.own_share.is_some()) {
+            return None;
+        }
         match self.run.latencies.lag.quantile(0.99) {
             Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
             _ => None,
         }
     }
 
-    /// Brunt's own share of all response times, on connections with kernel stamps.
+    /// Brunt's own share of all response times, on connections with kernel stamps: of those that
+    /// the verdict is found on.
     pub(super) fn own_share(&self) -> Option<f64> {
-        own_share_of(self.run.latencies.split.mean())
+        match self.clean {
+            Some(clean) => clean.own_share,
+            None => own_share_of(self.run.latencies.split.mean()),
+        }
     }
 
-    /// The same of those above p99, where there are enough of them.
+    /// The same of those above p99, where there are enough of them. Over time it is not kept.
     pub(super) fn own_share_of_p99(&self) -> Option<f64> {
+        if self.clean.is_some() {
+            return None;
+        }
         own_share_of(self.run.latencies.split.known_tail(0.99).ok())
     }
 
@@ -460,7 +537,10 @@ impl<'a> Case<'a> {
     /// Share of its CPUs that the server used. Absent where either is unknown.
     pub(super) fn server_use(&self) -> Option<f64> {
         let server = self.server().filter(|_| !self.server_polls())?;
-        ratio(server.cpus_used()?, server.cpus?)
+        let available = available(self.evidence(), &self.server_cpus);
+        let used = ratio(server.cpus_used()?, server.cpus? * available)?;
+        // What the kernel counts in ticks may be a little more than there is.
+        Some(if available < 1.0 { used.min(1.0) } else { used })
     }
 
     /// Whether the threads that do the server's work are all at their end. Threads count only as
@@ -487,6 +567,7 @@ impl<'a> Case<'a> {
             return Saturation::None;
         }
         let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
+        let could_use = could_use * available(self.evidence(), &self.server_cpus);
         if theirs < STARVED_BELOW * could_use {
             Saturation::Starved
         } else {
@@ -572,10 +653,10 @@ impl<'a> Case<'a> {
     /// nothing to do. Near 1 where requests do not wait for each other. Absent with too few.
     pub(super) fn queueing(&self) -> Option<f64> {
         let latencies = &self.run.latencies;
-        let service = if latencies.service.count() > 0 {
-            &latencies.service
-        } else {
-            &latencies.response
+        let service = match self.clean {
+            _ if latencies.service.count() > 0 => &latencies.service,
+            Some(clean) => &clean.response,
+            None => &latencies.response,
         };
         let fastest_ns = if service.count() >= samples_needed(0.01) {
             service.quantile_ns(0.01)?

@@ -18,7 +18,7 @@ mod words;
 
 use serde::Serialize;
 
-use crate::{Finding, Run, Summary};
+use crate::{Clean, Finding, Run, Summary};
 use case::Case;
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
@@ -137,9 +137,36 @@ pub struct Judgement {
     pub signals: Vec<Signal>,
 }
 
+/// On which part of the window a verdict was found, in words; empty where on all of it, or where it
+/// is not about figures.
+fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
+    let is_on_figures = match verdict {
+        Verdict::Invalid
+        | Verdict::NoSuccess
+        | Verdict::ServerFailed
+        | Verdict::RateLimited
+        | Verdict::Inconclusive => false,
+        Verdict::ClientLimited
+        | Verdict::NetworkLimited
+        | Verdict::ServerLimited
+        | Verdict::ConcurrencyLimited
+        | Verdict::SharedServer
+        | Verdict::SharedHost => true,
+    };
+    match case.clean_told() {
+        Some(told) if is_on_figures => format!(" (from {told})"),
+        _ => String::new(),
+    }
+}
+
 /// What limited `run`, whose figures and invariants are at hand.
-pub(crate) fn judge(run: &Run, summary: &Summary, findings: &[Finding]) -> Judgement {
-    let cases = Case::of_agents(run, summary, findings);
+pub(crate) fn judge(
+    run: &Run,
+    summary: &Summary,
+    findings: &[Finding],
+    left: Option<&Clean>,
+) -> Judgement {
+    let cases = Case::of_agents(run, summary, findings, left);
     let signals = signals::read_all(&cases);
     let weighed = Weighed {
         case: &cases[0],
@@ -148,10 +175,11 @@ pub(crate) fn judge(run: &Run, summary: &Summary, findings: &[Finding]) -> Judge
     };
     let (verdict, decision) = rules::decide(&weighed);
     let Decision {
-        because,
+        mut because,
         decisive,
         mut advice,
     } = decision;
+    because.push_str(&on_what(verdict, &cases[0]));
     if verdict != Verdict::Invalid {
         advice::add_of_replacements(&cases[0], &mut advice);
     }

@@ -7,7 +7,9 @@ use super::SignalId;
 use super::advice;
 use super::case::Case;
 use super::failed;
-use super::thresholds::{EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL};
+use super::thresholds::{
+    EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, WINDOW_LEAST_NS,
+};
 use super::weighed::{DECISIVE_MAX, Decision, Weighed};
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
@@ -45,20 +47,21 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         decide: failed::server_failed,
     },
     VerdictRule {
+        verdict: Verdict::RateLimited,
+        rule: "the rate of a schedule was met without a backlog, whatever else is at its end, \
+               stolen or short; on CPUs that brunt and the server share the next but one decides",
+        decide: rate_met,
+    },
+    VerdictRule {
         verdict: Verdict::Inconclusive,
-        rule: "steal, too few samples, a throttled client that has time, or drift that nothing \
-               else explains",
+        rule: "steal that leaves too little, too few samples, a throttled client that has time, \
+               or drift that nothing else explains and that the verdict depends on",
         decide: doubtful,
     },
     VerdictRule {
         verdict: Verdict::SharedHost,
         rule: "client and server compete for the same CPUs",
         decide: shared_host,
-    },
-    VerdictRule {
-        verdict: Verdict::RateLimited,
-        rule: "the rate of a schedule was met without a backlog, whatever else is at its end",
-        decide: rate_met,
     },
     VerdictRule {
         verdict: Verdict::Inconclusive,
@@ -155,7 +158,11 @@ fn not_one_load(weighed: &Weighed<'_>) -> Option<Decision> {
 /// bursts.
 fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
     let is_hard = HARD_FACTS.iter().any(|&id| weighed.fails(id));
+    // A server that is at its end all the time is so at any rate, and with few replies.
+    let is_server = server_is_full(weighed);
+    let is_long = weighed.case.run.window_ns >= WINDOW_LEAST_NS;
     let is_explained = is_hard
+        || is_server
         || weighed.fails(SignalId::SharedHost)
         || [Side::Client, Side::Network]
             .into_iter()
@@ -166,12 +173,14 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         .filter(|id| match *id {
             SignalId::SharedHost | SignalId::OtherClients => false,
             SignalId::Drift => !is_explained,
-            SignalId::Samples => !is_hard,
+            SignalId::Samples => !(is_hard || is_server && is_long),
             _ => true,
         })
         .collect();
     let because = match *doubts.first()? {
-        SignalId::Steal => "the hypervisor took CPUs away: the figures are not of one machine",
+        SignalId::Steal => {
+            "the hypervisor took CPUs away, and left too little of the window to judge by"
+        }
         SignalId::Throttling => {
             "brunt's CPU quota stopped it now and then: the figures are not steady"
         }
@@ -200,7 +209,8 @@ fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
 /// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
 fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
     let is_planned = !weighed.case.is_closed();
-    let is_spoilt = weighed.fails(SignalId::Pauses) || weighed.fails(SignalId::Refusals);
+    let is_spoilt = [SignalId::Pauses, SignalId::Refusals, SignalId::SharedHost];
+    let is_spoilt = is_spoilt.into_iter().any(|id| weighed.fails(id));
     (is_planned && !is_spoilt)
         .then(|| planned_rate(weighed))
         .flatten()
@@ -296,8 +306,9 @@ fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
 fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
     weighed.fails(SignalId::PlannedRate).then(|| {
         let words = "the rate asked for was met, the capacity not measured";
+        let words = with_own_share(weighed.case, words.to_owned());
         weighed.decision(
-            with_own_share(weighed.case, words.to_owned()),
+            words + &stolen_latency(weighed),
             [
                 SignalId::PlannedRate,
                 SignalId::WorkerIdle,
@@ -327,6 +338,26 @@ fn latency_is_ours(case: &Case<'_>) -> Option<String> {
         })
 }
 
+/// What of the latencies of a rate that was met is not to be trusted where time was stolen.
+fn stolen_latency(weighed: &Weighed<'_>) -> String {
+    match weighed.case.clean_told() {
+        Some(told) => format!("; latencies without steal are those of {told}"),
+        None if weighed.fails(SignalId::Steal) => {
+            let steal = weighed.detail(SignalId::Steal);
+            format!(
+                "; the latencies are not the server's alone: the hypervisor took CPUs ({steal})"
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// Whether the server is known to have been at its end all the time, and the client not.
+fn server_is_full(weighed: &Weighed<'_>) -> bool {
+    let signals = [SignalId::ServerCpu, SignalId::ServerThrottling];
+    weighed.client_has_time() && signals.into_iter().any(|id| weighed.fails(id))
+}
+
 /// A verdict that trusts the figures, with what of them is not to be trusted.
 fn with_own_share(case: &Case<'_>, words: String) -> String {
     match latency_is_ours(case) {
@@ -354,15 +385,19 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         } else {
             "the figures describe"
         };
-        with_own_share(weighed.case, format!("{what} the server{words}"))
+        let words = with_own_share(weighed.case, format!("{what} the server{words}"));
+        match weighed.fails(SignalId::Drift) {
+            true => format!("{words}; {}", weighed.detail(SignalId::Drift)),
+            false => words,
+        }
     };
     let decide = |words: &str, id: SignalId| {
-        let decisive = [
-            id,
+        let drift = weighed.fails(SignalId::Drift).then_some(SignalId::Drift);
+        let decisive = [Some(id), drift].into_iter().flatten().chain([
             SignalId::WorkerIdle,
             SignalId::OwnShare,
             SignalId::ServerCpu,
-        ];
+        ]);
         weighed.decision(because(words), decisive, advice::of_server(id))
     };
     if weighed.client_has_time()

@@ -143,7 +143,7 @@ impl Latency {
         self
     }
 
-    fn with_quantiles(
+    pub(super) fn with_quantiles(
         of: &str,
         histogram: &Histogram,
         quantile: impl Fn(f64) -> Quantile,

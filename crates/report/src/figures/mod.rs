@@ -2,6 +2,7 @@
 
 mod absent;
 mod agents;
+mod clean;
 mod latency;
 mod names;
 mod resources;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use self::absent::Absent;
 pub use self::agents::AgentFigures;
 use self::agents::overlap_share;
+pub use self::clean::CleanSummary;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
@@ -59,6 +61,9 @@ pub struct StoredSummary {
     pub successes_is_lower_bound: bool,
     /// How well the headline is known, from the rates of sub-windows.
     pub successes_interval_95: Option<RateIntervalFigures>,
+    /// The figures of the parts of the window in which the hypervisor took nothing; null where it
+    /// took nothing at all.
+    pub clean: Option<CleanSummary>,
     /// Whether the headline's rate held still.
     pub steadiness: Option<SteadinessFigures>,
     /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
@@ -304,6 +309,7 @@ impl StoredSummary {
         let ceiling_share = rate("ceiling_share", &ceiling_share(run, summary));
         let withheld = withheld.as_deref();
         let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
+        let clean = CleanSummary::new(judged.clean.as_ref(), withheld, &mut absent);
         let steadiness = SteadinessFigures::new(run, withheld, &mut absent);
         let server = ServerFigures::new(run, summary, withheld, &mut absent);
         let server_counted = match server_counted(run) {
@@ -364,6 +370,7 @@ impl StoredSummary {
             window_ns: run.window_ns,
             successes_per_s,
             successes_interval_95,
+            clean,
             steadiness,
             ceiling_share,
             attempts_per_s,

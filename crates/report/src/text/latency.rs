@@ -2,8 +2,8 @@
 //! tail.
 
 use brunt_measure::{
-    Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol, Quantile, Run,
-    SignalId, Summary, TooFewInTail, Verdict,
+    CleanFigures, Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol,
+    Quantile, Run, SignalId, Summary, TooFewInTail, Verdict,
 };
 
 use super::describe::counted;
@@ -28,6 +28,8 @@ const GRID: Grid = Grid { label: 17, cell: 9 };
 const TAIL: (&str, f64) = ("above p99", 0.99);
 /// The row of response times together with opening the connection.
 const WITH_CONNECT: &str = "with connect";
+/// The row of response times where the hypervisor took nothing.
+const CLEAN: &str = "without steal";
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
@@ -66,6 +68,7 @@ impl Column {
 pub(super) fn table(
     run: &Run,
     summary: &Summary,
+    clean: Option<&CleanFigures>,
     judgement: &Judgement,
     verbose: bool,
     page: &mut Page,
@@ -81,6 +84,9 @@ pub(super) fn table(
     };
     let mut table = Table::new(page);
     table.response(run, words.response, verbose);
+    if let Some(clean) = clean {
+        table.clean(clean);
+    }
     if run.connects_per_request() && words.first_reply.is_none() {
         table.with_connect(run);
     }
@@ -314,6 +320,20 @@ impl<'a> Table<'a> {
             );
             self.page.row("  ≥", &[told], Tone::Plain);
         }
+    }
+
+    /// The response times where the hypervisor took nothing; their maximum is not kept.
+    fn clean(&mut self, clean: &CleanFigures) {
+        let mut cells = Vec::new();
+        for column in self.columns.clone() {
+            cells.push(match column.of {
+                Of::Mean => clean.response.mean_ns().map_or_else(String::new, duration),
+                Of::Max => String::new(),
+                Of::Quantile(q) => self.quantile(CLEAN, column, clean.response_quantile(q)),
+            });
+        }
+        let label = format!("  {CLEAN}");
+        self.page.table_row(GRID, &label, &cells, "", Tone::Plain);
     }
 
     /// The response times together with opening the connection.

@@ -19,7 +19,8 @@ mod stages;
 mod verdict;
 
 use brunt_measure::{
-    Figure, Finding, Judged, ModelDescription, Run, SignalId, Standing, Summary, Verdict,
+    CleanFigures, Figure, Finding, Grade, Judged, ModelDescription, Run, SignalId, Standing,
+    Summary, Verdict,
 };
 
 pub use self::certificate::calibration_text;
@@ -63,9 +64,13 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     page.blank();
     throughput(judged, &mut page);
+    let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
+    if let Some(clean) = clean {
+        clean_throughput(clean, &mut page);
+    }
     arrivals(run, summary, is_withheld, style.verbose, &mut page);
     requests(run, summary, style.verbose, &mut page);
-    latency::table(run, summary, judgement, style.verbose, &mut page);
+    latency::table(run, summary, clean, judgement, style.verbose, &mut page);
     stages::table(run, is_withheld, style.verbose, &mut page);
     names::table(run, style.verbose, &mut page);
     page.blank();
@@ -156,6 +161,31 @@ fn throughput(judged: &Judged<'_>, page: &mut Page) {
         items.push(format!("{} sent", units::bytes_per_s(rate)));
     }
     page.row("throughput", &items, Tone::Strong);
+}
+
+/// The figures of the parts of the window in which the hypervisor took nothing, where it took so
+/// much that they matter; `verbose`: anything.
+fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigures> {
+    let signals = &judged.judgement.signals;
+    let steal = signals.iter().find(|signal| signal.id == SignalId::Steal);
+    let matters = steal.is_some_and(|steal| matches!(steal.grade, Grade::Warn | Grade::Fail));
+    let clean = judged.clean.as_ref()?;
+    clean.figures.as_ref().filter(|_| verbose || matters)
+}
+
+/// The same rate where the hypervisor took nothing.
+fn clean_throughput(clean: &CleanFigures, page: &mut Page) {
+    let rate = clean.successes_per_s;
+    let interval = precision::of_rate(clean.successes_interval, rate);
+    let items = [
+        format!("{} req/s{interval}", units::rate(rate)),
+        format!(
+            "from {} of {} in which the hypervisor took nothing",
+            units::duration(clean.clean_ns),
+            units::duration(clean.window_ns)
+        ),
+    ];
+    page.row("  w/o steal", &items, Tone::Plain);
 }
 
 /// The outcome of the schedule, where there is one.

@@ -10,7 +10,11 @@ use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate
 /// Everything else is read.
 fn watched(settings: SimSettings, steal: Option<Taken>, contention: Option<Taken>) -> SimSettings {
     SimSettings {
-        host: Some(SimHost { steal, contention }),
+        host: Some(SimHost {
+            steal,
+            contention,
+            bursts: None,
+        }),
         ..settings
     }
 }

@@ -18,6 +18,7 @@ mod seeds;
 mod sessions;
 mod stages;
 mod stall;
+mod stolen;
 mod throttled;
 mod verdict;
 mod with_connect;

@@ -306,6 +306,7 @@ impl Case {
         settings.host = values.sometimes().then(|| SimHost {
             steal: taken(values),
             contention: taken(values),
+            bursts: None,
         });
         let server = &mut settings.server;
         server.delay_ns =

@@ -16,7 +16,11 @@ fn throttled(settings: &SimSettings) -> SimSettings {
     });
     let steal = None;
     SimSettings {
-        host: Some(SimHost { steal, contention }),
+        host: Some(SimHost {
+            steal,
+            contention,
+            bursts: None,
+        }),
         ..settings.clone()
     }
 }

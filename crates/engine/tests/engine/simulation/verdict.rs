@@ -65,7 +65,13 @@ impl Situation {
 
     /// Who else is on brunt's machine.
     fn beside(self, steal: Option<Taken>, contention: Option<Taken>) -> Self {
-        self.with(|_, settings| settings.host = Some(SimHost { steal, contention }))
+        self.with(|_, settings| {
+            settings.host = Some(SimHost {
+                steal,
+                contention,
+                bursts: None,
+            })
+        })
     }
 
     fn judged(&self, seed: u64) -> (Run, Judgement) {
@@ -177,8 +183,9 @@ fn a_hypervisor_takes_a_tenth() {
         let stolen = Situation::closed(connections).beside(taken(0.1), None);
         stolen.expect(Verdict::Inconclusive, "steal");
     }
+    // What was met was met.
     let open = Situation::open(5_000.0).beside(taken(0.1), None);
-    open.expect(Verdict::Inconclusive, "steal");
+    open.expect(Verdict::RateLimited, "hypervisor");
 }
 
 #[test]
@@ -266,7 +273,8 @@ fn a_server_that_drifts() {
             plan.stop.duration_ns = Some(10 * S);
             settings.server.drift_per_s = drift_per_s;
         });
-        drifting.expect(Verdict::Inconclusive, "drift");
+        // It is at its end all the while.
+        drifting.expect(Verdict::ServerLimited, "the rate drifted");
     }
 }
 

@@ -76,6 +76,10 @@ pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
     if case.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
+    if case.clean.is_some_and(|clean| clean.own_share.is_some()) {
+        let words = "part of the own share, where the hypervisor took nothing";
+        return Reading::unknown(words);
+    }
     let Some(lag_ns) = case.lag_ns_p99() else {
         return Reading::unknown("too few arrivals for p99 of the schedule lag");
     };

@@ -211,20 +211,29 @@ pub(super) fn elasticity(case: &Case<'_>) -> Reading {
 }
 
 pub(super) fn steal(case: &Case<'_>) -> Reading {
-    let (client, server) = (&case.client_cpus, &case.server_cpus);
-    let nobody = client.is_empty() && server.is_empty();
-    let cpus = case.cpus(|cpu| nobody || client.contains(&cpu) || server.contains(&cpu));
-    let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();
-    let steal_ns: f64 = cpus.iter().map(|times| times.steal_ns as f64).sum();
-    let Some(share) = ratio(steal_ns, all_ns) else {
+    let Some((share, steal_ns)) = case.steal() else {
         return missing(case, "host.cpus", "the machine's CPUs were not read");
     };
-    let words = format!("steal {}", percent(share));
+    let mut words = format!("steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
-        Reading::healthy(words)
-    } else {
-        Reading::new(grade_above(share, STEAL_WARN, STEAL_FAIL), words)
+        return Reading::healthy(words);
     }
+    let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
+    if let Some(told) = case.clean_told() {
+        // The verdict is found without what was stolen.
+        let grade = if grade == Grade::Fail {
+            Grade::Warn
+        } else {
+            grade
+        };
+        return Reading::new(grade, format!("{words}; judged on {told}"));
+    }
+    let left_ns = case.left.and_then(|left| left.clean_ns);
+    if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
+        let [left, all] = [left_ns, case.run.window_ns].map(|ns| duration(ns as f64));
+        words.push_str(&format!("; only {left} of {all} without"));
+    }
+    Reading::new(grade, words)
 }
 
 pub(super) fn drift(case: &Case<'_>) -> Reading {
@@ -261,7 +270,10 @@ fn signed(change: f64) -> String {
 }
 
 pub(super) fn samples(case: &Case<'_>) -> Reading {
-    let (replies, window_ns) = (case.replies(), case.run.window_ns);
+    let (replies, window_ns) = match case.clean {
+        Some(clean) => (clean.replies, clean.clean_ns),
+        None => (case.replies(), case.run.window_ns),
+    };
     let words = format!(
         "{} in {}",
         counted(replies, "reply", "replies"),

@@ -124,6 +124,13 @@ fn doubts_come_before_the_rest() {
                 saturated(run);
                 drifting(run);
             },
+            ServerLimited,
+            ["server_cpu", "the rate drifted: -27 %", ""],
+        ),
+        situation(
+            "drift of nobody known",
+            closed(),
+            drifting,
             Inconclusive,
             ["drift", "not steady", "--warmup 10s"],
         ),

@@ -143,7 +143,7 @@ pub(super) fn open() -> Run {
 
 /// A run as its agents saw it.
 pub(super) fn cases_of(run: &Run) -> Vec<Case<'_>> {
-    Case::of_agents(run, &run.summary(), &check(run))
+    Case::of_agents(run, &run.summary(), &check(run), None)
 }
 
 /// The same with a backlog that grows to the end, and all connections busy.
@@ -193,6 +193,7 @@ fn evidence() -> Evidence {
             client_cpus: vec![0, 1],
             pressure_ns: Some(20 * MS),
             throttling: None,
+            stolen: Vec::new(),
             series: Vec::new(),
         },
         network: Some(network()),
