@@ -629,17 +629,31 @@ impl<'a> Case<'a> {
     }
 
     /// CPUs that others than the workers used on the CPUs that these are bound to: the server, at
-    /// most. Absent where workers are not bound, or that is unknown. Soft interrupts belong to
-    /// whoever was interrupted, and to the traffic of workers and server.
+    /// most. Absent where workers are not bound, or that is unknown.
     pub(super) fn taken_from_workers(&self) -> Option<f64> {
         self.agent.bound_cpus()?;
         let threads = self.threads.filter(|threads| threads.unread == 0)?;
-        let cpus = self.cpus(|cpu| self.client_cpus.contains(&cpu));
-        let of_tasks_ns = cpus
-            .iter()
-            .map(|times| times.busy_ns.saturating_sub(times.softirq_ns));
-        let used_ns: f64 = of_tasks_ns.map(|ns| ns as f64).sum();
-        Some((used_ns / self.interval_ns()? - threads.cpus_used).max(0.0))
+        let interval_ns = self.interval_ns()?;
+        let used = |cpus: Vec<&CpuTimes>, ns: fn(&CpuTimes) -> u64| {
+            let sum: f64 = cpus.iter().map(|times| ns(times) as f64).sum();
+            sum / interval_ns
+        };
+        let of_tasks = |times: &CpuTimes| times.busy_ns.saturating_sub(times.softirq_ns);
+        let workers = || self.cpus(|cpu| self.client_cpus.contains(&cpu));
+        let server_used = self.server().and_then(ServerEvidence::cpus_used);
+        let server_used = server_used.unwrap_or(0.0);
+        // Most kernels count soft interrupts as the time of the thread that they interrupt, too.
+        let both_used = threads.cpus_used + server_used;
+        let taken = if both_used > used(self.cpus(|_| true), of_tasks) {
+            used(workers(), |times| times.busy_ns) - threads.cpus_used
+        } else {
+            used(workers(), of_tasks) - threads.cpus_used
+        };
+        // What the server used beyond its other CPUs it used here.
+        let others =
+            self.cpus(|cpu| self.server_cpus.contains(&cpu) && !self.client_cpus.contains(&cpu));
+        let beyond = server_used - used(others, |times| times.busy_ns);
+        Some(taken.max(beyond).max(0.0))
     }
 
     /// The readings of those CPUs for which `wanted` holds.

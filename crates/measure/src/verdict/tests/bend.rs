@@ -155,6 +155,13 @@ pub(super) fn same_cpus(run: &mut Run, busy_ms: u64) {
     }
 }
 
+/// Of the time of the first two CPUs, so much in soft interrupts.
+pub(super) fn softirq(run: &mut Run, ms: u64) {
+    for times in run.agents[0].evidence.host.cpus.iter_mut().take(2) {
+        times.softirq_ns = ms * MS;
+    }
+}
+
 /// Each worker on a CPU of its own, from the first on.
 pub(super) fn bound(run: &mut Run) {
     for (worker, cpu) in run.agents[0].workers.iter_mut().zip(0..) {

@@ -372,6 +372,7 @@ fn the_same_cpus() {
         // Both may use them, and only workers did.
         bent("shared_host", HEALTHY, "others used 1.0 %", |run| {
             same_cpus(run, 720);
+            server_busy_for(run, 30);
             bound(run);
         }),
         bent(
@@ -386,8 +387,33 @@ fn the_same_cpus() {
         // Of what it used, no more than others used there.
         bent("shared_host", HEALTHY, "server 0.20 of the same 2", |run| {
             same_cpus(run, 900);
+            server_busy_for(run, 400);
             bound(run);
         }),
+        // Soft interrupts are part of the threads' times, and of the CPUs' a part of their own.
+        bent(
+            "shared_host",
+            FAIL,
+            "server 0.30 of the same 2 CPUs",
+            |run| {
+                same_cpus(run, 1_200);
+                server_busy_for(run, 600);
+                bound(run);
+                softirq(run, 300);
+                run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
+            },
+        ),
+        // Of two CPUs that it filled, one is the workers'.
+        bent(
+            "shared_host",
+            HEALTHY,
+            "server 0.30 of the same 2 CPUs",
+            |run| {
+                same_cpus(run, 720);
+                server_busy_for(run, 600);
+                bound(run);
+            },
+        ),
         bent("shared_host", WARN, "others 0.50", |run| {
             same_cpus(run, 2_000);
             server_busy_for(run, 1_600);
