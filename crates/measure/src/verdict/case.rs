@@ -628,31 +628,32 @@ impl<'a> Case<'a> {
         Some((process - server.cpus_used()?).max(0.0))
     }
 
-    /// CPUs that others than the workers used on the CPUs that these are bound to: the server, at
-    /// most. Absent where workers are not bound, or that is unknown.
+    /// CPUs that the server is known to have used on the CPUs that workers are bound to: all that
+    /// others used there, but for what processes beside the two used anywhere. Absent where workers
+    /// are not bound, or that is unknown.
     pub(super) fn taken_from_workers(&self) -> Option<f64> {
         self.agent.bound_cpus()?;
         let threads = self.threads.filter(|threads| threads.unread == 0)?;
         let interval_ns = self.interval_ns()?;
-        let used = |cpus: Vec<&CpuTimes>, ns: fn(&CpuTimes) -> u64| {
-            let sum: f64 = cpus.iter().map(|times| ns(times) as f64).sum();
+        let server_used = self.server().and_then(ServerEvidence::cpus_used);
+        let both_used = threads.cpus_used + server_used.unwrap_or(0.0);
+        let used = |wanted: &dyn Fn(u32) -> bool, ns: fn(&CpuTimes) -> u64| {
+            let sum: f64 = self.cpus(wanted).into_iter().map(|it| ns(it) as f64).sum();
             sum / interval_ns
         };
         let of_tasks = |times: &CpuTimes| times.busy_ns.saturating_sub(times.softirq_ns);
-        let workers = || self.cpus(|cpu| self.client_cpus.contains(&cpu));
-        let server_used = self.server().and_then(ServerEvidence::cpus_used);
-        let server_used = server_used.unwrap_or(0.0);
+        let busy = |times: &CpuTimes| times.busy_ns;
         // Most kernels count soft interrupts as the time of the thread that they interrupt, too.
-        let both_used = threads.cpus_used + server_used;
-        let taken = if both_used > used(self.cpus(|_| true), of_tasks) {
-            used(workers(), |times| times.busy_ns) - threads.cpus_used
-        } else {
-            used(workers(), of_tasks) - threads.cpus_used
+        let of_all = match both_used > used(&|_| true, of_tasks) {
+            true => busy,
+            false => of_tasks,
         };
+        let is_worker = |cpu: u32| self.client_cpus.contains(&cpu);
+        let by_others = (used(&|_| true, of_all) - both_used).max(0.0);
+        let taken = used(&is_worker, of_all) - threads.cpus_used - by_others;
         // What the server used beyond its other CPUs it used here.
-        let others =
-            self.cpus(|cpu| self.server_cpus.contains(&cpu) && !self.client_cpus.contains(&cpu));
-        let beyond = server_used - used(others, |times| times.busy_ns);
+        let is_servers = |cpu: u32| self.server_cpus.contains(&cpu) && !is_worker(cpu);
+        let beyond = server_used.unwrap_or(0.0) - used(&is_servers, busy);
         Some(taken.max(beyond).max(0.0))
     }
 

@@ -167,8 +167,8 @@ pub(super) const SHARED_BUSY_PRESSED: f64 = 0.50;
 /// CPUs that others used, per common CPU, from which on client and server are not a pair but two
 /// of several [tuned].
 pub(super) const SHARED_OTHERS_MOST: f64 = 0.20;
-/// Share of the CPUs that workers are bound to which others used, from which on the server may be
-/// one of them. Less is brunt's own readings, the kernel's threads and the system's.
+/// Share of the CPUs that workers are bound to which the server used, from which on it is one of
+/// two there. Less is how exact the accounts are.
 pub(super) const TAKEN_LEAST: f64 = 0.05;
 /// CPUs that both must have used to be competitors.
 pub(super) const SHARED_USE_LEAST: f64 = 0.02;

@@ -211,7 +211,7 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
         let share = taken / client_list.len().max(1) as f64;
         if share < TAKEN_LEAST {
             return Reading::healthy(format!(
-                "workers had their CPUs, of which others used {}",
+                "workers had their CPUs, of which the server used {}",
                 percent(share)
             ));
         }

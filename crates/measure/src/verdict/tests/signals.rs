@@ -370,7 +370,7 @@ fn the_same_cpus() {
             thread(run).run_queue_wait_ns = Some(2 * MS);
         }),
         // Both may use them, and only workers did.
-        bent("shared_host", HEALTHY, "others used 1.0 %", |run| {
+        bent("shared_host", HEALTHY, "of which the server used", |run| {
             same_cpus(run, 720);
             server_busy_for(run, 30);
             bound(run);
@@ -403,6 +403,14 @@ fn the_same_cpus() {
                 run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
             },
         ),
+        // Somebody else is on the workers' CPUs, not the server.
+        bent("shared_host", HEALTHY, "the server used 0 %", |run| {
+            same_cpus(run, 1_900);
+            server_busy_for(run, 1_000);
+            server(run).cpu_list = vec![0, 1, 2, 3];
+            run.agents[0].evidence.host.cpus[2].busy_ns = 1_900 * MS;
+            bound(run);
+        }),
         // Of two CPUs that it filled, one is the workers'.
         bent(
             "shared_host",
