@@ -3,6 +3,7 @@
 use super::Grade;
 use super::SignalId;
 use super::case::{Case, ratio};
+use super::command;
 use super::thresholds::NOT_PROCESSED_NOTICEABLE;
 use super::weighed::Weighed;
 use super::words::truncated;
@@ -10,6 +11,10 @@ use crate::{
     FailureKind, ModelDescription, Placement, PlanDescription, Protocol, ServerScope, cpu_list,
 };
 
+/// A run that is to be longer is so long at least, nanoseconds.
+const LONGER_LEAST_NS: u64 = 10_000_000_000;
+/// The same where it is to settle.
+const LONG_NS: u64 = 60_000_000_000;
 /// Connections and rates are raised by this factor.
 const MORE: u64 = 2;
 /// Processes of a server that a line of advice has room for.
@@ -21,18 +26,31 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
-            SignalId::Steal => "run on a machine whose CPUs are its own, and repeat".to_owned(),
+            SignalId::Steal => format!(
+                "{}: more time that the hypervisor leaves; or on a machine whose CPUs are its own",
+                command::repeated(plan, longer_ns(plan), &[])
+            ),
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
-                "let it settle first: --warmup 10s, and a longer run: -d 60s".to_owned()
+                let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &["--warmup 10s"]);
+                format!("{line}: let it settle first")
             }
             _ if plan.stop.duration_ns.is_none() => {
                 "more requests: a higher -n, or -d 10s".to_owned()
             }
-            _ => "a longer run: -d 10s".to_owned(),
+            _ => format!(
+                "{}: a longer run",
+                command::repeated(plan, longer_ns(plan), &[])
+            ),
         });
     }
     advice
+}
+
+/// Twice the length of the run, 10 s at least.
+fn longer_ns(plan: &PlanDescription) -> u64 {
+    let now_ns = plan.stop.duration_ns.unwrap_or(0);
+    now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
 
 /// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it

@@ -5,6 +5,7 @@
 
 mod advice;
 mod case;
+mod command;
 mod failed;
 mod others;
 mod rules;
