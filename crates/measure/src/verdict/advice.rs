@@ -275,37 +275,52 @@ pub(super) fn add_of_replacements(case: &Case<'_>, advice: &mut Vec<String>) {
     }
 }
 
-/// The experiments that would decide, the most telling first.
+/// The experiments that would decide, as command lines, the most telling first.
 pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let case = weighed.case;
-    let has_stages = case
-        .run
-        .plan
-        .model
-        .schedule()
-        .is_some_and(|schedule| !schedule.stages.is_empty());
+    let plan = &case.run.plan;
+    let schedule = plan.model.schedule();
+    let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+    let length_ns = plan.stop.duration_ns.unwrap_or(LONGER_LEAST_NS);
+    let with = |option: &str| command::repeated(plan, length_ns, &[option]);
     let mut advice = Vec::new();
     if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
-        advice.push("--diagnose: try more and fewer connections, and added work".to_owned());
+        advice.push(format!(
+            "{}: tries more and fewer connections, and added work",
+            with("--diagnose")
+        ));
     }
     if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if case.is_local() {
-            "--watch PID or NAME: watch the server's processes".to_owned()
+            format!("{}: watches the server's process", with("--watch PID"))
         } else {
-            "--watch-url URL: watch the server by a Prometheus exporter".to_owned()
+            format!(
+                "{}: watches the server by a Prometheus exporter",
+                with("--watch-url URL")
+            )
         });
     }
     if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
-        advice.push("--link-speed SPEED: of the slowest link on the way".to_owned());
+        let line = with("--link-speed 10gbit");
+        advice.push(format!(
+            "{line}: with the speed of the slowest link on the way"
+        ));
     }
+    let more = PlanDescription {
+        connections: plan.connections.saturating_mul(MORE as u32),
+        ..plan.clone()
+    };
     if case.is_closed() {
-        let more = u64::from(case.run.plan.connections).saturating_mul(MORE);
-        advice.push(format!("more connections: -c {more}"));
+        let line = command::repeated(&more, length_ns, &[]);
+        advice.push(format!("{line}: more connections"));
     } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
-        advice.push("more connections: --max-connections".to_owned());
+        let most = case.connections_most().saturating_mul(MORE as u32);
+        let line = with(&format!("--max-connections {most}"));
+        advice.push(format!("{line}: more connections"));
     }
     if advice.is_empty() {
-        advice.push("a longer run: -d 60s".to_owned());
+        let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &[]);
+        advice.push(format!("{line}: a longer run"));
     }
     advice
 }
