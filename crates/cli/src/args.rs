@@ -150,6 +150,10 @@ pub(crate) struct LoadArguments {
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,
+    /// Let the measure phase grow, to twice its length at most, until the hypervisor has left
+    /// enough of it alone: 2 s and half of it
+    #[arg(long, help_heading = "Load", conflicts_with_all = ["requests", "stages", "no_evidence"])]
+    pub(crate) extend: bool,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
     #[arg(short = 'n', long, value_name = "N", value_parser = requests, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,

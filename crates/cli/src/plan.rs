@@ -130,6 +130,7 @@ impl Load {
             stop: self.stop,
             warmup_ns: self.warmup_ns,
             halves_warmup: !arguments.plain_warmup,
+            extends: arguments.extend,
             keeps_errors: arguments.show_errors,
             timeout_ns: arguments.timeout,
             setup_timeout_ns: arguments.setup_timeout,

@@ -18,6 +18,8 @@ pub struct Control {
     recalled: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet.
     interrupted_ns: AtomicU64,
+    /// The end of a window that was long enough, `u64::MAX` while it is not.
+    enough_ns: AtomicU64,
 }
 
 impl Default for Control {
@@ -28,6 +30,7 @@ impl Default for Control {
             aborted: AtomicBool::new(false),
             recalled: AtomicBool::new(false),
             interrupted_ns: AtomicU64::new(u64::MAX),
+            enough_ns: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -62,11 +65,28 @@ impl Control {
         now_ns >= self.interrupted_ns.load(Ordering::Relaxed)
     }
 
-    /// The end of the window that an interrupt sets, `u64::MAX` for none. All workers know it
-    /// before it comes.
+    /// The window was found at `now_ns` to be long enough: it ends when all workers know.
+    pub(crate) fn is_enough_at(&self, now_ns: u64) {
+        let end_ns = now_ns.saturating_add(INTERRUPT_MARGIN_NS);
+        self.enough_ns.store(end_ns, Ordering::Relaxed);
+    }
+
+    /// The end of a window that was long enough, `u64::MAX` for none.
+    pub(crate) fn enough_ns(&self) -> u64 {
+        self.enough_ns.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that of the round before.
+    pub(crate) fn begin_round(&self) {
+        self.enough_ns.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// The end of the window that an interrupt sets, or what was found meanwhile, `u64::MAX` for
+    /// none. All workers know it before it comes.
     pub(crate) fn end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
-        interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS)
+        let interrupted_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
+        interrupted_ns.min(self.enough_ns())
     }
 
     /// The end of drain that an interrupt sets, `u64::MAX` for none.

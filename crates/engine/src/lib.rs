@@ -39,6 +39,7 @@ mod control;
 mod describe;
 mod error;
 mod expectation;
+mod extension;
 mod failure;
 mod faults;
 mod limits;

@@ -62,7 +62,7 @@ impl<C: Carrier> Prepared<C> {
             mut ended,
             ..
         } = conclusion;
-        let planned_end_ns = window.end_ns;
+        let planned_end_ns = window.end_ns.min(control.enough_ns());
         window.end_ns = window.end_ns.min(control.end_ns());
         let counts_requests = self.plan.stop.requests.is_some();
         let early_end_ns = counts_requests

@@ -23,6 +23,7 @@ use brunt_probe::thread_meter::ThreadMeter;
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
+use crate::extension::Extension;
 use crate::faults::fault_of;
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
@@ -217,6 +218,7 @@ impl Session {
         let prepared = self.prepared.of_round(round);
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
+        control.begin_round();
         let (mut trial, gauge) = self.trial(round).unzip();
         let probes = Probes::start(
             &prepared,
@@ -255,7 +257,9 @@ impl Session {
             return Err(error);
         }
         let load_ns = clock::now_ns() + START_MARGIN_NS;
-        let window = prepared.window_from(load_ns);
+        let planned = prepared.window_from(load_ns);
+        let extension = prepared.plan.extends.then(|| Extension::new(planned));
+        let window = extension.as_ref().map_or(planned, Extension::longest);
         edges.warmup_start.set(load_ns);
         probes.begin(load_ns, window);
         for orders in &self.orders {
@@ -264,12 +268,13 @@ impl Session {
         if let Some(trial) = &mut trial {
             trial.begin(load_ns, window, (self.read_cpus)());
         }
-        let (ended, watched) = match self.watch(window, trial, &mut snapshots, observer)? {
-            WatchedRound::Ended(ended, watched) => (ended, watched),
-            WatchedRound::TooFewWorkers(prepared) => {
-                return Ok(Measured::TooFewWorkers(prepared));
-            }
-        };
+        let (ended, watched) =
+            match self.watch(window, (trial, extension), &mut snapshots, observer)? {
+                WatchedRound::Ended(ended, watched) => (ended, watched),
+                WatchedRound::TooFewWorkers(prepared) => {
+                    return Ok(Measured::TooFewWorkers(prepared));
+                }
+            };
         if control.is_aborted() {
             return Err(RunError::Interrupted);
         }
@@ -361,7 +366,7 @@ impl Session {
     fn watch(
         &mut self,
         window: Window,
-        mut trial: Option<Trial>,
+        (mut trial, mut extension): (Option<Trial>, Option<Extension>),
         snapshots: &mut Snapshots,
         observer: &mut dyn RunObserver,
     ) -> Result<WatchedRound, RunError> {
@@ -398,6 +403,12 @@ impl Session {
                         None => trial = None,
                     }
                 }
+            }
+            if let Some(growing) = &mut extension
+                && growing.look(now_ns, &read_cpus())
+            {
+                control.is_enough_at(now_ns);
+                extension = None;
             }
             let (phase, next_edge_ns) = if now_ns < window.start_ns {
                 (Phase::WarmUp, window.start_ns)
@@ -583,9 +594,9 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use brunt_io::cpu::allowed_cpus;
-    use brunt_load::{Plan, RequestSet, RequestSpec, Target};
-    use brunt_measure::Placement;
-    use brunt_server::{ListenAddress, Options};
+    use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
+    use brunt_measure::{Placement, Verdict};
+    use brunt_server::{ListenAddress, Options, Running};
 
     use super::*;
     use crate::faults::Faults;
@@ -618,17 +629,18 @@ mod tests {
         }
     }
 
+    /// A server of the test's own, and the plan of a load on it.
+    fn served() -> (Running, Plan) {
+        let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+        let server = brunt_server::start(&Options::new(address)).expect("a server");
+        let target = Target::parse(&format!("http://{}/", server.address()), None).expect("a URL");
+        let requests = RequestSet::one(RequestSpec::get(&target.path));
+        (server, Plan::new(target, requests))
+    }
+
     #[test]
     fn a_worker_that_is_the_limit_is_replaced_by_two_before_the_window() {
-        let server = brunt_server::start(&Options::new(ListenAddress::Tcp(
-            ([127, 0, 0, 1], 0).into(),
-        )))
-        .expect("a server");
-        let target = Target::parse(&format!("http://{}/", server.address()), None).expect("a URL");
-        let mut plan = Plan::new(
-            target.clone(),
-            RequestSet::one(RequestSpec::get(&target.path)),
-        );
+        let (server, mut plan) = served();
         plan.connections = NonZeroU32::new(8).expect("not 0");
         plan.warmup_ns = 400_000_000;
         plan.stop.duration_ns = Some(100_000_000);
@@ -671,5 +683,49 @@ mod tests {
         let lifetime = run.summary().lifetime;
         assert_eq!(lifetime.connections_opened, 8);
         assert_eq!(lifetime.replies.successes(), shown.0);
+    }
+
+    /// CPUs from which something was stolen whenever they are looked at, for the first 20 times.
+    fn stolen_cpus() -> Vec<CpuTimes> {
+        static LOOKS: AtomicU64 = AtomicU64::new(0);
+        let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
+        vec![CpuTimes {
+            steal_ns: looks.min(20) * 10_000_000,
+            ..CpuTimes::default()
+        }]
+    }
+
+    #[test]
+    fn a_window_grows_where_time_is_stolen_from_it() {
+        for is_open in [false, true] {
+            let (server, mut plan) = served();
+            plan.connections = NonZeroU32::new(2).expect("not 0");
+            plan.warmup_ns = 0;
+            plan.stop.duration_ns = Some(2_000_000_000);
+            plan.extends = true;
+            if is_open {
+                let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 500.0, 0);
+                plan.model = LoadModel::Open {
+                    schedule: schedule.expect("a rate"),
+                    connections_max: plan.connections,
+                    queue_max: plan.connections,
+                };
+            }
+            let prepared = prepare(plan).expect("a plan that fits");
+            let round = Round::of(&prepared.plan);
+            let control = prepared.control();
+            let mut session = prepared.open(&control, true);
+            session.read_cpus = if is_open { idle_cpus } else { stolen_cpus };
+            let run = session.round(&round, &mut Sum::default()).expect("a run");
+            drop(session);
+            server.stop().expect("it ends well");
+            let is_longer = run.window_ns > 2_000_000_000 && run.window_ns <= 4_000_000_000;
+            assert!(is_longer, "{} ns", run.window_ns);
+            let edges = &run.first().clock.edges;
+            assert_eq!(edges.measure_end_planned.get(), edges.measure_end.get());
+            assert!(!run.first().interrupted);
+            let judged = run.judge();
+            assert_ne!(judged.verdict, Verdict::Invalid, "{judged:#?}");
+        }
     }
 }

@@ -191,6 +191,7 @@ fn round_of(plan: &Plan, level: Level, settling_ns: u64) -> Round {
         added_work_ns: level.added_work_ns,
         warmup_ns: settling_ns,
         halves_warmup: false,
+        extends: false,
         stop: Stop {
             duration_ns: Some(WINDOW_NS),
             requests: None,

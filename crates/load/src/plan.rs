@@ -195,6 +195,9 @@ pub struct Plan {
     /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
     /// shows by how much the rate follows them.
     pub halves_warmup: bool,
+    /// Whether the window grows, to twice its length at most, until the hypervisor has left enough
+    /// of it alone. Only with a duration, and at one rate.
+    pub extends: bool,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
@@ -256,6 +259,7 @@ impl Plan {
             },
             warmup_ns: Self::WARMUP_NS_DEFAULT,
             halves_warmup: true,
+            extends: false,
             keeps_errors: false,
             timeout_ns: 10 * SECOND_NS,
             setup_timeout_ns: 30 * SECOND_NS,

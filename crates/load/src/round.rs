@@ -19,6 +19,8 @@ pub struct Round {
     pub warmup_ns: u64,
     /// Whether half of the connections of a closed loop pause for parts of it.
     pub halves_warmup: bool,
+    /// Whether the window grows where the hypervisor takes too much of it.
+    pub extends: bool,
     /// When the window ends.
     pub stop: Stop,
     /// Limit of the drain phase, nanoseconds.
@@ -34,6 +36,7 @@ impl Round {
             added_work_ns: 0,
             warmup_ns: plan.warmup_ns,
             halves_warmup: plan.halves_warmup,
+            extends: plan.extends,
             stop: plan.stop,
             drain_limit_ns: plan.drain_limit_ns,
         }
@@ -46,6 +49,7 @@ impl Round {
             connections: self.connections.min(session.connections),
             warmup_ns: self.warmup_ns,
             halves_warmup: self.halves_warmup,
+            extends: self.extends,
             stop: self.stop,
             drain_limit_ns: self.drain_limit_ns,
             ..session.clone()

@@ -13,6 +13,12 @@ const SLICES_LEAST: usize = 3;
 /// Mean service times for which a change of level still shows: what was in flight is answered, and
 /// what was sent at once has spread.
 const SETTLING_SERVICE_TIMES: f64 = 2.0;
+/// Share of the connections that may be starved, for half of the connections to be half of the
+/// load.
+const STARVED_MOST: f64 = 0.02;
+/// A rate follows in step at most. One that falls by more has another reason: a server that waits
+/// for what a paused connection may send.
+const ELASTICITY_MOST: f64 = 1.1;
 /// Relative standard error of the rate of a window.
 const WINDOW_ERROR: f64 = 0.02;
 /// Logarithm of all connections over half of them below which they are too much alike.
@@ -29,6 +35,9 @@ pub struct Halving {
     pub connections: u32,
     /// Of these, used while the others pause.
     pub used_by_half: u32,
+    /// Connections whose first requests were still unanswered at its end: the server serves others
+    /// first, and half of the connections may be all that it serves.
+    pub starved: u32,
     /// Length of a slice, nanoseconds.
     pub slice_ns: u64,
     /// Complete replies in each slice, whatever their status; in the first one with those of the
@@ -69,6 +78,8 @@ impl Halving {
     pub const SLICES: usize = 50;
     /// The longest experiment, nanoseconds: in a longer warm-up it is the last part.
     pub const LENGTH_NS_MAX: u64 = 5_000_000_000;
+    /// Most connections of a worker that takes part: with more, switching takes too long.
+    pub const CONNECTIONS_MAX: u32 = 1_000;
     /// The shortest one, nanoseconds: in a shorter warm-up there is none.
     pub const LENGTH_NS_MIN: u64 = 250_000_000;
 
@@ -88,7 +99,8 @@ impl Halving {
         for counted in workers {
             all.add(counted?)?;
         }
-        (!all.replies.is_empty()).then_some(all)
+        let are_all_served = f64::from(all.starved) <= STARVED_MOST * f64::from(all.connections);
+        (!all.replies.is_empty() && are_all_served).then_some(all)
     }
 
     /// Adds the counts of a worker that took part at the same time. Absent where it did not.
@@ -102,6 +114,7 @@ impl Halving {
         }
         self.connections = self.connections.saturating_add(other.connections);
         self.used_by_half = self.used_by_half.saturating_add(other.used_by_half);
+        self.starved = self.starved.saturating_add(other.starved);
         for (own, others) in self.replies.iter_mut().zip(&other.replies) {
             *own = own.saturating_add(*others);
         }
@@ -157,7 +170,7 @@ impl Halving {
         let value = (whole.value - half.value) / step;
         let squares = [whole.half_width, half.half_width, bent].map(|error| error.powi(2));
         let half_width = squares.iter().sum::<f64>().sqrt() / step;
-        Some(Effect {
+        (value - half_width <= ELASTICITY_MOST).then_some(Effect {
             value,
             low: value - half_width,
             high: value + half_width,
@@ -203,6 +216,7 @@ mod tests {
             connections,
             used_by_half,
             slice_ns: 20_000_000,
+            starved: 0,
             replies: replies.collect(),
         }
     }
@@ -251,6 +265,13 @@ mod tests {
         let with = worker(64, |_, _| 1_000.0);
         assert_eq!(Halving::of([Some(&with), None].into_iter()), None);
         assert_eq!(elasticity(&[]), None);
+        // Served in part.
+        let mut in_part = worker(64, |_, used| used * 40.0);
+        in_part.starved = 2;
+        assert_eq!(elasticity(&[in_part]), None);
+        // A server that waits for what a paused connection may send.
+        let waits = worker(64, |_, used| if used < 64.0 { 30.0 } else { 1_000.0 });
+        assert_eq!(elasticity(&[waits]), None);
         // Nobody paused.
         assert_eq!(elasticity(&[worker(1, |_, _| 1_000.0)]), None);
     }
@@ -289,7 +310,7 @@ mod tests {
             per_s in prop_oneof![0.0..1e9, any::<f64>()],
             replies in prop::collection::vec(prop_oneof![0_u64..200, any::<u64>()], 45..55),
         ) {
-            let halving = Halving { connections, used_by_half, slice_ns, replies };
+            let halving = Halving { connections, used_by_half, starved: 0, slice_ns, replies };
             let all = Halving::of([Some(&halving), Some(&halving)].into_iter());
             let effects = all.map(|all| [all.elasticity(), all.elasticity_to_window(per_s)]);
             for effect in effects.into_iter().flatten().flatten() {

@@ -52,6 +52,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         },
         warmup_ns: 0,
         halves_warmup: false,
+        extends: false,
         keeps_errors: false,
         timeout_ns: LONG_NS,
         setup_timeout_ns: LONG_NS,

@@ -220,6 +220,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             0
         };
         match self.pacing {
+            // A server that serves one after the other would wait for its request.
+            _ if self.pauses(slot) => {}
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
             _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),

@@ -5,11 +5,13 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_measure::{Halving, Window};
 
 use super::{Pacing, Worker};
+use crate::connection::State;
 use crate::protocol::ClientProtocol;
 
 /// An experiment that goes on.
 #[derive(Debug)]
 pub(super) struct Experiment {
+    from_ns: u64,
     /// When the slice that is counted ends.
     slice_end_ns: u64,
     /// Replies before it.
@@ -25,12 +27,13 @@ impl Experiment {
     fn new(connections: u32, load_ns: u64, window: Window) -> Option<Self> {
         let warmup_ns = window.start_ns.saturating_sub(load_ns);
         let length_ns = warmup_ns.min(Halving::LENGTH_NS_MAX);
-        if length_ns < Halving::LENGTH_NS_MIN {
+        if length_ns < Halving::LENGTH_NS_MIN || connections > Halving::CONNECTIONS_MAX {
             return None;
         }
         let slice_ns = length_ns / Halving::SLICES as u64;
         let from_ns = window.start_ns - slice_ns * Halving::SLICES as u64;
         Some(Self {
+            from_ns,
             slice_end_ns: from_ns + slice_ns,
             replies_before: 0,
             is_halved: false,
@@ -38,6 +41,7 @@ impl Experiment {
                 connections,
                 used_by_half: connections.div_ceil(2),
                 slice_ns,
+                starved: 0,
                 replies: Vec::with_capacity(Halving::SLICES),
             },
         })
@@ -45,7 +49,7 @@ impl Experiment {
 
     /// Whether the connection pauses.
     #[inline]
-    pub(super) fn pauses(&self, slot: Slot) -> bool {
+    fn pauses(&self, slot: Slot) -> bool {
         self.is_halved && slot.0 % 2 == 1
     }
 
@@ -91,11 +95,38 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if experiment.is_over()
             && let Some(over) = self.round.halving.take()
         {
-            self.accounting.recorder.record().halving = Some(over.counted);
+            let mut counted = over.counted;
+            counted.starved = self.waiting_since(over.from_ns + counted.slice_ns);
+            self.accounting.recorder.record().halving = Some(counted);
         }
         if was_halved && !is_halved {
-            self.free.next_released = 0;
-            self.release();
+            self.end_pause();
         }
+    }
+
+    /// Connections whose requests have been in flight since before `at_ns`.
+    fn waiting_since(&self, at_ns: u64) -> u32 {
+        let slots = self.connections.slots();
+        let waiting = slots.filter(|&slot| self.connections.first_due_ns(slot) < at_ns);
+        waiting.count() as u32
+    }
+
+    /// What paused goes on: connections that the server closed meanwhile are opened again.
+    fn end_pause(&mut self) {
+        for slot in self.connections.slots() {
+            let is_closed = State::Down { retry_ns: u64::MAX };
+            if self.connections[slot].state == is_closed {
+                self.opening.dialling.push(slot);
+            }
+        }
+        self.free.next_released = 0;
+        self.release();
+    }
+
+    /// Whether the connection pauses in the experiment.
+    #[inline]
+    pub(super) fn pauses(&self, slot: Slot) -> bool {
+        let experiment = self.round.halving.as_ref();
+        experiment.is_some_and(|experiment| experiment.pauses(slot))
     }
 }

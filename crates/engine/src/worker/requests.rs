@@ -69,9 +69,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if self.timeline.mode != Mode::Load || now_ns >= self.timeline.window_end_ns {
             return;
         }
-        if let Some(experiment) = &self.round.halving
-            && experiment.pauses(slot)
-        {
+        if self.pauses(slot) {
             return;
         }
         let connection = &mut self.connections[slot];

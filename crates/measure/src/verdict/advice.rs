@@ -26,10 +26,18 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
-            SignalId::Steal => format!(
-                "{}: more time that the hypervisor leaves; or on a machine whose CPUs are its own",
-                command::repeated(plan, longer_ns(plan), &[])
-            ),
+            SignalId::Steal => {
+                // Counts and stages end by themselves.
+                let schedule = plan.model.schedule();
+                let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+                let extends = !has_stages && plan.stop.requests.is_none();
+                let options: &[&str] = if extends { &["--extend"] } else { &[] };
+                format!(
+                    "{}: more time that the hypervisor leaves; or on a machine whose CPUs are its \
+                     own",
+                    command::repeated(plan, longer_ns(plan), options)
+                )
+            }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
                 let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &["--warmup 10s"]);

@@ -657,6 +657,12 @@ impl<'a> Case<'a> {
         Some(taken.max(beyond).max(0.0))
     }
 
+    /// CPU time that workers polled away without result, nanoseconds.
+    pub(super) fn spun_ns(&self) -> f64 {
+        let threads = self.agent.workers.iter().filter_map(|worker| worker.thread);
+        threads.map(|thread| thread.spun_ns as f64).sum()
+    }
+
     /// The readings of those CPUs for which `wanted` holds.
     pub(super) fn cpus(&self, wanted: impl Fn(u32) -> bool) -> Vec<&'a CpuTimes> {
         let cpus = self.evidence().host.cpus.iter();

@@ -46,6 +46,11 @@ pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
         ),
     ];
     let mut items = vec![format!("{} measured", units::duration(run.window_ns))];
+    let asked_ns = run.plan.stop.duration_ns.unwrap_or(u64::MAX);
+    if run.window_ns > asked_ns {
+        let asked = units::duration(asked_ns);
+        items.push(format!("{asked} asked for, extended under steal"));
+    }
     for (name, from, to, usual_ns) in told {
         let told = length_ns(from, to).filter(|&ns| verbose || ns >= usual_ns);
         items.extend(told.map(|ns| format!("{name} {}", units::duration(ns))));
