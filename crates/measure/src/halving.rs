@@ -122,29 +122,35 @@ impl Halving {
     }
 
     /// By how much the rate followed the number of connections that were used, between half and
-    /// all of them: 1 is in step, 0 not at all. Absent where replies take too long for the
-    /// stretches.
-    pub(crate) fn elasticity(&self) -> Option<Effect> {
+    /// all of them: 1 is in step, 0 not at all. The window, with so many replies per second, tells
+    /// the rate of all more exactly where it agrees with the warm-up's. Absent where replies take
+    /// too long for the stretches.
+    pub(crate) fn elasticity(&self, replies_per_s: Option<f64>) -> Option<Effect> {
         let [_, until, again_from, _] = Self::EDGES;
         let whole = Level {
             stretches: vec![self.replies.get(until..again_from)?],
             connections: self.connections.into(),
         };
         let whole = logarithm(&whole.settled()?.concat())?;
-        self.half_against(whole)
+        let agrees = |window: &Mean| (window.value - whole.value).abs() <= whole.half_width;
+        let window = replies_per_s.and_then(|per_s| self.window(per_s));
+        self.half_against(window.filter(agrees).unwrap_or(whole))
     }
 
-    /// The same between half of the connections and the window, whose rate is better known: for
-    /// replies that take long. A server that becomes faster with time seems to follow, too.
+    /// The same between half of the connections and the window alone, whose rate is better known:
+    /// for replies that take long. A server that becomes faster with time seems to follow, too.
     pub(crate) fn elasticity_to_window(&self, replies_per_s: f64) -> Option<Effect> {
-        let per_slice = replies_per_s * self.slice_ns as f64 / 1e9;
-        let value = per_slice.ln();
-        let whole = Mean {
+        self.half_against(self.window(replies_per_s)?)
+    }
+
+    /// Logarithm of the replies per slice in the window.
+    fn window(&self, replies_per_s: f64) -> Option<Mean> {
+        let value = (replies_per_s * self.slice_ns as f64 / 1e9).ln();
+        value.is_finite().then_some(Mean {
             value,
             error: WINDOW_ERROR,
             half_width: 2.0 * WINDOW_ERROR,
-        };
-        value.is_finite().then(|| self.half_against(whole))?
+        })
     }
 
     fn half_against(&self, whole: Mean) -> Option<Effect> {
@@ -222,7 +228,7 @@ mod tests {
     }
 
     fn elasticity(workers: &[Halving]) -> Option<Effect> {
-        Halving::of(workers.iter().map(Some))?.elasticity()
+        Halving::of(workers.iter().map(Some))?.elasticity(None)
     }
 
     fn assert_about(effect: Option<Effect>, value: f64) {
@@ -277,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_agrees_makes_it_more_exact() {
+        let noisy = worker(64, |slice, used| {
+            used * [30.0, 50.0, 40.0, 44.0, 36.0][slice % 5]
+        });
+        let all = Halving::of([Some(&noisy)].into_iter()).expect("it took part");
+        let width = |effect: Option<Effect>| effect.map(|effect| effect.high - effect.low);
+        let alone = width(all.elasticity(None)).expect("a signal");
+        let per_s = 64.0 * 40.0 * 50.0;
+        let with = width(all.elasticity(Some(per_s))).expect("a signal");
+        assert!(with < 0.9 * alone, "{with} of {alone}");
+        // A server that became faster is not compared with its beginning.
+        assert_eq!(width(all.elasticity(Some(2.0 * per_s))), Some(alone));
+    }
+
+    #[test]
     fn replies_that_take_long_are_compared_with_the_window() {
         // Four places of 8 ms: 64 connections wait for 128 ms, 32 for 64 ms.
         let four_places = worker(64, |_, _| 10.0);
@@ -312,7 +333,7 @@ mod tests {
         ) {
             let halving = Halving { connections, used_by_half, starved: 0, slice_ns, replies };
             let all = Halving::of([Some(&halving), Some(&halving)].into_iter());
-            let effects = all.map(|all| [all.elasticity(), all.elasticity_to_window(per_s)]);
+            let effects = all.map(|all| [all.elasticity(Some(per_s)), all.elasticity_to_window(per_s)]);
             for effect in effects.into_iter().flatten().flatten() {
                 prop_assert!(effect.low.is_finite() && effect.high.is_finite());
                 prop_assert!(effect.low <= effect.value && effect.value <= effect.high);

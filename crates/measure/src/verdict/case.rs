@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use super::others::{Others, others_of};
 use super::thresholds::{
-    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, IDLE_HEALTHY,
-    LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
-    SERVER_THROTTLED_FAIL, SHARED_BUSY_PRESSED, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
+    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, HOST_HAS_ROOM_BELOW,
+    IDLE_HEALTHY, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
+    SERVER_THROTTLED_FAIL, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
 };
 use super::words::{count, counted, duration};
 use crate::invariants::{Finding, Standing};
@@ -107,9 +107,9 @@ impl Elasticity {
             effect,
             is_of_warm_up: true,
         };
-        let within = halving.elasticity().map(of_warm_up);
         let replies = summary.window.replies.total();
         let per_s = ratio(replies as f64 * 1e9, run.window_ns as f64);
+        let within = halving.elasticity(per_s).map(of_warm_up);
         let to_window = per_s.and_then(|per_s| halving.elasticity_to_window(per_s));
         // A server that becomes faster seems to follow.
         let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
@@ -503,7 +503,7 @@ impl<'a> Case<'a> {
         let cpus = self.cpus(|_| true);
         let sum = |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|times| ns(times) as f64).sum();
         ratio(sum(|times| times.busy_ns), sum(CpuTimes::total_ns))
-            .is_some_and(|busy| busy < SHARED_BUSY_PRESSED)
+            .is_some_and(|busy| busy < HOST_HAS_ROOM_BELOW)
     }
 
     pub(super) fn server(&self) -> Option<&'a ServerEvidence> {

@@ -162,8 +162,11 @@ pub(super) const OTHERS_SEGMENTS_LEAST: u64 = 20;
 /// Busy share of the CPUs that client and server have in common.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
 /// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs
-/// to spare somebody always waits a little [tuned].
-pub(super) const SHARED_BUSY_PRESSED: f64 = 0.50;
+/// to spare somebody always waits a little. Beside a server that follows a database and brunt on
+/// two CPUs, each a third idle, more connections and fewer gave the same [tuned].
+pub(super) const SHARED_BUSY_PRESSED: f64 = 0.70;
+/// Busy share of all CPUs of a machine below which they do not limit a server that may live on it.
+pub(super) const HOST_HAS_ROOM_BELOW: f64 = 0.50;
 /// CPUs that others used, per common CPU, from which on client and server are not a pair but two
 /// of several [tuned].
 pub(super) const SHARED_OTHERS_MOST: f64 = 0.20;

@@ -396,7 +396,7 @@ fn the_same_cpus() {
             FAIL,
             "server 0.30 of the same 2 CPUs",
             |run| {
-                same_cpus(run, 1_200);
+                same_cpus(run, 1_500);
                 server_busy_for(run, 600);
                 bound(run);
                 softirq(run, 300);
