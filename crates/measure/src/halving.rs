@@ -333,7 +333,8 @@ mod tests {
         ) {
             let halving = Halving { connections, used_by_half, starved: 0, slice_ns, replies };
             let all = Halving::of([Some(&halving), Some(&halving)].into_iter());
-            let effects = all.map(|all| [all.elasticity(Some(per_s)), all.elasticity_to_window(per_s)]);
+            let effects =
+                all.map(|all| [all.elasticity(Some(per_s)), all.elasticity_to_window(per_s)]);
             for effect in effects.into_iter().flatten().flatten() {
                 prop_assert!(effect.low.is_finite() && effect.high.is_finite());
                 prop_assert!(effect.low <= effect.value && effect.value <= effect.high);

@@ -294,7 +294,7 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
         advice.push(format!(
-            "{}: tries more and fewer connections, and added work",
+            "{}: tries more and fewer connections",
             with("--diagnose")
         ));
     }
