@@ -293,10 +293,7 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let with = |option: &str| command::repeated(plan, length_ns, &[option]);
     let mut advice = Vec::new();
     if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
-        advice.push(format!(
-            "{}: tries more and fewer connections",
-            with("--diagnose")
-        ));
+        advice.push(with("--diagnose"));
     }
     if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if case.is_local() {
