@@ -1,12 +1,9 @@
 //! A window that grows until the hypervisor has left enough of it alone (`--extend`).
 
-use brunt_measure::{CpuTimes, Window};
+use brunt_measure::{Clean, CpuTimes, Window};
 
 /// What is held up by steal may last so long after it, nanoseconds.
 const AFTER_STEAL_NS: u64 = 100_000_000;
-/// The least time without steal that a verdict is found on, nanoseconds; and it must be half of the
-/// window.
-const CLEAN_LEAST_NS: u64 = 2_000_000_000;
 
 /// How long a window was to be, and how much of it nothing was stolen in.
 #[derive(Debug)]
@@ -55,8 +52,7 @@ impl Extension {
         self.clean_ns += now_ns.saturating_sub(clean_from_ns);
         (self.latest, self.latest_ns) = (read, now_ns.max(self.latest_ns));
         let window_ns = now_ns - self.planned.start_ns;
-        let least_ns = CLEAN_LEAST_NS.max(window_ns / 2);
-        now_ns >= self.planned.end_ns && self.clean_ns >= least_ns
+        now_ns >= self.planned.end_ns && Clean::is_enough(self.clean_ns, window_ns)
     }
 }
 

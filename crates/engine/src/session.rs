@@ -170,14 +170,14 @@ impl Rounds for Session {
     }
 }
 
-/// What came of measuring a round.
+/// The outcome of measuring a round.
 enum Measured {
     Run(Box<Run>),
     /// Its warm-up showed that it needs these.
     TooFewWorkers(Box<Prepared>),
 }
 
-/// What came of watching one.
+/// The outcome of watching a round.
 enum WatchedRound {
     Ended(Vec<Ended>, Watched),
     TooFewWorkers(Box<Prepared>),

@@ -31,7 +31,7 @@ pub struct FailureCount {
     pub count: u64,
 }
 
-/// What became of the requests of one name.
+/// The outcome of the requests of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NameRecord {
@@ -39,7 +39,7 @@ pub struct NameRecord {
     pub name: String,
     /// Sent, in all phases.
     pub requests_sent: u64,
-    /// Of those that were issued in the window, what became of them.
+    /// The outcome of those that were issued in the window.
     pub population: Population,
     /// Of those, answers by status.
     #[serde(deserialize_with = "bounded::list::<_, _, KINDS_MAX>")]

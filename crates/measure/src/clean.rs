@@ -83,6 +83,11 @@ impl CleanFigures {
 }
 
 impl Clean {
+    /// Whether parts of a window that are together so long are enough for figures of their own.
+    pub fn is_enough(clean_ns: u64, window_ns: u64) -> bool {
+        clean_ns >= CLEAN_LEAST_NS && clean_ns >= window_ns.div_ceil(CLEAN_LEAST_PART)
+    }
+
     /// What is left of the window of `run`. Absent where nothing was stolen, as far as is known.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
         let mut spans = Vec::new();
@@ -102,9 +107,7 @@ impl Clean {
         }
         let parts = Parts::of(run, summary, &spans);
         let clean_ns = parts.clean_ns();
-        let is_enough = clean_ns >= CLEAN_LEAST_NS
-            && clean_ns >= run.window_ns.div_ceil(CLEAN_LEAST_PART)
-            && run.not_one_load().is_none();
+        let is_enough = Self::is_enough(clean_ns, run.window_ns) && run.not_one_load().is_none();
         Some(Self {
             clean_ns: Some(clean_ns),
             figures: is_enough.then(|| parts.figures(run, summary)),

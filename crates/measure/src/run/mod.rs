@@ -53,7 +53,7 @@ pub struct Run {
     pub agents: Vec<AgentRecord>,
     /// What the workers' histograms make together.
     pub latencies: Latencies,
-    /// What became of the requests of a list, by their names, all workers together; empty for a
+    /// The outcome of the requests of a list, by their names, all workers together; empty for a
     /// single request.
     #[serde(deserialize_with = "bounded::list::<_, _, NAMES_MAX>")]
     pub names: Vec<NameRecord>,
