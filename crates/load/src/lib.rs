@@ -2,6 +2,7 @@
 //! split over workers. Pure: no clock, no socket, no thread.
 
 mod arrivals;
+mod generator;
 mod plan;
 pub mod request_list;
 mod request_set;
@@ -13,6 +14,9 @@ mod tls;
 pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
+pub use generator::{
+    Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator, ResponseParts,
+};
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
 };

@@ -1,0 +1,113 @@
+//! Requests that are made one by one while a run goes on, such as those of a script.
+
+use std::fmt::Debug;
+
+/// What a worker asks for its requests, and tells of their responses. One value per worker; it is
+/// asked by that worker's thread alone.
+///
+/// The order of calls for one connection: `delay_ns` (where [`RequestGenerator::delays`]), `next`,
+/// then per response `response` (where [`RequestGenerator::wanted`] asks for any), and `ended` once
+/// every request of the batch is answered or has failed.
+pub trait RequestGenerator: Debug + Send {
+    /// Whether connections wait before each request, as long as `delay_ns` says.
+    fn delays(&self) -> bool;
+
+    /// How long a connection waits before its next request, nanoseconds.
+    ///
+    /// # Errors
+    ///
+    /// The run is to end.
+    fn delay_ns(&mut self) -> Result<u64, GeneratorError>;
+
+    /// Gives what one connection sends next: one request, or several at once.
+    ///
+    /// Their text (HTTP/1.1) is appended to `text`; nothing is appended where it is that of the
+    /// batch before ([`Batch::Same`]).
+    ///
+    /// # Errors
+    ///
+    /// The run is to end.
+    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError>;
+
+    /// What it wants to see of the responses from now on.
+    fn wanted(&self) -> ResponseParts;
+
+    /// Takes a response, in the order in which they come.
+    ///
+    /// # Errors
+    ///
+    /// The run is to end.
+    fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError>;
+
+    /// Every request of a batch with this tag is answered or has failed: the tag is free.
+    fn ended(&mut self, tag: BatchTag);
+
+    /// It is to send no further requests; the run goes on without this worker's.
+    fn is_stopped(&self) -> bool;
+
+    /// The names under which figures are kept, by [`Batch::New::name`]; they only grow.
+    fn names(&self) -> &[String];
+}
+
+/// What a connection sends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// The text that was appended.
+    New {
+        /// Given back with its responses.
+        tag: BatchTag,
+        /// The place of its name in [`RequestGenerator::names`]; absent without one.
+        name: Option<u32>,
+    },
+    /// The text of the last [`Batch::New`] of this worker, once more.
+    Same {
+        /// Given back with its responses.
+        tag: BatchTag,
+        /// As with [`Batch::New`].
+        name: Option<u32>,
+    },
+    /// Nothing: the connection stays open and sends no more.
+    Nothing,
+}
+
+/// What a generator knows a batch by, as long as one of its requests is in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchTag(pub u32);
+
+/// What is wanted of responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResponseParts {
+    /// Nothing: they are not told.
+    #[default]
+    Nothing,
+    /// Status alone.
+    Status,
+    /// Status and header fields.
+    Headers,
+    /// Status, header fields and content.
+    Body,
+}
+
+/// A response, as far as it is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct GeneratorResponse<'a> {
+    /// Of its request's batch.
+    pub tag: BatchTag,
+    /// Status code.
+    pub status: u16,
+    /// Names and values of its header fields in the order in which they came, names as the server
+    /// wrote them; empty where they are not wanted.
+    pub headers: &'a [(&'a [u8], &'a [u8])],
+    /// Its content without framing; empty where it is not wanted.
+    pub body: &'a [u8],
+    /// The content had more bytes than are kept.
+    pub is_truncated: bool,
+}
+
+/// Why a generator ends the run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct GeneratorError {
+    /// What happened, and where: a script's name and line.
+    pub message: String,
+}
