@@ -85,7 +85,7 @@ impl Halving {
 
     /// Edges of the stretches: half of the connections pause from the first to the second, and from
     /// the third to the fourth.
-    const EDGES: [usize; 4] = [5, 17, 33, 45];
+    const EDGES: [usize; 4] = [3, 18, 30, 45];
 
     /// Whether half of the connections pause in this slice.
     pub fn pauses_half(slice: usize) -> bool {

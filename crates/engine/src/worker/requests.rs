@@ -69,7 +69,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if self.timeline.mode != Mode::Load || now_ns >= self.timeline.window_end_ns {
             return;
         }
-        if self.pauses(slot) {
+        // A server that serves one connection after the other would wait for its first request.
+        if self.pauses(slot) && self.connections[slot].is_used {
             return;
         }
         let connection = &mut self.connections[slot];

@@ -5,10 +5,11 @@
 
 use super::SignalId;
 use super::advice;
-use super::case::Case;
+use super::case::{Case, Elasticity};
 use super::failed;
 use super::thresholds::{
-    EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, WINDOW_LEAST_NS,
+    DRIFT_BESIDE_CONNECTIONS, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL,
+    WINDOW_LEAST_NS,
 };
 use super::weighed::{DECISIVE_MAX, Decision, Weighed};
 use super::words::{duration, percent};
@@ -155,14 +156,18 @@ fn not_one_load(weighed: &Weighed<'_>) -> Option<Decision> {
 
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of
 /// the server: a client that is held back is so with ups and downs, and lost segments come in
-/// bursts.
+/// bursts. Nor does a small one make doubtful what more connections
+/// would give.
 fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
     let is_hard = HARD_FACTS.iter().any(|&id| weighed.fails(id));
     // A server that is at its end all the time is so at any rate, and with few replies.
     let is_server = server_is_full(weighed);
+    let is_beside = is_small_drift(weighed)
+        && (more_gives_nothing(weighed) || more_would_give(weighed).is_some());
     let is_long = weighed.case.run.window_ns >= WINDOW_LEAST_NS;
     let is_explained = is_hard
         || is_server
+        || is_beside
         || weighed.fails(SignalId::SharedHost)
         || [Side::Client, Side::Network]
             .into_iter()
@@ -366,6 +371,25 @@ fn with_own_share(case: &Case<'_>, words: String) -> String {
     }
 }
 
+/// The same, with what is not to be trusted of a rate that drifted.
+fn with_drift(weighed: &Weighed<'_>, words: String) -> String {
+    if weighed.fails(SignalId::Drift) {
+        format!("{words}; {}", weighed.detail(SignalId::Drift))
+    } else {
+        words
+    }
+}
+
+/// Whether the rate drifted by less than what another number of connections would change.
+fn is_small_drift(weighed: &Weighed<'_>) -> bool {
+    let found = weighed.case.steadiness;
+    let is_small = |change: Option<f64>, limit| change.is_none_or(|change| change.abs() <= limit);
+    // The whole window has twice the way that its halves are apart.
+    found.halves_differ.is_some()
+        && is_small(found.halves_differ, DRIFT_BESIDE_CONNECTIONS)
+        && is_small(found.trend, 2.0 * DRIFT_BESIDE_CONNECTIONS)
+}
+
 /// A server at its end for several clients is not measured by one of them.
 fn shared_server(weighed: &Weighed<'_>) -> Option<Decision> {
     if !weighed.fails(SignalId::OtherClients) {
@@ -386,10 +410,7 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
             "the figures describe"
         };
         let words = with_own_share(weighed.case, format!("{what} the server{words}"));
-        match weighed.fails(SignalId::Drift) {
-            true => format!("{words}; {}", weighed.detail(SignalId::Drift)),
-            false => words,
-        }
+        with_drift(weighed, words)
     };
     let decide = |words: &str, id: SignalId| {
         let drift = weighed.fails(SignalId::Drift).then_some(SignalId::Drift);
@@ -413,17 +434,7 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     if !weighed.rest_is_out() {
         return None;
     }
-    let case = weighed.case;
-    // A plan that is met gives no more with more connections either.
-    let may_give_more = case.is_closed() || case.overload.is_some();
-    let gives_no_more = case
-        .elasticity
-        .is_some_and(|elasticity| may_give_more && elasticity.gives_nothing());
-    let work_is_hidden = match case.delay_effect {
-        Some(effect) => effect.high < EFFECT_WEAK,
-        None => weighed.all(Case::workers_have_time),
-    };
-    if gives_no_more && work_is_hidden {
+    if more_gives_nothing(weighed) {
         let decisive = [
             SignalId::Elasticity,
             SignalId::AddedDelay,
@@ -445,24 +456,41 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         .then(|| decide(", which does not read", SignalId::ReceiveWindow))
 }
 
-fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    let elasticity = weighed.case.elasticity;
-    let gave_more = elasticity.is_some_and(|elasticity| elasticity.gives_more());
-    let gave_less = elasticity.is_some_and(|elasticity| elasticity.gives_less());
-    let would_give = weighed.fails(SignalId::ConnectionsBusy)
-        && weighed.client_has_time()
-        && weighed.rest_is_out()
-        && !gave_less;
-    if !gave_more && !would_give {
-        return None;
-    }
-    let first = if gave_more {
-        SignalId::Elasticity
-    } else {
-        SignalId::ConnectionsBusy
+/// Whether an experiment says that more connections give nothing, and what brunt does takes nothing
+/// from the server. What limits is behind the client then.
+fn more_gives_nothing(weighed: &Weighed<'_>) -> bool {
+    let case = weighed.case;
+    // A plan that is met gives no more with more connections either.
+    let may_give_more = case.is_closed() || case.overload.is_some();
+    let work_is_hidden = match case.delay_effect {
+        Some(effect) => effect.high < EFFECT_WEAK,
+        None => weighed.all(Case::workers_have_time),
     };
+    let gives_nothing = case
+        .elasticity
+        .as_ref()
+        .is_some_and(Elasticity::gives_nothing);
+    may_give_more && work_is_hidden && gives_nothing && weighed.rest_is_out()
+}
+
+/// By which signal more connections would give more.
+fn more_would_give(weighed: &Weighed<'_>) -> Option<SignalId> {
+    let elasticity = weighed.case.elasticity.as_ref();
+    if elasticity.is_some_and(Elasticity::gives_more) {
+        return Some(SignalId::Elasticity);
+    }
+    let are_busy = weighed.fails(SignalId::ConnectionsBusy)
+        && weighed.client_has_time()
+        && weighed.rest_is_out();
+    (are_busy && !elasticity.is_some_and(Elasticity::gives_less))
+        .then_some(SignalId::ConnectionsBusy)
+}
+
+fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+    let first = more_would_give(weighed)?;
+    let words = with_own_share(weighed.case, "more connections would give more".to_owned());
     Some(weighed.decision(
-        with_own_share(weighed.case, "more connections would give more".to_owned()),
+        with_drift(weighed, words),
         [
             first,
             SignalId::ConnectionsBusy,

@@ -105,7 +105,7 @@ fn a_broken_invariant_comes_first() {
 
 #[test]
 fn doubts_come_before_the_rest() {
-    use Verdict::{ClientLimited, Inconclusive, ServerLimited};
+    use Verdict::{ClientLimited, ConcurrencyLimited, Inconclusive, ServerLimited};
     verify([
         situation(
             "steal",
@@ -128,9 +128,16 @@ fn doubts_come_before_the_rest() {
             ["server_cpu", "the rate drifted: -27 %", ""],
         ),
         situation(
-            "drift of nobody known",
+            "a small drift of nobody known",
             closed(),
             drifting,
+            ConcurrencyLimited,
+            ["connections_busy", "the rate drifted: -27 %", "-c"],
+        ),
+        situation(
+            "drift of nobody known",
+            closed(),
+            |run| drifting_by(run, 10),
             Inconclusive,
             ["drift", "not steady", "--warmup 10s"],
         ),
