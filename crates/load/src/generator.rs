@@ -1,9 +1,12 @@
 //! Requests that are made one by one while a run goes on, such as those of a script.
 
 use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What a worker asks for its requests, and tells of their responses. One value per worker; it is
-/// asked by that worker's thread alone.
+/// asked by that worker's thread alone, and dropped when the run is over: whoever made it gets back
+/// what is inside by that.
 ///
 /// The order of calls for one connection: `delay_ns` (where [`RequestGenerator::delays`]), `next`,
 /// then per response `response` (where [`RequestGenerator::wanted`] asks for any), and `ended` once
@@ -45,8 +48,28 @@ pub trait RequestGenerator: Debug + Send {
     /// It is to send no further requests; the run goes on without this worker's.
     fn is_stopped(&self) -> bool;
 
+    /// Where connections that it opens from now on go; absent: to the target.
+    fn address(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// What ends a call into this generator that does not return, from another thread; absent where
+    /// every call returns.
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        None
+    }
+
     /// The names under which figures are kept, by [`Batch::New::name`]; they only grow.
     fn names(&self) -> &[String];
+}
+
+/// Ends a call into a generator from another thread, such as one that waits for a worker after the
+/// end of the run.
+pub trait Interrupt: Debug + Send + Sync {
+    /// The call in progress, if any, fails with an error soon. It need not: what waits in the
+    /// system's calls is not reached, so a worker may have to be left behind. Calls after it fail,
+    /// too.
+    fn interrupt(&self);
 }
 
 /// What a connection sends next.
