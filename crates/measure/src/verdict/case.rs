@@ -113,12 +113,7 @@ impl Elasticity {
         let to_window = per_s.and_then(|per_s| halving.elasticity_to_window(per_s));
         // A server that becomes faster seems to follow.
         let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
-        let width = |found: &Self| found.effect.high - found.effect.low;
-        within
-            .into_iter()
-            .chain(to_window)
-            .filter(Self::says_something)
-            .min_by(|one, other| width(one).total_cmp(&width(other)))
+        within.filter(Self::says_something).or(to_window)
     }
 
     /// From where on more connections would give more. That half of them gave less says so only if
