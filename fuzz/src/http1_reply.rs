@@ -1,7 +1,22 @@
 //! Target: the parser of HTTP/1.1 replies, whole against cut.
 
-use brunt_proto::http1::{KnownHead, Reply, ReplyError, ReplyParser};
+use brunt_proto::http1::{KnownHead, MethodKind, Reply, ReplyError, ReplyParser, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
+
+/// What the replies are taken to answer.
+const KINDS: [RequestKind; 4] = [
+    of(MethodKind::Other, false),
+    of(MethodKind::Other, true),
+    of(MethodKind::Head, false),
+    of(MethodKind::Connect, false),
+];
+
+const fn of(method: MethodKind, is_http_1_0: bool) -> RequestKind {
+    RequestKind {
+        method,
+        is_http_1_0,
+    }
+}
 
 /// How often an input is cut at random places.
 const RANDOM_CUTS: u64 = 2;
@@ -20,23 +35,17 @@ pub fn http1_reply(data: &[u8]) {
         },
     };
     for limits in [Limits::default(), tight] {
-        for head_request in [false, true] {
-            let whole = run([data], &limits, head_request);
-            let bytewise = run(data.chunks(1), &limits, head_request);
-            assert_eq!(
-                bytewise, whole,
-                "byte by byte, {limits:?}, HEAD: {head_request}"
-            );
+        for kind in KINDS {
+            let whole = run([data], &limits, kind);
+            let bytewise = run(data.chunks(1), &limits, kind);
+            assert_eq!(bytewise, whole, "byte by byte, {limits:?}, {kind:?}");
             for round in 0..RANDOM_CUTS {
                 let pieces = Pieces {
                     rest: data,
                     state: hash(data) ^ round,
                 };
-                let cut = run(pieces, &limits, head_request);
-                assert_eq!(
-                    cut, whole,
-                    "round {round}, {limits:?}, HEAD: {head_request}"
-                );
+                let cut = run(pieces, &limits, kind);
+                assert_eq!(cut, whole, "round {round}, {limits:?}, {kind:?}");
             }
         }
     }
@@ -49,7 +58,7 @@ type Answered = (Reply, Option<Body>);
 fn run<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
-    head_request: bool,
+    kind: RequestKind,
 ) -> (Vec<Answered>, Result<(), ReplyError>) {
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
@@ -58,7 +67,7 @@ fn run<'a>(
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            let received = parser.receive(rest, limits, head_request, &mut known);
+            let received = parser.receive(rest, limits, kind, &mut known);
             let taken = received.map_or(rest.len(), |progress| progress.consumed);
             handed_over += taken as u64;
             if let Ok(Some(reply)) = received.map(|progress| progress.reply) {

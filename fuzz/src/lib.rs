@@ -31,6 +31,7 @@ mod page;
 mod pem;
 mod prometheus;
 mod request_list;
+mod request_text;
 mod server_http2;
 mod server_request;
 mod socket_tables;
@@ -51,6 +52,7 @@ pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
 pub use request_list::request_list;
+pub use request_text::request_text;
 pub use server_http2::server_http2;
 pub use server_request::server_request;
 pub use socket_tables::socket_tables;
@@ -76,6 +78,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pem", pem),
     ("prometheus", prometheus),
     ("request_list", request_list),
+    ("request_text", request_text),
     ("server_http2", server_http2),
     ("server_request", server_request),
     ("socket_tables", socket_tables),

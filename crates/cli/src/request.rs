@@ -47,6 +47,7 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
         path: String::new(),
         headers,
         body,
+        text: None,
     })
 }
 

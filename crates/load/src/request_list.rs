@@ -282,6 +282,7 @@ impl Builder {
                 path: target.path,
                 headers: Vec::new(),
                 body: Vec::new(),
+                text: None,
             },
             body_file: None,
         });

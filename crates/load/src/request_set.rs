@@ -15,6 +15,9 @@ pub struct RequestSpec {
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     pub body: Vec<u8>,
+    /// Its bytes in HTTP/1, one whole request, where they are given: they are sent exactly so, and
+    /// the other parts say what they mean.
+    pub text: Option<Vec<u8>>,
 }
 
 impl RequestSpec {
@@ -25,6 +28,7 @@ impl RequestSpec {
             path: path.to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            text: None,
         }
     }
 

@@ -9,7 +9,9 @@ use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::tls_config::{PageTls, TlsConfigError, remedy};
 use brunt_load::Target;
 use brunt_proto::Limits;
-use brunt_proto::http1::{KnownHead, Reply, ReplyError, ReplyParser, Request, RequestError};
+use brunt_proto::http1::{
+    KnownHead, Reply, ReplyError, ReplyParser, Request, RequestError, RequestKind,
+};
 use brunt_proto::tls::{CertificateObjection, ClientSide, TlsError};
 use thiserror::Error;
 
@@ -272,7 +274,12 @@ impl ReplyReader {
             }
         } else {
             self.parser
-                .receive(bytes, &limits, false, &mut KnownHead::default())
+                .receive(
+                    bytes,
+                    &limits,
+                    RequestKind::default(),
+                    &mut KnownHead::default(),
+                )
                 .map_err(Failure::Reply)?
                 .reply
         };

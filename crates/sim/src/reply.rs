@@ -113,7 +113,7 @@ fn chunked(body: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use brunt_proto::Limits;
-    use brunt_proto::http1::{KnownHead, ReplyParser};
+    use brunt_proto::http1::{KnownHead, ReplyParser, RequestKind};
 
     use super::*;
 
@@ -140,12 +140,13 @@ mod tests {
                     is_head,
                     closes,
                 });
+                let method: &[u8] = if is_head { b"HEAD" } else { b"GET" };
                 let mut parser = ReplyParser::default();
                 let progress = parser
                     .receive(
                         bytes,
                         &Limits::default(),
-                        is_head,
+                        RequestKind::of_method(method),
                         &mut KnownHead::default(),
                     )
                     .expect("well formed");

@@ -4,6 +4,8 @@ use brunt_load::Plan;
 use brunt_proto::{http1, http2};
 use thiserror::Error;
 
+use super::verbatim::VerbatimError;
+
 /// Why a request cannot be encoded.
 #[derive(Debug, Error)]
 pub enum EncodeError {
@@ -22,6 +24,14 @@ pub enum EncodeError {
         number: Option<usize>,
         /// Why not.
         reason: http2::RequestError,
+    },
+    /// The bytes that are given for one are not those of one request.
+    #[error("{}the text of the request: {reason}", of_list(*.number))]
+    Text {
+        /// Its number among those of a list, from 1.
+        number: Option<usize>,
+        /// Why not.
+        reason: VerbatimError,
     },
     /// All requests together have too many bytes.
     #[error("the requests of the list have more than 1 GiB in all; split it")]

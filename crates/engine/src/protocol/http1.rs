@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse};
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser};
+use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
+use super::verbatim;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, TimedOut,
 };
@@ -34,10 +35,10 @@ struct Place {
     /// The ordinary request, which the closing one follows.
     start: u32,
     bytes: u32,
-    /// With `Connection: close`; 0 where no connection has a last request.
+    /// With `Connection: close`; 0 where no connection has a last request, or its bytes are given.
     closing_bytes: u32,
-    /// The response has no body, whatever its head says.
-    is_head: bool,
+    /// What its response depends on.
+    kind: RequestKind,
 }
 
 impl Http1Requests {
@@ -59,16 +60,27 @@ impl Http1Requests {
                     reason,
                 })
             };
-            let ordinary = encode(false)?;
-            let closing = match plan.reuse {
-                Reuse::Unlimited => Vec::new(),
-                Reuse::Requests(_) => encode(true)?,
+            let (ordinary, closing, kind) = match &spec.text {
+                Some(text) => {
+                    let number = number_in_list(plan, index);
+                    let kind = verbatim::kind_of(text)
+                        .map_err(|reason| EncodeError::Text { number, reason })?;
+                    (text.clone(), Vec::new(), kind)
+                }
+                None => {
+                    let closing = match plan.reuse {
+                        Reuse::Unlimited => Vec::new(),
+                        Reuse::Requests(_) => encode(true)?,
+                    };
+                    let kind = RequestKind::of_method(spec.method.as_bytes());
+                    (encode(false)?, closing, kind)
+                }
             };
             places.push(Place {
                 start: encoded.len() as u32,
                 bytes: ordinary.len() as u32,
                 closing_bytes: closing.len() as u32,
-                is_head: spec.method == "HEAD",
+                kind,
             });
             encoded.extend_from_slice(&ordinary);
             encoded.extend_from_slice(&closing);
@@ -92,7 +104,7 @@ impl Http1Requests {
     /// one.
     pub(super) fn bytes(&self, every_one_closes: bool) -> usize {
         let bytes = self.places.iter().map(|place| {
-            if every_one_closes {
+            if every_one_closes && place.closing_bytes > 0 {
                 place.closing_bytes
             } else {
                 place.bytes
@@ -143,8 +155,8 @@ impl Http1Requests {
     }
 
     #[inline]
-    fn is_head(&self, request: u32) -> bool {
-        self.places[request as usize].is_head
+    fn kind(&self, request: u32) -> RequestKind {
+        self.places[request as usize].kind
     }
 }
 
@@ -275,12 +287,12 @@ impl ClientProtocol for Http1 {
         if connection.parser.pending_bytes() == 0 {
             connection.first_byte_ns = received_ns;
         }
-        let is_head = self
+        let kind = self
             .requests
-            .is_head(places[connection.oldest as usize].request);
+            .kind(places[connection.oldest as usize].request);
         let progress = connection
             .parser
-            .receive(bytes, &self.limits, is_head, &mut self.known)
+            .receive(bytes, &self.limits, kind, &mut self.known)
             .map_err(|error| Broken {
                 kind: failure::of_reply(error),
                 unexpected_bytes: 0,

@@ -5,6 +5,7 @@ mod encoded;
 mod error;
 mod http1;
 mod http2;
+mod verbatim;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use brunt_proto::{BodiesWanted, Body};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::EncodeError;
+pub use verbatim::{VerbatimError, verbatim_requests};
 
 /// In a place of a connection where no request is in flight.
 pub(crate) const FREE_PLACE: RequestTiming = RequestTiming {

@@ -14,4 +14,5 @@ mod sessions;
 mod set_up;
 mod simulation;
 mod stamps;
+mod texts;
 mod wake_ups;

@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::error::ReplyError;
+use super::request_text::{MethodKind, RequestKind};
 use crate::Limits;
 use crate::field_value::{decimal, list};
 
@@ -48,7 +49,7 @@ pub(super) struct Head {
 pub(super) fn parse(
     bytes: &[u8],
     limits: &Limits,
-    head_request: bool,
+    kind: RequestKind,
 ) -> Result<Option<Head>, ReplyError> {
     // httparse would skip empty lines here.
     if bytes.first() != Some(&b'H') {
@@ -75,18 +76,17 @@ pub(super) fn parse(
     for field in &*response.headers {
         fields.add(field.name, field.value);
     }
-    let has_body = !head_request && status >= 200 && status != 204 && status != 304;
+    let is_tunnel = kind.method == MethodKind::Connect && (200..300).contains(&status);
+    let has_no_body = kind.method == MethodKind::Head || is_tunnel;
+    let has_body = !has_no_body && status >= 200 && status != 204 && status != 304;
     let framing = if has_body {
         fields.framing(minor_version)?
     } else {
         Framing::Length(0)
     };
-    let persistent = if minor_version == 0 {
-        fields.keep_alive
-    } else {
-        true
-    };
-    let keep_alive = persistent && !fields.close && framing != Framing::UntilClose;
+    let is_http_1_0 = minor_version == 0 || kind.is_http_1_0;
+    let persistent = !is_http_1_0 || fields.keep_alive;
+    let keep_alive = persistent && !fields.close && !is_tunnel && framing != Framing::UntilClose;
     Ok(Some(Head {
         len,
         status,

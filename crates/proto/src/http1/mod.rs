@@ -1,4 +1,5 @@
-//! HTTP/1.1 (RFC 9112): requests encoded once, replies framed and counted but not kept.
+//! HTTP/1.1 (RFC 9112): requests encoded once or given as text, replies framed and counted but not
+//! kept.
 
 mod chunked;
 mod error;
@@ -6,6 +7,7 @@ mod head;
 mod known_head;
 mod reply;
 mod request;
+mod request_text;
 #[cfg(test)]
 mod tests;
 
@@ -14,3 +16,7 @@ pub use head::MAX_HEADER_FIELDS;
 pub use known_head::KnownHead;
 pub use reply::{Progress, Reply, ReplyParser};
 pub use request::{Request, RequestError};
+pub use request_text::{
+    MethodKind, RequestKind, RequestTextError, TEXT_BYTES_MAX, TEXT_REQUESTS_MAX, TextFault,
+    TextParts, TextRequest, scan_requests, scan_requests_into,
+};

@@ -4,6 +4,7 @@ use super::chunked::Chunked;
 use super::error::ReplyError;
 use super::head::{self, Framing, Gathered, Head};
 use super::known_head::KnownHead;
+use super::request_text::RequestKind;
 use crate::bodies::Bodies;
 use crate::{Body, Limits};
 
@@ -81,8 +82,8 @@ enum Stage {
 
 impl ReplyParser {
     /// Takes bytes up to the end of at most one final reply; the caller calls again with the rest,
-    /// which is the next (pipelined) reply. `head_request`: the reply being received answers HEAD,
-    /// so it has no body; the same for all calls of one reply. `known` is the head that came last,
+    /// which is the next (pipelined) reply. `kind`: what the reply being received answers; the
+    /// same for all calls of one reply. `known` is the head that came last,
     /// on whatever connection.
     ///
     /// # Errors
@@ -96,12 +97,12 @@ impl ReplyParser {
         &mut self,
         bytes: &[u8],
         limits: &Limits,
-        head_request: bool,
+        kind: RequestKind,
         known: &mut KnownHead,
     ) -> Result<Progress, ReplyError> {
         let mut consumed = 0;
         if self.is_idle()
-            && let Some(head) = known.find(bytes, head_request)
+            && let Some(head) = known.find(bytes, kind)
         {
             if let Framing::Length(body_bytes) = head.framing
                 && head.status < limits.bodies.from_status
@@ -130,7 +131,7 @@ impl ReplyParser {
                 });
             }
         }
-        self.receive_parsed(bytes, consumed, limits, head_request, known)
+        self.receive_parsed(bytes, consumed, limits, kind, known)
     }
 
     /// The same without the latest head, of which `consumed` bytes are taken already.
@@ -139,11 +140,11 @@ impl ReplyParser {
         bytes: &[u8],
         consumed: usize,
         limits: &Limits,
-        head_request: bool,
+        kind: RequestKind,
         known: &mut KnownHead,
     ) -> Result<Progress, ReplyError> {
         let earlier = self.pending_bytes();
-        let received = self.receive_stages(bytes, consumed, limits, head_request, known);
+        let received = self.receive_stages(bytes, consumed, limits, kind, known);
         if let Err(error) = received {
             self.reset();
             self.stage = Stage::Failed(error);
@@ -157,7 +158,7 @@ impl ReplyParser {
         bytes: &[u8],
         mut consumed: usize,
         limits: &Limits,
-        head_request: bool,
+        kind: RequestKind,
         known: &mut KnownHead,
     ) -> Result<Progress, ReplyError> {
         loop {
@@ -170,7 +171,7 @@ impl ReplyParser {
             }
             let is_complete = match &mut self.stage {
                 Stage::Head => {
-                    let (taken, head) = self.receive_head(rest, limits, head_request, known)?;
+                    let (taken, head) = self.receive_head(rest, limits, kind, known)?;
                     consumed += taken;
                     self.head_bytes += taken as u64;
                     match head {
@@ -218,14 +219,14 @@ impl ReplyParser {
         &mut self,
         bytes: &[u8],
         limits: &Limits,
-        head_request: bool,
+        kind: RequestKind,
         known: &mut KnownHead,
     ) -> Result<(usize, Option<Head>), ReplyError> {
         if self.gathered.is_none() {
             let window = &bytes[..bytes.len().min(limits.head_bytes as usize)];
-            if let Some(head) = head::parse(window, limits, head_request)? {
+            if let Some(head) = head::parse(window, limits, kind)? {
                 if head.status >= 200 {
-                    known.keep(bytes, head, head_request);
+                    known.keep(bytes, head, kind);
                 }
                 return Ok((head.len, Some(head)));
             }
@@ -235,8 +236,7 @@ impl ReplyParser {
             return Ok((bytes.len(), None));
         };
         // Each line was found well formed, so the whole is.
-        let head =
-            head::parse(&gathered.bytes, limits, head_request)?.ok_or(ReplyError::MalformedHead)?;
+        let head = head::parse(&gathered.bytes, limits, kind)?.ok_or(ReplyError::MalformedHead)?;
         self.gathered = None;
         Ok((taken, Some(head)))
     }

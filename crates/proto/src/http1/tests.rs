@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::chunked::MAX_SIZE_LINE_BYTES;
-use super::{KnownHead, MAX_HEADER_FIELDS, Reply, ReplyError, ReplyParser};
+use super::{
+    KnownHead, MAX_HEADER_FIELDS, MethodKind, Reply, ReplyError, ReplyParser, RequestKind,
+};
 use crate::Limits;
 
 /// What a connection gave from its first byte to its end.
@@ -23,7 +25,7 @@ struct Outcome {
 fn run<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
-    head_request: bool,
+    kind: RequestKind,
 ) -> Outcome {
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
@@ -38,7 +40,7 @@ fn run<'a>(
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            match parser.receive(rest, limits, head_request, &mut known) {
+            match parser.receive(rest, limits, kind, &mut known) {
                 Ok(progress) => {
                     assert!(progress.reply.is_some() || progress.consumed == rest.len());
                     assert_eq!(parser.is_idle(), progress.reply.is_some());
@@ -75,26 +77,26 @@ fn run<'a>(
 fn run_cut<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
-    head_request: bool,
+    kind: RequestKind,
 ) -> (Vec<Reply>, Result<(), ReplyError>) {
-    let outcome = run(pieces, limits, head_request);
+    let outcome = run(pieces, limits, kind);
     (outcome.replies, outcome.ending)
 }
 
 /// Runs the wire whole, in two pieces at every cut and byte by byte; gives the common outcome.
-fn run_every_cut(wire: &[u8], limits: &Limits, head_request: bool) -> Outcome {
-    let whole = run([wire], limits, head_request);
+fn run_every_cut(wire: &[u8], limits: &Limits, kind: RequestKind) -> Outcome {
+    let whole = run([wire], limits, kind);
     let expected = (whole.replies.clone(), whole.ending);
     for cut in 0..=wire.len() {
         let (left, right) = wire.split_at(cut);
         assert_eq!(
-            run_cut([left, right], limits, head_request),
+            run_cut([left, right], limits, kind),
             expected,
             "cut at {cut}"
         );
     }
     assert_eq!(
-        run_cut(wire.chunks(1), limits, head_request),
+        run_cut(wire.chunks(1), limits, kind),
         expected,
         "byte by byte"
     );
@@ -143,11 +145,11 @@ impl Expected {
 
 fn check_fixture(
     wire: &[u8],
-    head_request: bool,
+    kind: RequestKind,
     expected: &[Expected],
     ending: Result<(), ReplyError>,
 ) {
-    let outcome = run_every_cut(wire, &Limits::default(), head_request);
+    let outcome = run_every_cut(wire, &Limits::default(), kind);
     let replies: Vec<Expected> = outcome
         .replies
         .iter()
@@ -168,8 +170,20 @@ fn check_fixture(
     assert_eq!(used + outcome.discarded_bytes, wire.len() as u64);
 }
 
-const GET: bool = false;
-const HEAD: bool = true;
+const GET: RequestKind = of(MethodKind::Other);
+const HEAD: RequestKind = of(MethodKind::Head);
+const CONNECT: RequestKind = of(MethodKind::Connect);
+const OLD_GET: RequestKind = RequestKind {
+    is_http_1_0: true,
+    ..GET
+};
+
+const fn of(method: MethodKind) -> RequestKind {
+    RequestKind {
+        method,
+        is_http_1_0: false,
+    }
+}
 
 macro_rules! reply_cases {
     ($($name:ident: $method:ident $wire:expr => [$($reply:expr),*] $ending:expr;)+) => {
@@ -188,6 +202,18 @@ macro_rules! refused_cases {
 
 reply_cases! {
     nothing: GET b"" => [] Ok(());
+    old_request_keeps_nothing: OLD_GET b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+        => [reply(200, 2).closing()] Ok(());
+    old_request_keeps_when_told:
+        OLD_GET b"HTTP/1.1 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nhi"
+        => [reply(200, 2)] Ok(());
+    old_request_cannot_keep_what_has_no_end:
+        OLD_GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhi"
+        => [reply(200, 2).closing()] Ok(());
+    tunnel: CONNECT b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+        => [reply(200, 0).closing()] Ok(());
+    no_tunnel: CONNECT b"HTTP/1.1 405 N\r\nContent-Length: 2\r\n\r\nno"
+        => [reply(405, 2)] Ok(());
     length: GET b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" => [reply(200, 5)] Ok(());
     length_zero: GET b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" => [reply(200, 0)] Ok(());
     length_any_case: GET b"HTTP/1.1 200 OK\r\ncONTENT-lENGTH:3\r\n\r\nabc"
@@ -469,7 +495,7 @@ fn head_bytes_hold_interim_replies() {
     let outcome = run_every_cut(
         format!("{interim}{head}hi").as_bytes(),
         &Limits::default(),
-        false,
+        GET,
     );
     assert_eq!(
         outcome.replies[0].head_bytes,
@@ -484,7 +510,7 @@ fn idle_until_the_first_byte_and_after_the_last() {
     assert!(parser.is_idle());
     for (at, byte) in wire.iter().enumerate() {
         let progress = parser
-            .receive(&[*byte], &Limits::default(), false, &mut known)
+            .receive(&[*byte], &Limits::default(), GET, &mut known)
             .unwrap();
         assert_eq!(progress.reply.is_some(), at + 1 == wire.len());
         assert_eq!(parser.is_idle(), at + 1 == wire.len());
@@ -496,7 +522,7 @@ fn idle_until_the_first_byte_and_after_the_last() {
 fn bytes_after_an_error_are_counted_until_reset() {
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut receive = |parser: &mut ReplyParser, bytes: &[u8]| {
-        parser.receive(bytes, &Limits::default(), false, &mut known)
+        parser.receive(bytes, &Limits::default(), GET, &mut known)
     };
     let error = Err(ReplyError::MalformedHead);
     assert!(receive(&mut parser, b"HTTP/1.1 ").is_ok());
@@ -514,7 +540,7 @@ fn bytes_after_an_error_are_counted_until_reset() {
 #[test]
 fn an_error_counts_all_bytes_of_its_call_but_no_earlier_reply() {
     let wire = b"HTTP/1.1 204 N\r\n\r\ngarbage";
-    let outcome = run([&wire[..]], &Limits::default(), false);
+    let outcome = run([&wire[..]], &Limits::default(), GET);
     assert_eq!((outcome.replies.len(), outcome.discarded_bytes), (1, 7));
 }
 
@@ -540,12 +566,12 @@ fn a_known_head_changes_nothing() {
         "oops".to_owned(),
     ];
     // All replies of a connection, and its end.
-    let all = |wire: &str, cut: usize, head_request, known: &mut KnownHead| {
+    let all = |wire: &str, cut: usize, kind, known: &mut KnownHead| {
         let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
         let (left, right) = wire.as_bytes().split_at(cut);
         for mut rest in [left, right] {
             while !rest.is_empty() {
-                match parser.receive(rest, &Limits::default(), head_request, known) {
+                match parser.receive(rest, &Limits::default(), kind, known) {
                     Ok(progress) => {
                         replies.extend(progress.reply);
                         rest = &rest[progress.consumed..];
@@ -559,15 +585,20 @@ fn a_known_head_changes_nothing() {
     };
     for before in &wires {
         for wire in &wires {
-            for (head_before, head_request) in
-                [(false, false), (false, true), (true, false), (true, true)]
-            {
-                let alone = all(wire, 0, head_request, &mut KnownHead::default());
+            for (kind_before, kind) in [
+                (GET, GET),
+                (GET, HEAD),
+                (HEAD, GET),
+                (HEAD, HEAD),
+                (OLD_GET, GET),
+                (GET, OLD_GET),
+            ] {
+                let alone = all(wire, 0, kind, &mut KnownHead::default());
                 for cut in 0..=wire.len() {
                     let mut known = KnownHead::default();
-                    let _ = all(before, 0, head_before, &mut known);
-                    let found = all(wire, cut, head_request, &mut known);
-                    assert_eq!(found, alone, "{before:?} {wire:?} {cut} {head_request}");
+                    let _ = all(before, 0, kind_before, &mut known);
+                    let found = all(wire, cut, kind, &mut known);
+                    assert_eq!(found, alone, "{before:?} {wire:?} {cut} {kind:?}");
                 }
             }
         }
@@ -625,7 +656,7 @@ fn limits() {
         ),
     ];
     for (wire, limits, expected) in cases {
-        let outcome = run_every_cut(wire.as_bytes(), &limits, false);
+        let outcome = run_every_cut(wire.as_bytes(), &limits, GET);
         let found = outcome.ending.map(|()| outcome.replies.len());
         assert_eq!(found, expected, "{limits:?} on {wire:.60}");
     }
@@ -633,9 +664,9 @@ fn limits() {
     // The head is longer than these trailers, so fields are added until they are the longer part.
     let long = chunked.replace("A: b\r\n", &"A: b\r\n".repeat(20));
     let trailer_bytes = (trailers.len() + 19 * 6) as u32;
-    let outcome = run_every_cut(long.as_bytes(), &head_bytes(trailer_bytes), false);
+    let outcome = run_every_cut(long.as_bytes(), &head_bytes(trailer_bytes), GET);
     assert_eq!(outcome.ending, Ok(()));
-    let outcome = run_every_cut(long.as_bytes(), &head_bytes(trailer_bytes - 1), false);
+    let outcome = run_every_cut(long.as_bytes(), &head_bytes(trailer_bytes - 1), GET);
     assert_eq!(outcome.ending, Err(ReplyError::TrailersTooLarge));
 }
 
@@ -660,12 +691,7 @@ fn default_limits_hold_against_endless_input() {
     ];
     for (wire, error) in cases {
         for piece_bytes in [1, 1000, wire.len()] {
-            let ending = run_cut(
-                wire.as_bytes().chunks(piece_bytes),
-                &Limits::default(),
-                false,
-            )
-            .1;
+            let ending = run_cut(wire.as_bytes().chunks(piece_bytes), &Limits::default(), GET).1;
             assert_eq!(ending, Err(error));
         }
     }
@@ -688,11 +714,8 @@ fn the_number_of_fields_has_a_ceiling() {
     ] {
         let fields = "A: b\r\n".repeat(fields);
         let wire = format!("HTTP/1.1 204 N\r\n{fields}\r\n");
-        assert_eq!(run([wire.as_bytes()], &limits, false).ending, expected);
-        assert_eq!(
-            run_cut(wire.as_bytes().chunks(7), &limits, false).1,
-            expected
-        );
+        assert_eq!(run([wire.as_bytes()], &limits, GET).ending, expected);
+        assert_eq!(run_cut(wire.as_bytes().chunks(7), &limits, GET).1, expected);
     }
 }
 
@@ -812,7 +835,7 @@ proptest! {
     ) {
         let wire: Vec<u8> = replies.iter().flat_map(|reply| reply.wire.iter().copied()).collect();
         let expected: Vec<Reply> = replies.iter().map(|reply| reply.expected).collect();
-        let outcome = run(pieces(&wire, &cuts), &Limits::default(), false);
+        let outcome = run(pieces(&wire, &cuts), &Limits::default(), GET);
         prop_assert_eq!(outcome, Outcome { replies: expected, ending: Ok(()), discarded_bytes: 0 });
     }
 
@@ -822,7 +845,7 @@ proptest! {
         changes in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..4),
         length in any::<Index>(),
         cuts in cuts(),
-        head_request in any::<bool>(),
+        kind in prop_oneof![Just(GET), Just(HEAD), Just(OLD_GET), Just(CONNECT)],
         head_bytes in prop_oneof![Just(64 * 1024), 0..200_u32],
     ) {
         let mut wire: Vec<u8> =
@@ -833,8 +856,8 @@ proptest! {
         }
         wire.truncate(length.index(wire.len() + 1));
         let limits = Limits { head_bytes, ..Limits::default() };
-        let whole = run_cut([&wire[..]], &limits, head_request);
-        prop_assert_eq!(&run_cut(pieces(&wire, &cuts), &limits, head_request), &whole);
-        prop_assert_eq!(&run_cut(wire.chunks(1), &limits, head_request), &whole);
+        let whole = run_cut([&wire[..]], &limits, kind);
+        prop_assert_eq!(&run_cut(pieces(&wire, &cuts), &limits, kind), &whole);
+        prop_assert_eq!(&run_cut(wire.chunks(1), &limits, kind), &whole);
     }
 }

@@ -1,0 +1,625 @@
+//! Requests that are given as text, byte by byte: where each ends, and what its reply depends on.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::head::is_token_byte;
+use crate::field_value::list;
+
+/// What a reply answers, as far as it depends on that where the reply and its connection end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RequestKind {
+    /// Its method, where that matters.
+    pub method: MethodKind,
+    /// It is a request of HTTP/1.0: its connection is used again only if the reply says so
+    /// (`Connection: keep-alive`), whatever the reply's version.
+    pub is_http_1_0: bool,
+}
+
+/// What matters of a method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MethodKind {
+    /// The reply's head says whether it has a body.
+    #[default]
+    Other,
+    /// `HEAD`: the reply has no body (RFC 9110 section 9.3.2).
+    Head,
+    /// `CONNECT`: a successful reply has no body, and behind it the connection is a tunnel (RFC
+    /// 9110 section 9.3.6).
+    Connect,
+}
+
+impl RequestKind {
+    /// That of a request of HTTP/1.1 with this method.
+    pub fn of_method(method: &[u8]) -> Self {
+        Self {
+            method: match method {
+                b"HEAD" => MethodKind::Head,
+                b"CONNECT" => MethodKind::Connect,
+                _ => MethodKind::Other,
+            },
+            is_http_1_0: false,
+        }
+    }
+}
+
+/// One request of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRequest {
+    /// Its bytes in the text. Those of all requests follow each other without a gap.
+    pub range: Range<usize>,
+    /// Where its body begins in the text.
+    pub body_start: usize,
+    /// What its reply depends on.
+    pub kind: RequestKind,
+    /// It says that its connection is not used again: by `Connection: close` or, in HTTP/1.0, by
+    /// saying nothing.
+    pub closes: bool,
+}
+
+/// The longest text, bytes: every connection may hold one.
+pub const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// Most requests of one text.
+pub const TEXT_REQUESTS_MAX: usize = 4_096;
+
+/// What is wrong with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TextFault {
+    /// It ends before a request does, or holds none.
+    #[error("incomplete request")]
+    Incomplete,
+    /// A request does not begin with a method.
+    #[error("invalid HTTP method")]
+    Method,
+    /// What is asked for is missing, or holds a control character.
+    #[error("invalid URL")]
+    Url,
+    /// Neither `HTTP/1.0` nor `HTTP/1.1` ends the first line.
+    #[error("invalid HTTP version")]
+    Version,
+    /// A carriage return without a line feed.
+    #[error("LF character expected")]
+    LineFeed,
+    /// A character that a header field cannot have there.
+    #[error("invalid character in header")]
+    Header,
+    /// A length that is not a number.
+    #[error("invalid character in content-length header")]
+    ContentLength,
+    /// A second, different length, or one beside `Transfer-Encoding`.
+    #[error("unexpected content-length header")]
+    UnexpectedContentLength,
+    /// A chunk does not begin with its size, or does not end where that says.
+    #[error("invalid character in chunk size header")]
+    ChunkSize,
+    /// A request follows one that ends its connection.
+    #[error("data received after completed connection: close message")]
+    BehindClosing,
+    /// More bytes than [`TEXT_BYTES_MAX`].
+    #[error("more than {} MiB of requests at once", TEXT_BYTES_MAX >> 20)]
+    TooLong,
+    /// More requests than [`TEXT_REQUESTS_MAX`].
+    #[error("more than {TEXT_REQUESTS_MAX} requests at once")]
+    TooMany,
+}
+
+/// Why a text is not one of requests, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{fault} at {line}:{column}")]
+pub struct RequestTextError {
+    /// What is wrong.
+    pub fault: TextFault,
+    /// The line of the byte that is wrong, from 1. Lines end with line feeds.
+    pub line: usize,
+    /// Its column, in bytes from 1.
+    pub column: usize,
+}
+
+/// Finds the requests of `text`, all of which must be complete; there is at least one.
+///
+/// What is between them is left to whoever wrote them: that a method is known, that a path is one,
+/// or that there is a `Host`, is not asked. Line ends without a carriage return are accepted, and
+/// so are empty lines before, between and behind requests. Those behind the last one are its own.
+///
+/// # Errors
+///
+/// The first fault in the text.
+pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> {
+    let mut found = Vec::new();
+    scan_requests_into(text, &mut found)?;
+    Ok(found)
+}
+
+/// The same, into `found`, whose memory is used again.
+///
+/// # Errors
+///
+/// The first fault in the text. What `found` then holds has no meaning.
+pub fn scan_requests_into(
+    text: &[u8],
+    found: &mut Vec<TextRequest>,
+) -> Result<(), RequestTextError> {
+    found.clear();
+    let scanned = if text.len() > TEXT_BYTES_MAX {
+        Err((TextFault::TooLong, 0))
+    } else {
+        Scan { text, at: 0 }.all(found)
+    };
+    scanned.map_err(|(fault, at)| located(text, fault, at))
+}
+
+/// A fault with its line and column.
+#[cold]
+fn located(text: &[u8], fault: TextFault, at: usize) -> RequestTextError {
+    let before = &text[..at.min(text.len())];
+    let line_start = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |feed| feed + 1);
+    RequestTextError {
+        fault,
+        line: 1 + before.iter().filter(|&&byte| byte == b'\n').count(),
+        column: 1 + at - line_start,
+    }
+}
+
+/// A fault, and the offset of the byte that is wrong.
+type Fault = (TextFault, usize);
+
+/// What the header fields of a request say about its end, and that of its connection.
+#[derive(Default)]
+struct Said {
+    content_length: Option<u64>,
+    is_chunked: bool,
+    has_coding: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+/// A text that is read from its start.
+struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn all(&mut self, found: &mut Vec<TextRequest>) -> Result<(), Fault> {
+        loop {
+            let from = self.at;
+            self.skip_empty_lines();
+            if self.at == self.text.len() {
+                break;
+            }
+            match found.last() {
+                Some(before) if before.closes => return Err((TextFault::BehindClosing, self.at)),
+                _ if found.len() == TEXT_REQUESTS_MAX => return Err((TextFault::TooMany, self.at)),
+                _ => found.push(self.one(from)?),
+            }
+        }
+        match found.last_mut() {
+            Some(last) => last.range.end = self.text.len(),
+            None => return Err((TextFault::Incomplete, self.at)),
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, from: usize) -> Result<TextRequest, Fault> {
+        let mut kind = RequestKind::of_method(self.method()?);
+        self.url()?;
+        kind.is_http_1_0 = self.version()?;
+        let said = self.fields()?;
+        let body_start = self.at;
+        if said.is_chunked {
+            self.chunks()?;
+        } else {
+            let left = (self.text.len() - self.at) as u64;
+            match said.content_length.unwrap_or(0) {
+                bytes if bytes <= left => self.at += bytes as usize,
+                _ => return Err((TextFault::Incomplete, self.text.len())),
+            }
+        }
+        Ok(TextRequest {
+            range: from..self.at,
+            body_start,
+            kind,
+            closes: said.close || kind.is_http_1_0 && !said.keep_alive,
+        })
+    }
+
+    fn skip_empty_lines(&mut self) {
+        while matches!(self.text.get(self.at), Some(b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    /// The byte that comes next.
+    fn peek(&self) -> Result<u8, Fault> {
+        let byte = self.text.get(self.at).copied();
+        byte.ok_or((TextFault::Incomplete, self.at))
+    }
+
+    /// Skips bytes that `is_part`, and gives them.
+    fn while_part(&mut self, is_part: impl Fn(u8) -> bool) -> &[u8] {
+        let rest = &self.text[self.at..];
+        let count = rest.iter().position(|&byte| !is_part(byte));
+        let part = &rest[..count.unwrap_or(rest.len())];
+        self.at += part.len();
+        part
+    }
+
+    /// An upper-case word, with the space behind it.
+    fn method(&mut self) -> Result<&[u8], Fault> {
+        let from = self.at;
+        self.while_part(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'));
+        let end = self.at;
+        if self.peek()? != b' ' || end == from {
+            return Err((TextFault::Method, end));
+        }
+        self.while_part(|byte| byte == b' ');
+        Ok(&self.text[from..end])
+    }
+
+    /// With the space behind it.
+    fn url(&mut self) -> Result<(), Fault> {
+        let bytes = self.while_part(|byte| byte > b' ' && byte != 0x7f).len();
+        if self.peek()? != b' ' || bytes == 0 {
+            return Err((TextFault::Url, self.at));
+        }
+        self.while_part(|byte| byte == b' ');
+        Ok(())
+    }
+
+    /// With the end of its line. Whether it is HTTP/1.0.
+    fn version(&mut self) -> Result<bool, Fault> {
+        for &expected in b"HTTP/1." {
+            if self.peek()? != expected {
+                return Err((TextFault::Version, self.at));
+            }
+            self.at += 1;
+        }
+        let minor = self.peek()?;
+        if !matches!(minor, b'0' | b'1') {
+            return Err((TextFault::Version, self.at));
+        }
+        self.at += 1;
+        self.line_end(TextFault::Version)?;
+        Ok(minor == b'0')
+    }
+
+    /// CRLF, or LF alone; `fault` where the line goes on.
+    fn line_end(&mut self, fault: TextFault) -> Result<(), Fault> {
+        match self.peek()? {
+            b'\n' => {}
+            b'\r' => {
+                self.at += 1;
+                if self.peek()? != b'\n' {
+                    return Err((TextFault::LineFeed, self.at));
+                }
+            }
+            _ => return Err((fault, self.at)),
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Header fields, with the empty line behind them.
+    fn fields(&mut self) -> Result<Said, Fault> {
+        let mut said = Said::default();
+        while !matches!(self.peek()?, b'\r' | b'\n') {
+            self.field(&mut said)?;
+        }
+        self.line_end(TextFault::Header)?;
+        if said.has_coding && said.content_length.is_some() {
+            return Err((TextFault::UnexpectedContentLength, self.at));
+        }
+        Ok(said)
+    }
+
+    fn field(&mut self, said: &mut Said) -> Result<(), Fault> {
+        let name_from = self.at;
+        self.while_part(is_token_byte);
+        let name_end = self.at;
+        if self.peek()? != b':' || name_end == name_from {
+            return Err((TextFault::Header, self.at));
+        }
+        self.at += 1;
+        let value_from = self.at;
+        self.while_part(|byte| byte >= b' ' && byte != 0x7f || byte == b'\t');
+        let value = &self.text[value_from..self.at];
+        match name_end - name_from {
+            10 | 14 | 17 => said.add(&self.text[name_from..name_end], value, value_from)?,
+            _ => {}
+        }
+        self.line_end(TextFault::Header)
+    }
+
+    /// A body in chunks, with its trailers (RFC 9112 section 7.1).
+    fn chunks(&mut self) -> Result<(), Fault> {
+        loop {
+            let digits_from = self.at;
+            let digits = self.while_part(|byte| byte.is_ascii_hexdigit());
+            let size = std::str::from_utf8(digits)
+                .ok()
+                .and_then(|digits| usize::from_str_radix(digits, 16).ok());
+            let next = self.peek()?;
+            let Some(size) = size else {
+                return Err((TextFault::ChunkSize, digits_from));
+            };
+            if matches!(next, b';' | b' ' | b'\t') {
+                self.while_part(|byte| !matches!(byte, b'\r' | b'\n'));
+            }
+            self.line_end(TextFault::ChunkSize)?;
+            if size == 0 {
+                break;
+            }
+            if size > self.text.len() - self.at {
+                return Err((TextFault::Incomplete, self.text.len()));
+            }
+            self.at += size;
+            self.line_end(TextFault::ChunkSize)?;
+        }
+        self.fields().map(|_| ())
+    }
+}
+
+impl Said {
+    /// Takes a field whose value begins at `value_from`.
+    fn add(&mut self, name: &[u8], value: &[u8], value_from: usize) -> Result<(), Fault> {
+        if name.eq_ignore_ascii_case(b"connection") {
+            for option in list(value) {
+                self.close |= option.eq_ignore_ascii_case(b"close");
+                self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            }
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            self.has_coding = true;
+            let last = list(value).last();
+            self.is_chunked = last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked"));
+        } else if name.eq_ignore_ascii_case(b"content-length") {
+            let bytes = content_length(value, value_from)?;
+            if self.content_length.is_some_and(|before| before != bytes) {
+                return Err((TextFault::UnexpectedContentLength, value_from));
+            }
+            self.content_length = Some(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The length that the value of a field states.
+fn content_length(value: &[u8], value_from: usize) -> Result<u64, Fault> {
+    let padding = value
+        .iter()
+        .take_while(|&&byte| matches!(byte, b' ' | b'\t'));
+    let from = padding.count();
+    let digits = value[from..].trim_ascii_end();
+    let wrong = digits.iter().position(|byte| !byte.is_ascii_digit());
+    let number = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse().ok());
+    match (wrong, number) {
+        (None, Some(bytes)) => Ok(bytes),
+        (wrong, _) => Err((
+            TextFault::ContentLength,
+            value_from + from + wrong.unwrap_or(0),
+        )),
+    }
+}
+
+/// The parts of one request of a text, for a protocol that words them differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextParts<'a> {
+    /// Method.
+    pub method: &'a [u8],
+    /// What is asked for: a path with its query, or a whole URL.
+    pub url: &'a [u8],
+    /// The lines of its header fields, without the empty one behind them.
+    fields: &'a [u8],
+    /// What is behind the head, as it is sent.
+    pub body: &'a [u8],
+}
+
+impl<'a> TextParts<'a> {
+    /// Those of a request that was found in `text`.
+    pub fn of(text: &'a [u8], request: &TextRequest) -> Self {
+        let head = text[request.range.start..request.body_start].trim_ascii_start();
+        let line_end = head.iter().position(|&byte| byte == b'\n');
+        let (line, fields) = head.split_at(line_end.map_or(head.len(), |feed| feed + 1));
+        let mut words = line
+            .split(|byte| byte.is_ascii_whitespace())
+            .filter(|word| !word.is_empty());
+        Self {
+            method: words.next().unwrap_or_default(),
+            url: words.next().unwrap_or_default(),
+            fields: fields.trim_ascii_end(),
+            body: &text[request.body_start..request.range.end],
+        }
+    }
+
+    /// Names and values of its header fields, in order, without the spaces around values.
+    pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let lines = self.fields.split(|&byte| byte == b'\n');
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<TextRequest> {
+        scan_requests(text.as_bytes()).expect("requests")
+    }
+
+    fn said(text: &str) -> String {
+        match scan_requests(text.as_bytes()) {
+            Ok(found) => panic!("{text:?}: {found:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_text_holds_one_request_or_several() {
+        let one = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+        let requests = found(one);
+        assert_eq!(requests.len(), 1);
+        assert_eq!(requests[0].range, 0..one.len());
+        assert_eq!(requests[0].kind, RequestKind::default());
+        assert!(!requests[0].closes);
+        let post = "POST /a HTTP/1.1\r\nContent-Length:  3 \r\n\r\nabc";
+        let chunked = "PUT /b HTTP/1.1\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\
+             T: v\r\n\r\n";
+        let last = "\r\nHEAD /c HTTP/1.0\nConnection: Keep-Alive\n\n";
+        let text = format!("{one}{post}{chunked}{last}\r\n");
+        let requests = found(&text);
+        let texts: Vec<&str> = requests
+            .iter()
+            .map(|request| &text[request.range.clone()])
+            .collect();
+        assert_eq!(texts, [one, post, chunked, &format!("{last}\r\n")]);
+        assert_eq!(
+            requests[3].kind,
+            RequestKind {
+                method: MethodKind::Head,
+                is_http_1_0: true,
+            }
+        );
+        assert!(!requests[3].closes);
+        assert_eq!(&text[requests[1].body_start..requests[1].range.end], "abc");
+    }
+
+    #[test]
+    fn a_request_may_end_its_connection() {
+        let closes = |text| found(text)[0].closes;
+        assert!(closes("GET / HTTP/1.0\r\n\r\n"));
+        assert!(closes("GET / HTTP/1.1\r\nconnection: te, Close\r\n\r\n"));
+        assert!(!closes("GET / HTTP/1.1\r\nX-Connection: close\r\n\r\n"));
+        let connect = found("CONNECT a:1 HTTP/1.1\r\n\r\n");
+        assert_eq!(connect[0].kind.method, MethodKind::Connect);
+    }
+
+    /// The first four are what wrk 4.1.0 says to these texts.
+    #[test]
+    fn faults_are_said_with_their_places() {
+        for (text, message) in [
+            ("", "incomplete request at 1:1"),
+            ("42", "invalid HTTP method at 1:1"),
+            (
+                "GET / HTTP/1.1\r\nFoo bar\r\n\r\n",
+                "invalid character in header at 2:4",
+            ),
+            ("GET / HTTP/1.1\r\nHost: x\r\n", "incomplete request at 3:1"),
+            ("get / HTTP/1.1\r\n\r\n", "invalid HTTP method at 1:1"),
+            ("GET\r\n\r\n", "invalid HTTP method at 1:4"),
+            ("GET  HTTP/1.1\r\n\r\n", "invalid URL at 1:14"),
+            ("GET /\r\n\r\n", "invalid URL at 1:6"),
+            ("GET /a\tb HTTP/1.1\r\n\r\n", "invalid URL at 1:7"),
+            ("GET / HTTP/2.0\r\n\r\n", "invalid HTTP version at 1:12"),
+            ("GET / HTTP/1.2\r\n\r\n", "invalid HTTP version at 1:14"),
+            ("GET / HTTP/1.1 \r\n\r\n", "invalid HTTP version at 1:15"),
+            ("GET / HTTP/1.1\rX", "LF character expected at 1:16"),
+            (
+                "GET / HTTP/1.1\r\n: x\r\n\r\n",
+                "invalid character in header at 2:1",
+            ),
+            (
+                "GET / HTTP/1.1\r\nA: \0\r\n\r\n",
+                "invalid character in header at 2:4",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 1x\r\n\r\n",
+                "invalid character in content-length header at 2:18",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length:\r\n\r\n",
+                "invalid character in content-length header at 2:16",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                "invalid character in content-length header at 2:17",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+                "unexpected content-length header at 3:16",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "unexpected content-length header at 5:1",
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc",
+                "incomplete request at 4:4",
+            ),
+            (
+                "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                "invalid character in chunk size header at 4:1",
+            ),
+            (
+                "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
+                "invalid character in chunk size header at 5:4",
+            ),
+            (
+                "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+                "incomplete request at 5:1",
+            ),
+            (
+                "GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+                "data received after completed connection: close message at 3:1",
+            ),
+        ] {
+            assert_eq!(said(text), message, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_incomplete() {
+        let text = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
+                    2\r\nab\r\n0\r\nT: v\r\n\r\n";
+        for end in 0..text.len() {
+            let error = scan_requests(&text.as_bytes()[..end]).expect_err("cut");
+            assert_eq!(error.fault, TextFault::Incomplete, "{:?}", &text[..end]);
+        }
+        assert_eq!(found(text).len(), 1);
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        let long = vec![b'a'; TEXT_BYTES_MAX + 1];
+        let error = scan_requests(&long).expect_err("too long");
+        assert_eq!(
+            error.to_string(),
+            "more than 16 MiB of requests at once at 1:1"
+        );
+        let one = "GET / HTTP/1.1\r\n\r\n";
+        assert_eq!(
+            found(&one.repeat(TEXT_REQUESTS_MAX)).len(),
+            TEXT_REQUESTS_MAX
+        );
+        let message = said(&one.repeat(TEXT_REQUESTS_MAX + 1));
+        assert_eq!(message, "more than 4096 requests at once at 8193:1");
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        let text = "\r\nPOST  http://h/p?q HTTP/1.1\r\nHost:h\r\nA:  b c \r\nContent-Length: 2\r\n\
+                    \r\nxy";
+        let requests = found(text);
+        let parts = TextParts::of(text.as_bytes(), &requests[0]);
+        assert_eq!(
+            (parts.method, parts.url),
+            (&b"POST"[..], &b"http://h/p?q"[..])
+        );
+        let fields: Vec<(&[u8], &[u8])> = parts.fields().collect();
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"Host", b"h"), (b"A", b"b c"), (b"Content-Length", b"2")];
+        assert_eq!(fields, expected);
+        assert_eq!(parts.body, b"xy");
+        let bare = "GET / HTTP/1.1\n\n";
+        let parts = TextParts::of(bare.as_bytes(), &found(bare)[0]);
+        assert_eq!(parts.fields().count(), 0);
+    }
+}
