@@ -1,0 +1,3 @@
+local settings = nil
+print("before")
+wrk.path = settings.path

@@ -1,0 +1,4 @@
+function done(summary, latency, requests)
+  print("done begins")
+  return summary.nothing.field
+end

@@ -1,0 +1,4 @@
+function init(arguments)
+  local nothing = nil
+  return nothing.field
+end

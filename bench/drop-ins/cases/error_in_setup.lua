@@ -1,0 +1,3 @@
+function setup(thread)
+  error("setup fails")
+end

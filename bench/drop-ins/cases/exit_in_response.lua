@@ -1,0 +1,4 @@
+function response()
+  print("leaving")
+  os.exit(3)
+end

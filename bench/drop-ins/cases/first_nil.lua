@@ -1,0 +1,3 @@
+request = function()
+  return nil
+end

@@ -1,0 +1,3 @@
+request = function()
+  return 42
+end

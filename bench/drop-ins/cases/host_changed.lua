@@ -1,0 +1,3 @@
+-- Host and port in wrk change the header and not the address.
+wrk.host = "elsewhere.example"
+wrk.port = 8081

@@ -1,0 +1,2 @@
+-- Only 404.
+wrk.path = "/missing/page"

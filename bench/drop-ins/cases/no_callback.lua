@@ -1,0 +1,2 @@
+-- A script that leaves everything as it is.
+local unused = 1

@@ -1,0 +1,8 @@
+-- The same text each time.
+init = function()
+  text = wrk.format()
+end
+
+request = function()
+  return text
+end

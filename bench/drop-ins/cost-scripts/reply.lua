@@ -1,0 +1,6 @@
+-- Headers and bodies of the replies, looked at.
+local length = 0
+
+response = function(status, headers, body)
+  length = length + #body + #headers["Server"]
+end

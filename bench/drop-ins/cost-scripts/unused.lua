@@ -1,0 +1,2 @@
+-- A script without request() and response().
+local unused = 1
