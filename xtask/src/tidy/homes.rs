@@ -7,13 +7,15 @@ use super::source::Source;
 /// Messages quote what strangers wrote; there it is made printable.
 const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
 
-/// The files that talk to the kernel below the safe libraries. A folder ends in `/`.
+/// The files that talk to the kernel below the safe libraries, or to Lua by its C interface. A
+/// folder ends in `/`.
 const UNSAFE_HOMES: &[&str] = &[
     "crates/io/src/cpu.rs",
     "crates/io/src/receive_stamps.rs",
     "crates/io/src/socket.rs",
     "crates/io/src/tcp_info.rs",
     "crates/io/src/uring/",
+    "crates/script/src/lua/",
 ];
 
 /// Programs beside the product: neither is part of a run.

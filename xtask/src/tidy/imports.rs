@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["brunt-engine", "brunt-load", "brunt-measure"],
     ),
     ("brunt-report", &["brunt-measure"]),
+    ("brunt-script", &["brunt-load"]),
     (
         "brunt",
         &[

@@ -1,0 +1,59 @@
+//! Why a script cannot be used.
+
+use thiserror::Error;
+
+/// Why a script cannot be used. Messages of Lua name the script and the line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// Its name cannot be that of a file.
+    #[error("the name of the script has a NUL byte in it")]
+    Name,
+    /// The file cannot be read, is no Lua, or fails where it stands.
+    #[error("{message}")]
+    Load {
+        /// As Lua words it.
+        message: String,
+    },
+    /// `setup`, `init` or the first `request` fails.
+    #[error("{message}")]
+    SetUp {
+        /// As Lua words it.
+        message: String,
+    },
+    /// A name has no address.
+    #[error("unable to resolve {host}:{service} {reason}")]
+    Resolve {
+        /// As it was looked up.
+        host: String,
+        /// Port or name of a service.
+        service: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// No address of the target takes a connection.
+    #[error("unable to connect to {host}:{service} {reason}")]
+    Connect {
+        /// As it was looked up.
+        host: String,
+        /// Port or name of a service.
+        service: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// `teardown` or `done` fails.
+    #[error("{message}")]
+    Done {
+        /// As Lua words it.
+        message: String,
+    },
+    /// A worker is still in its script.
+    #[error("worker {} has not come back from the script", worker + 1)]
+    Stuck {
+        /// From 0.
+        worker: usize,
+    },
+    /// There is no memory for Lua.
+    #[error("there is no memory for another Lua state")]
+    Memory,
+}

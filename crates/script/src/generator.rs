@@ -1,0 +1,271 @@
+//! The requests of one worker, made by its script.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use brunt_load::{
+    Batch, BatchTag, GeneratorError, GeneratorResponse, Interrupt, RequestGenerator, ResponseParts,
+};
+
+use crate::lua::{Beside, Requested, ResponseArguments, State};
+use crate::names::Names;
+use crate::shared::Shared;
+
+/// What one call of `request` may give: one request or several, bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Which functions a script has: decided before the run, for all of its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Callbacks {
+    pub(crate) has_request: bool,
+    pub(crate) has_response: bool,
+    pub(crate) has_delay: bool,
+}
+
+/// The requests of one worker. Gives the state back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Generator {
+    /// There until it is dropped.
+    state: Option<State>,
+    shared: Arc<Shared>,
+    thread: usize,
+    callbacks: Callbacks,
+    /// The text of each request, where there is no `request`.
+    constant: Vec<u8>,
+    is_constant_given: bool,
+    /// Where connections go, if not to where all of them do.
+    target_address: Option<SocketAddr>,
+    wanted: ResponseParts,
+    names: Names,
+    tags: Tags,
+    beside: Beside,
+}
+
+impl Generator {
+    pub(crate) fn new(
+        mut state: State,
+        shared: Arc<Shared>,
+        thread: usize,
+        callbacks: Callbacks,
+        constant: Vec<u8>,
+        target_address: Option<SocketAddr>,
+    ) -> Self {
+        state.forget_text();
+        state.is_response_new();
+        let wanted = if callbacks.has_response {
+            parts(state.response_arity())
+        } else {
+            ResponseParts::Nothing
+        };
+        Self {
+            state: Some(state),
+            shared,
+            thread,
+            callbacks,
+            constant,
+            is_constant_given: false,
+            target_address,
+            wanted,
+            names: Names::default(),
+            tags: Tags::default(),
+            beside: Beside::default(),
+        }
+    }
+
+    fn state(&mut self) -> Result<&mut State, GeneratorError> {
+        self.state.as_mut().ok_or_else(|| GeneratorError {
+            message: "the script is over".to_owned(),
+        })
+    }
+
+    /// The script may have set `response` to another function.
+    fn look_at_response(&mut self) {
+        if !self.callbacks.has_response {
+            return;
+        }
+        if let Some(state) = self.state.as_mut()
+            && state.is_response_new()
+        {
+            self.wanted = parts(state.response_arity());
+        }
+    }
+}
+
+impl RequestGenerator for Generator {
+    fn delays(&self) -> bool {
+        self.callbacks.has_delay
+    }
+
+    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+        let delay = self.state()?.delay().map_err(error)?;
+        self.look_at_response();
+        // Whole milliseconds, as in wrk.
+        Ok((delay as u64).saturating_mul(NS_PER_MS))
+    }
+
+    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+        if !self.callbacks.has_request {
+            let (tag, name) = (BatchTag::default(), None);
+            if self.constant.is_empty() {
+                return Ok(Batch::Nothing);
+            }
+            if self.is_constant_given {
+                return Ok(Batch::Same { tag, name });
+            }
+            self.is_constant_given = true;
+            text.extend_from_slice(&self.constant);
+            return Ok(Batch::New { tag, name });
+        }
+        let tag = self.tags.next();
+        let mut beside = std::mem::take(&mut self.beside);
+        let requested = self
+            .state()?
+            .request(TEXT_BYTES_MAX, text, tag, &mut beside);
+        self.beside = beside;
+        let requested = requested.map_err(error)?;
+        self.look_at_response();
+        let (tag, name) = if self.beside.is_there && requested != Requested::Nothing {
+            self.tags.take(tag);
+            (BatchTag(tag), self.names.place(&self.beside.name))
+        } else {
+            (BatchTag::default(), None)
+        };
+        match requested {
+            Requested::Nothing => Ok(Batch::Nothing),
+            Requested::Same => Ok(Batch::Same { tag, name }),
+            Requested::New => Ok(Batch::New { tag, name }),
+            Requested::TooLong(bytes) => Err(GeneratorError {
+                message: format!(
+                    "request() gave a text of {bytes} bytes; at most {TEXT_BYTES_MAX} are sent at \
+                     once"
+                ),
+            }),
+        }
+    }
+
+    fn wanted(&self) -> ResponseParts {
+        self.wanted
+    }
+
+    fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
+        let arguments = ResponseArguments {
+            status: response.status,
+            headers: response.headers,
+            body: response.body,
+            tag: response.tag.0,
+        };
+        self.state()?.response(&arguments).map_err(error)?;
+        self.look_at_response();
+        Ok(())
+    }
+
+    fn ended(&mut self, tag: BatchTag) {
+        if tag != BatchTag::default()
+            && self.tags.free(tag.0)
+            && let Some(state) = self.state.as_mut()
+        {
+            state.forget(tag.0);
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.is_stopped(self.thread)
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        let id = self.shared.thread_address(self.thread)?;
+        let address = self.shared.address(id)?;
+        (self.target_address != Some(address)).then_some(address)
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        let state = self.state.as_ref()?;
+        Some(state.interrupter())
+    }
+
+    fn names(&self) -> &[String] {
+        self.names.list()
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        if let Some(mut place) = self.shared.state(self.thread) {
+            *place = self.state.take();
+        }
+    }
+}
+
+fn error(message: String) -> GeneratorError {
+    GeneratorError { message }
+}
+
+/// What a function with so many parameters can see of a response.
+fn parts(arity: u32) -> ResponseParts {
+    match arity {
+        0 | 1 => ResponseParts::Status,
+        2 => ResponseParts::Headers,
+        _ => ResponseParts::Body,
+    }
+}
+
+/// Which tags are free. 0 is none.
+#[derive(Debug, Default)]
+struct Tags {
+    free: Vec<u32>,
+    is_used: Vec<bool>,
+}
+
+impl Tags {
+    /// One that is free.
+    fn next(&self) -> u32 {
+        self.free
+            .last()
+            .copied()
+            .unwrap_or(self.is_used.len() as u32 + 1)
+    }
+
+    /// The one that is `next` is in use.
+    fn take(&mut self, tag: u32) {
+        let place = tag as usize - 1;
+        if place == self.is_used.len() {
+            self.is_used.push(true);
+        } else {
+            self.free.pop();
+            self.is_used[place] = true;
+        }
+    }
+
+    /// A tag is free again; false where it was.
+    fn free(&mut self, tag: u32) -> bool {
+        let is_used = (tag as usize).checked_sub(1);
+        let is_used = is_used.and_then(|place| self.is_used.get_mut(place));
+        let was_used = is_used.is_some_and(std::mem::take);
+        if was_used {
+            self.free.push(tag);
+        }
+        was_used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_used_again() {
+        let mut tags = Tags::default();
+        for expected in 1..=3 {
+            assert_eq!(tags.next(), expected);
+            tags.take(expected);
+        }
+        assert!(tags.free(2));
+        assert!(!tags.free(2));
+        assert!(!tags.free(9));
+        assert_eq!(tags.next(), 2);
+        tags.take(2);
+        assert_eq!(tags.next(), 4);
+    }
+}

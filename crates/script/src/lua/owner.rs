@@ -1,0 +1,84 @@
+//! The owner of a Lua state, and what stands at the bottom of its stack.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use mlua_sys as ffi;
+
+use super::interrupt::Interrupter;
+
+// What is kept at the bottom of the state's stack, where it is reached fastest.
+/// The prelude's functions, by their places.
+pub(super) const FUNCTIONS: i32 = 1;
+/// Names of header fields, by the place in which they came last.
+pub(super) const HEADER_NAMES: i32 = 2;
+/// The last text that `request` gave.
+pub(super) const LAST_TEXT: i32 = 3;
+/// What `request` gave beside its text, by tag.
+pub(super) const TAGS: i32 = 4;
+/// Names of the functions that are looked up for each request.
+pub(super) const REQUEST: i32 = 5;
+pub(super) const RESPONSE: i32 = 6;
+pub(super) const DELAY: i32 = 7;
+/// The function for responses whose parameters are known.
+pub(super) const KNOWN_RESPONSE: i32 = 8;
+pub(super) const BOTTOM: i32 = KNOWN_RESPONSE;
+
+/// A Lua state: an owner of it, for one thread at a time.
+#[derive(Debug)]
+pub(crate) struct State {
+    raw: *mut ffi::lua_State,
+    /// What functions that Lua calls know; made by `Box`, and freed after the state.
+    context: NonNull<dyn Any + Send>,
+    interrupter: Arc<Interrupter>,
+}
+
+// SAFETY: nothing of LuaJIT is bound to the thread that made a state, and a state shares nothing
+// with others. `State` is the only owner and not `Sync`, so one thread at a time uses it.
+unsafe impl Send for State {}
+
+impl State {
+    /// Takes a state in which the prelude was run.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a state of this thread's that nobody else closes; `context` was made by `Box`, and
+    /// is referred to by nothing but the state.
+    pub(super) unsafe fn of(raw: *mut ffi::lua_State, context: NonNull<dyn Any + Send>) -> Self {
+        // SAFETY: as promised by the caller; `drop` disarms it before the state is closed.
+        let interrupter = unsafe { Interrupter::new(raw) };
+        Self {
+            raw,
+            context,
+            interrupter: Arc::new(interrupter),
+        }
+    }
+
+    /// What ends a call into this state from another thread.
+    pub(crate) fn interrupter(&self) -> Arc<Interrupter> {
+        Arc::clone(&self.interrupter)
+    }
+
+    /// Makes a state that was interrupted usable again.
+    pub(crate) fn resume(&mut self) {
+        self.interrupter.resume();
+    }
+
+    /// For this folder alone: valid as long as the state is.
+    pub(super) fn raw(&self) -> *mut ffi::lua_State {
+        self.raw
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.interrupter.disarm();
+        // SAFETY: the state is this thread's and used by nobody any more; the context was made by
+        // `Box`, and nothing refers to it when the state is closed.
+        unsafe {
+            ffi::lua_close(self.raw);
+            drop(Box::from_raw(self.context.as_ptr()));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Making a Lua state with what scripts find in it, and calls that are not hot.
+
+use std::ffi::CString;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use mlua_sys as ffi;
+
+use super::functions::{FUNCTIONS_KEY, Function};
+use super::native::{self, Context};
+use super::owner::{BOTTOM, FUNCTIONS, State};
+use super::text;
+use crate::error::ScriptError;
+use crate::shared::Shared;
+use crate::target::ScriptTarget;
+
+const PRELUDE: &[u8] = include_bytes!("prelude.lua");
+
+/// What a function is called with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument<'a> {
+    Number(f64),
+    Text(&'a [u8]),
+}
+
+/// What a function has returned.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Boolean(bool),
+    Number(f64),
+    /// Nil, or what nothing is asked to return.
+    Other,
+}
+
+/// What a state is told when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings<'a> {
+    pub(crate) target: &'a ScriptTarget,
+    pub(crate) is_wrk2: bool,
+    /// Absent in the main state.
+    pub(crate) thread: Option<usize>,
+}
+
+impl State {
+    /// Makes a state in which a script can be run.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory, or the prelude fails.
+    pub(crate) fn new(settings: &Settings<'_>, shared: Arc<Shared>) -> Result<Self, ScriptError> {
+        let context = Box::new(Context::new(settings.thread, shared));
+        // SAFETY: the state is new and this thread's. The context outlives it: it is freed after
+        // the state is closed. Every value that is pushed has room (`LUA_MINSTACK`).
+        unsafe {
+            let raw = ffi::luaL_newstate();
+            if raw.is_null() {
+                return Err(ScriptError::Memory);
+            }
+            ffi::luaL_openlibs(raw);
+            let context = NonNull::from(Box::leak(context));
+            if let Err(message) = run_prelude(raw, settings, context) {
+                ffi::lua_close(raw);
+                drop(Box::from_raw(context.as_ptr()));
+                return Err(ScriptError::Load { message });
+            }
+            Ok(Self::of(raw, context))
+        }
+    }
+
+    /// Loads a file and runs it.
+    ///
+    /// # Errors
+    ///
+    /// As Lua words them.
+    pub(crate) fn run_file(&mut self, path: &Path) -> Result<(), ScriptError> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| ScriptError::Name)?;
+        // SAFETY: the state is this thread's; `luaL_loadfile` and `lua_pcall` return errors.
+        unsafe {
+            let mut status = ffi::luaL_loadfile(self.raw(), name.as_ptr());
+            if status == ffi::LUA_OK {
+                status = ffi::lua_pcall(self.raw(), 0, 0, 0);
+            }
+            if status == ffi::LUA_OK {
+                return Ok(());
+            }
+            Err(ScriptError::Load {
+                message: text::pop_message(self.raw()),
+            })
+        }
+    }
+
+    /// Calls a function of the prelude.
+    ///
+    /// # Errors
+    ///
+    /// As Lua words them.
+    pub(crate) fn call(
+        &mut self,
+        function: Function,
+        arguments: &[Argument<'_>],
+    ) -> Result<Answer, String> {
+        let count = i32::try_from(arguments.len()).unwrap_or(i32::MAX);
+        // SAFETY: the state is this thread's; there is room for the arguments, or nothing is
+        // pushed.
+        unsafe {
+            if ffi::lua_checkstack(self.raw(), count.saturating_add(2)) == 0 {
+                return Err(format!("{count} arguments are too many for Lua"));
+            }
+            ffi::lua_rawgeti_(self.raw(), FUNCTIONS, function.place());
+            for argument in arguments {
+                match argument {
+                    Argument::Number(number) => ffi::lua_pushnumber(self.raw(), *number),
+                    Argument::Text(text) => {
+                        ffi::lua_pushlstring_(self.raw(), text.as_ptr().cast(), text.len());
+                    }
+                }
+            }
+            if ffi::lua_pcall(self.raw(), count, 1, 0) != ffi::LUA_OK {
+                return Err(text::pop_message(self.raw()));
+            }
+            let answer = match ffi::lua_type(self.raw(), -1) {
+                ffi::LUA_TBOOLEAN => Answer::Boolean(ffi::lua_toboolean(self.raw(), -1) != 0),
+                ffi::LUA_TNUMBER => Answer::Number(ffi::lua_tonumber(self.raw(), -1)),
+                _ => Answer::Other,
+            };
+            ffi::lua_settop(self.raw(), BOTTOM);
+            Ok(answer)
+        }
+    }
+
+    /// Whether a global variable is a function.
+    pub(crate) fn is_function(&mut self, name: &str) -> Result<bool, String> {
+        let answer = self.call(Function::Defines, &[Argument::Text(name.as_bytes())])?;
+        Ok(answer == Answer::Boolean(true))
+    }
+}
+
+/// Runs the prelude and fills the bottom of the stack.
+unsafe fn run_prelude(
+    raw: *mut ffi::lua_State,
+    settings: &Settings<'_>,
+    context: NonNull<Context>,
+) -> Result<(), String> {
+    // SAFETY: called by `State::new` with a new state.
+    unsafe {
+        let length = PRELUDE.len();
+        if ffi::luaL_loadbuffer(raw, PRELUDE.as_ptr().cast(), length, c"=wrk.lua".as_ptr())
+            != ffi::LUA_OK
+        {
+            return Err(text::pop_message(raw));
+        }
+        native::push(raw, context);
+        push_settings(raw, settings);
+        if ffi::lua_pcall(raw, 2, 1, 0) != ffi::LUA_OK {
+            return Err(text::pop_message(raw));
+        }
+        let given = ffi::lua_gettop(raw);
+        ffi::lua_createtable(raw, Function::ALL.len() as i32, 0);
+        for (function, name) in Function::ALL {
+            ffi::lua_pushstring_(raw, name.as_ptr());
+            ffi::lua_rawget_(raw, given);
+            ffi::lua_rawseti_(raw, -2, function.place());
+        }
+        ffi::lua_remove(raw, given);
+        ffi::lua_pushstring_(raw, FUNCTIONS_KEY.as_ptr());
+        ffi::lua_pushvalue(raw, FUNCTIONS);
+        ffi::lua_rawset(raw, ffi::LUA_REGISTRYINDEX);
+
+        ffi::lua_createtable(raw, 16, 0);
+        ffi::lua_pushnil(raw);
+        ffi::lua_createtable(raw, 0, 0);
+        ffi::lua_pushstring_(raw, c"request".as_ptr());
+        ffi::lua_pushstring_(raw, c"response".as_ptr());
+        ffi::lua_pushstring_(raw, c"delay".as_ptr());
+        ffi::lua_pushnil(raw);
+        debug_assert_eq!(ffi::lua_gettop(raw), BOTTOM);
+        Ok(())
+    }
+}
+
+unsafe fn push_settings(raw: *mut ffi::lua_State, settings: &Settings<'_>) {
+    let target = settings.target;
+    let texts = [
+        (c"scheme", Some(target.scheme.as_str())),
+        (c"host", Some(target.host.as_str())),
+        (c"port", target.port.as_deref()),
+        (c"path", Some(target.path.as_str())),
+        (c"url", Some(target.url.as_str())),
+        (c"architecture", Some(std::env::consts::ARCH)),
+    ];
+    // SAFETY: called by `run_prelude`; the table is new, so that no metatable is in the way.
+    unsafe {
+        ffi::lua_createtable(raw, 0, 8);
+        for (name, text) in texts {
+            if let Some(text) = text {
+                ffi::lua_pushlstring_(raw, text.as_ptr().cast(), text.len());
+                ffi::lua_setfield(raw, -2, name.as_ptr());
+            }
+        }
+        ffi::lua_pushboolean(raw, settings.is_wrk2.into());
+        ffi::lua_setfield(raw, -2, c"is_wrk2".as_ptr());
+    }
+}

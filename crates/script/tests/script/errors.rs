@@ -1,0 +1,160 @@
+//! Scripts that fail, before a run and in it, and scripts that do not return.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use brunt_script::ScriptError;
+
+use crate::support::{Trial, next, only, respond};
+
+#[test]
+fn a_script_that_cannot_be_loaded_says_why() {
+    let trial = Trial::new("\nwrk.body = {\"message\":\"Hi\"}");
+    assert!(matches!(trial.try_load(), Err(ScriptError::Load { .. })));
+    assert_eq!(trial.refusal(), "script.lua:2: '}' expected near ':'");
+    let trial = Trial::new("\n\nerror('not today')");
+    assert_eq!(trial.refusal(), "script.lua:3: not today");
+    let trial = Trial::with("", |options| options.path = "/nonexistent/x.lua".into());
+    assert_eq!(
+        trial.refusal(),
+        "cannot open /nonexistent/x.lua: No such file or directory"
+    );
+    let trial = Trial::with("", |options| options.path = "a\0b".into());
+    assert_eq!(trial.try_load().expect_err("a name"), ScriptError::Name);
+}
+
+#[test]
+fn an_error_that_is_no_text_has_a_name() {
+    let trial = Trial::new("error({})");
+    assert_eq!(
+        trial.refusal(),
+        "the script raised a table value as an error"
+    );
+    let trial = Trial::new("error()");
+    assert_eq!(trial.refusal(), "the script raised a nil value as an error");
+}
+
+#[test]
+fn what_fails_before_the_run_says_where() {
+    for (source, message) in [
+        ("function setup()\nerror('a') end", "script.lua:2: a"),
+        (
+            "function init()\nlocal x = nil + 1 end",
+            "script.lua:2: attempt to perform arithmetic on a nil value",
+        ),
+        ("function request()\nerror('c') end", "script.lua:2: c"),
+        (
+            "wrk.init = function() end",
+            "attempt to call local 'request' (a nil value)",
+        ),
+    ] {
+        let trial = Trial::new(source);
+        let error = trial.try_load().expect_err(source);
+        assert!(matches!(error, ScriptError::SetUp { .. }), "{error:?}");
+        let said = trial.plain(&error.to_string());
+        assert!(said.ends_with(message), "{said}");
+    }
+}
+
+#[test]
+fn what_fails_in_the_run_says_where() {
+    let source = "function request()\nn = (n or 0) + 1 if n == 3 then local x = nil; return x.y \
+                  end return wrk.format() end\nfunction response(s)\nerror('boom') end\n\
+                  function delay()\nreturn nil + 1 end";
+    let trial = Trial::new(source);
+    let mut script = trial.load();
+    let mut generator = only(&mut script);
+    next(&mut generator).expect("a request");
+    let error = next(&mut generator).expect_err("the third call");
+    assert_eq!(
+        trial.plain(&error.message),
+        "script.lua:2: attempt to index local 'x' (a nil value)"
+    );
+    let error = respond(&mut generator, 200, &[], b"").expect_err("a response");
+    assert_eq!(trial.plain(&error.message), "script.lua:4: boom");
+    let error = generator.delay_ns().expect_err("a delay");
+    assert!(trial.plain(&error.message).starts_with("script.lua:6: "));
+    // And goes on afterwards.
+    next(&mut generator).expect("a request");
+}
+
+#[test]
+fn errors_of_functions_in_rust_are_caught_by_lua() {
+    let source = "function request() for i = 1, 100 do local is_fine, message = pcall(function() \
+                  wrk.thread:set('f', print) end) if is_fine or not message:find('cannot \
+                  transfer') then error('not caught') end end return wrk.format() end";
+    let mut script = Trial::new(source).load();
+    let mut generator = only(&mut script);
+    for _ in 0..50 {
+        next(&mut generator).expect("a request");
+    }
+}
+
+#[test]
+fn an_error_in_done_says_where() {
+    let trial = Trial::new("\nfunction done() error('late') end");
+    let mut script = trial.load();
+    let error = script.done(Default::default()).expect_err("done");
+    assert!(matches!(error, ScriptError::Done { .. }));
+    assert_eq!(trial.plain(&error.to_string()), "script.lua:2: late");
+}
+
+/// Interrupts a script that loops for ever as `body` says, and returns the error.
+fn interrupted(body: &str) -> String {
+    let source = format!(
+        "function request() n = (n or 0) + 1 if n == 2 then {body} end return wrk.format() end \
+         function done() say('done') end"
+    );
+    let trial = Trial::new(&source);
+    let mut script = trial.load();
+    let mut generator = only(&mut script);
+    let interrupt = generator.interrupt().expect("a script can be interrupted");
+    let (begins, begun) = mpsc::channel();
+    let interrupting = std::thread::spawn(move || {
+        begun.recv().expect("the test goes on");
+        // Long enough for the loop to be compiled; whenever it comes, the call ends.
+        std::thread::sleep(Duration::from_millis(50));
+        interrupt.interrupt();
+    });
+    begins.send(()).expect("the thread waits");
+    let error = next(&mut generator).expect_err("it is interrupted");
+    interrupting.join().expect("the thread ends");
+    drop(generator);
+    // The state is usable afterwards.
+    script.teardown().expect("teardown");
+    script.done(Default::default()).expect("done");
+    assert_eq!(trial.said(), ["done"]);
+    trial.plain(&error.message)
+}
+
+#[test]
+fn endless_loops_are_interrupted() {
+    for body in [
+        "while true do end",
+        "local x = 0 while true do x = x + 1 end",
+        "local t = {} while true do t[#t % 100 + 1] = tostring(#t) end",
+        "local function f(i) return f(i + 1) end f(1)",
+        "for i = 1, math.huge do pcall(function() while true do end end) end",
+        "coroutine.wrap(function() repeat until false end)()",
+        "string.gsub(('x'):rep(1000), '.', function() while true do end end)",
+    ] {
+        let message = interrupted(body);
+        assert!(
+            message.ends_with("it was still running when the run was over"),
+            "{body}: {message}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_between_calls_ends_the_next_one() {
+    let mut script = Trial::new("function request() return wrk.format() end").load();
+    let mut generator = only(&mut script);
+    let interrupt = generator.interrupt().expect("a script can be interrupted");
+    interrupt.interrupt();
+    next(&mut generator).expect_err("it is interrupted");
+    drop(generator);
+    drop(script);
+    // The script is gone: nothing happens.
+    interrupt.interrupt();
+}
