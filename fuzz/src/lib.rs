@@ -38,6 +38,7 @@ mod socket_tables;
 mod stored_run;
 mod tls;
 mod typed_text;
+mod wrk_options;
 
 pub use calibration::calibration;
 pub use cgroup::cgroup;
@@ -59,6 +60,7 @@ pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
 pub use tls::tls;
 pub use typed_text::typed_text;
+pub use wrk_options::wrk_options;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
 pub type Target = fn(&[u8]);
@@ -85,4 +87,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("stored_run", stored_run),
     ("tls", tls),
     ("typed_text", typed_text),
+    ("wrk_options", wrk_options),
 ];

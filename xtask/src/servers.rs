@@ -1,4 +1,5 @@
-//! The step `servers`: the real servers that the black-box tests load must be installed.
+//! The step `servers`: the real servers that the black-box tests load must be installed, and the
+//! load generators that brunt is compared with.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -10,7 +11,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// A server that tests start by themselves, on a port and with a configuration of their own.
+/// A server that tests start by themselves, on a port and with a configuration of their own, or a
+/// load generator in whose place brunt can be called.
 struct Server {
     program: &'static str,
     /// The package of Debian and Ubuntu that holds it.
@@ -37,6 +39,10 @@ const SERVERS: &[Server] = &[
     Server {
         program: "haproxy",
         package: "haproxy",
+    },
+    Server {
+        program: "wrk",
+        package: "wrk",
     },
 ];
 
@@ -152,7 +158,7 @@ fn find(program: &str, directories: &[PathBuf]) -> Option<PathBuf> {
 fn instruction(missing: &[&str]) -> String {
     let packages = missing.join(" ");
     format!(
-        "the tests need real servers that are not installed: {packages}\n\
+        "the tests need programs that are not installed: {packages}\n\
          on Debian or Ubuntu:  sudo apt-get install --yes {packages}\n\
          elsewhere: install the packages of the same names"
     )

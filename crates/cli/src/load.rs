@@ -125,7 +125,7 @@ fn run_and_diagnose(
 }
 
 /// What `brunt calibrate` found on this machine. Simulations do not run on it.
-fn add_calibration(run: &mut Run) {
+pub(crate) fn add_calibration(run: &mut Run) {
     if run.is_simulated() {
         return;
     }

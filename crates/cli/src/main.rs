@@ -4,6 +4,7 @@ mod args;
 mod calibrate;
 mod calibration_store;
 mod diagnose;
+mod dropin;
 mod habits;
 mod list;
 mod load;
@@ -53,6 +54,9 @@ fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
 fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
     brunt_io::clock::now_ns();
+    if let Some(called) = dropin::Called::here() {
+        return dropin::run(&called);
+    }
     let arguments = Arguments::try_parse()
         .unwrap_or_else(|error| message::exit_with_usage(&habits::explain(error)));
     let outcome = match arguments.command {

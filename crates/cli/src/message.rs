@@ -9,6 +9,13 @@ pub(crate) fn print(message: &dyn Display) {
     eprintln!("brunt: {}", printable(&message.to_string()));
 }
 
+/// Prints the lines of `text` as they are: what another tool says in the place of brunt.
+pub(crate) fn print_lines(text: &str) {
+    for line in text.lines() {
+        eprintln!("{}", printable(line));
+    }
+}
+
 /// Ends the process as `error` asks for: with its help or version on standard output, or with what
 /// is wrong about the arguments on standard error.
 pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {

@@ -88,6 +88,18 @@ impl Destination {
         Ok(destination)
     }
 
+    /// A file for the stored run, if any, and nothing for standard output.
+    pub(crate) fn of_stored_run(path: Option<&Path>) -> Result<Self> {
+        let content = Content::Report(Format::Json);
+        let file = path.map(|path| OutputFile::open(path, content));
+        Ok(Self {
+            files: file.transpose()?.into_iter().collect(),
+            terminal: None,
+            verbose: false,
+            spectrum: false,
+        })
+    }
+
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {
         let output = OutputFile::open(path, content)?;
         let twin = self.files.iter().find(|other| other.is_same_file(&output));

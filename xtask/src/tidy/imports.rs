@@ -37,6 +37,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-report", &["brunt-measure"]),
     ("brunt-script", &["brunt-load"]),
     (
+        // A plan out of a command line, and a text out of a run: load is made elsewhere.
+        "brunt-dropin",
+        &["brunt-engine", "brunt-load", "brunt-measure"],
+    ),
+    (
         "brunt",
         &[
             "brunt-proto",
@@ -49,12 +54,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-experiment",
             "brunt-server",
             "brunt-report",
+            "brunt-dropin",
         ],
     ),
     (
         // Pages beside the load are parsed, and what the kernel says.
         "brunt-fuzz",
         &[
+            "brunt-dropin",
             "brunt-proto",
             "brunt-load",
             "brunt-measure",
@@ -73,6 +80,8 @@ const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
     ("brunt-engine", "brunt-server"),
     ("brunt-engine", "brunt-sim"),
     ("brunt-experiment", "brunt-sim"),
+    // Texts are made of stored runs.
+    ("brunt-dropin", "brunt-report"),
 ];
 
 /// Whether `name` may use `used` as a dependency of its tests alone.

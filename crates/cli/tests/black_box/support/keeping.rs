@@ -1,0 +1,108 @@
+//! A server that keeps connections open and every request that it was sent, byte for byte, and
+//! whose replies take a while: for comparing what two clients send.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a reply takes.
+const REPLY_TIME: Duration = Duration::from_millis(10);
+const BODY: &str = "Hello, World!\n";
+
+/// The server; it lives as long as the test process.
+#[derive(Clone, Debug)]
+pub(crate) struct Keeping {
+    pub(crate) address: SocketAddr,
+    requests: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Keeping {
+    /// Starts it. What it answers follows from the path: `/500` an error, `/close` closes the
+    /// connection behind the reply, `/silent` gets none.
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let requests = Arc::new(Mutex::new(BTreeSet::new()));
+        let server = Self { address, requests };
+        let serving = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serving = serving.clone();
+                std::thread::spawn(move || serving.serve(stream));
+            }
+        });
+        server
+    }
+
+    /// The different requests that came, with the server's address as `ADDRESS`.
+    pub(crate) fn requests(&self) -> BTreeSet<String> {
+        let requests = self.requests.lock();
+        let requests = requests.unwrap_or_else(PoisonError::into_inner);
+        let address = self.address.to_string();
+        requests
+            .iter()
+            .map(|request| request.replace(&address, "ADDRESS"))
+            .collect()
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut received = Vec::new();
+        loop {
+            let end = loop {
+                if let Some(end) = end_of_head(&received) {
+                    break end;
+                }
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).ok().filter(|&count| count > 0)?;
+                received.extend_from_slice(&buffer[..count]);
+            };
+            let head = String::from_utf8_lossy(&received[..end]).into_owned();
+            let end = end + length_of_body(&head);
+            while received.len() < end {
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).ok().filter(|&count| count > 0)?;
+                received.extend_from_slice(&buffer[..count]);
+            }
+            let request: Vec<u8> = received.drain(..end).collect();
+            let request = String::from_utf8_lossy(&request).into_owned();
+            let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let mut requests = self.requests.lock();
+            if let Ok(requests) = &mut requests {
+                requests.insert(request);
+            }
+            drop(requests);
+            if path == "/silent" {
+                continue;
+            }
+            std::thread::sleep(REPLY_TIME);
+            let status = if path == "/500" { "500 Oops" } else { "200 OK" };
+            let close = if path == "/close" {
+                "Connection: close\r\n"
+            } else {
+                ""
+            };
+            let length = BODY.len();
+            let body = if head.starts_with("HEAD ") { "" } else { BODY };
+            let reply =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{close}\r\n{body}");
+            stream.write_all(reply.as_bytes()).ok()?;
+            if path == "/close" {
+                return None;
+            }
+        }
+    }
+}
+
+fn length_of_body(head: &str) -> usize {
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
+    length.and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    let place = bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    Some(place + 4)
+}

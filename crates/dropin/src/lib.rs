@@ -1,0 +1,12 @@
+//! Command lines and formats of other load generators, over brunt's own plans and runs.
+//!
+//! A command line becomes a [`brunt_load::Plan`], and the [`brunt_measure::Run`] that it gives
+//! becomes the peer's text. Load and measurement are those of every other run of brunt.
+
+mod ending;
+mod getopt;
+mod verdict;
+pub mod wrk;
+
+pub use ending::Ending;
+pub use verdict::verdict_line;

@@ -1,0 +1,58 @@
+//! What wrk counts of a run.
+
+use brunt_measure::{FailureKind, FailureScope, Run};
+
+/// Counts of a run, as wrk names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Length of the run, nanoseconds.
+    pub duration_ns: u64,
+    /// Complete replies, whatever their status.
+    pub requests: u64,
+    /// Bytes of replies, decrypted.
+    pub bytes: u64,
+    /// Connections that could not be opened.
+    pub connect: u64,
+    /// Replies that were cut short or are none.
+    pub read: u64,
+    /// Requests without a reply in time, among them those that were in flight at the end.
+    pub timeout: u64,
+    /// Replies with a status of 400 and above.
+    pub status: u64,
+}
+
+impl Counts {
+    /// Those of `run`. Replies are those of the window, errors those of the whole run.
+    pub fn of(run: &Run) -> Self {
+        let summary = run.summary();
+        let (window, all) = (&summary.window, &summary.lifetime);
+        let timed_out = all.failures.get(FailureKind::TimedOut);
+        let requests_failed = all.failures.total(FailureScope::Request);
+        let read = requests_failed
+            .saturating_sub(timed_out)
+            .saturating_add(all.failures.total(FailureScope::Connection));
+        Self {
+            duration_ns: run.window_ns,
+            requests: window.replies.total(),
+            bytes: window.bytes_received.saturating_sub(window.overhead_bytes),
+            connect: all.failures.total(FailureScope::Connect),
+            read,
+            timeout: timed_out.saturating_add(summary.population.censored),
+            status: window.replies.total() - window.replies.successes(),
+        }
+    }
+
+    /// Whether any request or connection failed.
+    pub(super) fn has_socket_error(&self) -> bool {
+        self.connect > 0 || self.read > 0 || self.timeout > 0
+    }
+
+    /// `count` per second of the run; 0 for a run without length.
+    pub(super) fn per_s(&self, count: u64) -> f64 {
+        if self.duration_ns == 0 {
+            0.0
+        } else {
+            count as f64 * 1e9 / self.duration_ns as f64
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! wrk and wrk2.
+
+mod counts;
+mod distribution;
+mod explain;
+mod options;
+mod plan;
+mod program;
+mod rates;
+mod report;
+mod spectrum;
+mod units;
+mod url;
+mod usage;
+
+use brunt_engine::PrepareError;
+
+pub use counts::Counts;
+pub use explain::explanation;
+pub use options::{Asked, Options};
+pub use plan::plan;
+pub use program::Program;
+pub use report::{heading, report};
+pub use url::Url;
+
+use crate::Ending;
+use crate::ending::{Cause, cause};
+
+/// How a run ends that cannot be prepared. Absent where wrk has no words for it.
+pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+    let (host, service) = (&options.url.host, options.url.service());
+    let line = match cause(error)? {
+        Cause::Resolve(reason) => format!("unable to resolve {host}:{service} {reason}"),
+        Cause::Connect(reason) => format!("unable to connect to {host}:{service} {reason}"),
+    };
+    Some(Ending::error(&line, 1))
+}

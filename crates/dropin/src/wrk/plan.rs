@@ -1,0 +1,236 @@
+//! From wrk's options to a plan of brunt's.
+
+use std::num::NonZeroU32;
+
+use brunt_engine::verbatim_requests;
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Schedule,
+    Stop, TlsSpec,
+};
+
+use super::{Options, Program};
+use crate::Ending;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// The peers begin at once; connections that are not there by then are tried for on.
+const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
+/// Requests that may be due and wait: those of the whole run, within these limits.
+const QUEUE_LEAST: u32 = 1_000_000;
+const QUEUE_MOST: u32 = 64_000_000;
+
+/// The plan that does what the command line asks for. Its request is that of the options; a script
+/// may replace it.
+///
+/// # Errors
+///
+/// There is no such load.
+pub fn plan(options: &Options) -> Result<Plan, Ending> {
+    let Some(target) = options.url.target() else {
+        let (host, scheme) = (&options.url.host, &options.url.scheme);
+        let reason = "Servname not supported for ai_socktype";
+        let line = format!("unable to resolve {host}:{scheme} {reason}");
+        return Err(Ending::error(&line, 1));
+    };
+    let request = request(options)?;
+    let duration_ns = nanoseconds(options.duration_s);
+    let timeout_ns = nanoseconds(options.timeout_s).max(1_000_000);
+    let (model, timeout_ns) = match options.rate_per_s {
+        // In wrk2 no reply is too late: a server that falls behind is seen in the latencies.
+        Some(rate_per_s) if options.program == Program::Wrk2 => (
+            open_loop(options, rate_per_s)?,
+            duration_ns.saturating_add(timeout_ns),
+        ),
+        _ => {
+            let connect_per_s = None;
+            (LoadModel::Closed { connect_per_s }, timeout_ns)
+        }
+    };
+    let mut plan = Plan::new(target, RequestSet::one(request));
+    plan.model = model;
+    plan.connections = options.connections;
+    plan.workers = options.threads;
+    plan.placement = Placement::Given;
+    plan.oversubscribe = true;
+    plan.http = HttpChoice::Http1;
+    plan.tls = TlsSpec {
+        insecure: true,
+        ..TlsSpec::default()
+    };
+    plan.stop = Stop {
+        duration_ns: Some(duration_ns),
+        requests: None,
+    };
+    plan.warmup_ns = 0;
+    plan.halves_warmup = false;
+    plan.timeout_ns = timeout_ns;
+    plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+    plan.drain_limit_ns = nanoseconds(options.timeout_s);
+    Ok(plan)
+}
+
+/// The request of the options.
+fn request(options: &Options) -> Result<RequestSpec, Ending> {
+    let mut text = format!("GET {} HTTP/1.1\r\n", options.url.path);
+    for (name, value) in headers(options) {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str("\r\n");
+    let requests = verbatim_requests(text.as_bytes());
+    let mut requests = requests
+        .map_err(|error| Ending::error(&error.to_string(), 1))?
+        .into_iter();
+    match (requests.next(), requests.next()) {
+        (Some(request), None) => Ok(request),
+        _ => Err(Ending::error(
+            "brunt: a header field holds another request",
+            1,
+        )),
+    }
+}
+
+/// At most ten years, as brunt's own schedules.
+fn nanoseconds(seconds: u64) -> u64 {
+    seconds
+        .saturating_mul(SECOND_NS)
+        .min(Schedule::DURATION_MAX_NS)
+}
+
+fn open_loop(options: &Options, rate_per_s: u64) -> Result<LoadModel, Ending> {
+    let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s as f64, 0)
+        .map_err(|error| Ending::error(&format!("brunt: {error}"), 1))?;
+    let due = rate_per_s.saturating_mul(options.duration_s);
+    let due = u32::try_from(due).unwrap_or(u32::MAX);
+    let queue = due.clamp(QUEUE_LEAST, QUEUE_MOST);
+    Ok(LoadModel::Open {
+        schedule,
+        connections_max: options.connections,
+        queue_max: NonZeroU32::new(queue).unwrap_or(NonZeroU32::MIN),
+    })
+}
+
+/// The header fields that were typed. What has no blank behind its colon is none; of two with one
+/// name the last counts.
+pub(super) fn typed_headers(options: &Options) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for typed in &options.headers {
+        let Some((name, value)) = typed.split_once(':') else {
+            continue;
+        };
+        let Some(value) = value.strip_prefix(' ') else {
+            continue;
+        };
+        match headers.iter_mut().find(|(other, _)| other == name) {
+            Some((_, earlier)) => value.clone_into(earlier),
+            None => headers.push((name.to_owned(), value.to_owned())),
+        }
+    }
+    headers
+}
+
+/// The header fields of the request. The length is that of the body, which there is none of.
+pub(super) fn headers(options: &Options) -> Vec<(String, String)> {
+    let mut headers = typed_headers(options);
+    headers.retain(|(name, _)| name != "Content-Length");
+    if !headers.iter().any(|(name, _)| name == "Host") {
+        headers.insert(0, ("Host".to_owned(), options.url.authority()));
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_load::Scheme;
+
+    use super::*;
+    use crate::wrk::Asked;
+
+    fn options(words: &[&str]) -> Options {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        match Asked::parse(Program::Wrk, "wrk", &words) {
+            Ok(Asked::Run(options)) => options,
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn headers_are_taken_as_wrk_takes_them() {
+        let fields = |typed: &[&str]| {
+            let mut words = vec!["http://h:81/"];
+            typed.iter().for_each(|typed| words.extend(["-H", typed]));
+            let fields = headers(&options(&words));
+            let lines = fields
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}"));
+            lines.collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&[]), ["Host: h:81"]);
+        assert_eq!(
+            fields(&["X-A: 1", "x-b:2", "X-C:  3 ", "none", "X-A: 4"]),
+            ["Host: h:81", "X-A: 4", "X-C:  3 "]
+        );
+        assert_eq!(fields(&["Host: other"]), ["Host: other"]);
+        assert_eq!(fields(&["Content-Length: 5"]), ["Host: h:81"]);
+        assert_eq!(fields(&["host: x"]), ["Host: h:81", "host: x"]);
+    }
+
+    #[test]
+    fn the_request_is_wrks_byte_by_byte() {
+        let text = |words: &[&str]| {
+            let plan = plan(&options(words)).expect("good");
+            let text = plan.requests.first().text.clone().expect("it is given");
+            String::from_utf8(text).expect("it was typed so")
+        };
+        assert_eq!(
+            text(&["http://h:81/a?b#c"]),
+            "GET /a?b#c HTTP/1.1\r\nHost: h:81\r\n\r\n"
+        );
+        assert_eq!(
+            text(&["http://h/", "-H", "host: x", "-H", "X:  y "]),
+            "GET / HTTP/1.1\r\nHost: h\r\nhost: x\r\nX:  y \r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn the_plan_is_what_the_options_say() {
+        let closed = plan(&options(&["-t3", "-c7", "-d2m", "-T5", "https://h/x"])).expect("good");
+        assert_eq!((closed.workers.get(), closed.connections.get()), (3, 7));
+        assert_eq!(closed.stop.duration_ns, Some(120 * SECOND_NS));
+        assert_eq!(
+            (closed.timeout_ns, closed.drain_limit_ns, closed.warmup_ns),
+            (5 * SECOND_NS, 5 * SECOND_NS, 0)
+        );
+        assert_eq!(closed.target.scheme, Scheme::Https);
+        assert!(closed.tls.insecure && closed.oversubscribe && closed.model.schedule().is_none());
+        let open = plan(&options(&["-R2k", "-d30", "http://h/"])).expect("good");
+        assert_eq!(open.timeout_ns, 32 * SECOND_NS);
+        let LoadModel::Open {
+            schedule,
+            connections_max,
+            queue_max,
+        } = open.model
+        else {
+            panic!("a rate was given");
+        };
+        assert_eq!((schedule.rate_max(), connections_max.get()), (2_000.0, 10));
+        assert_eq!(queue_max.get(), QUEUE_LEAST);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (words, expected) in [
+            (
+                &["ftp://h/"][..],
+                "unable to resolve h:ftp Servname not supported for ai_socktype\n",
+            ),
+            (&["-R2T", "http://h/"], "brunt: "),
+            (
+                &["-H", "A B: c", "http://h/"],
+                "invalid character in header at ",
+            ),
+        ] {
+            let ending = plan(&options(words)).expect_err(expected);
+            assert!(ending.stderr.starts_with(expected), "{ending:?}");
+            assert_eq!(ending.code, 1);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! wrk's and wrk2's text of a run.
+
+use std::fmt::Write;
+
+use brunt_measure::{Histogram, Run};
+
+use super::counts::Counts;
+use super::distribution::Distribution;
+use super::spectrum::Recorded;
+use super::units::{binary, column, metric, time_s, time_us};
+use super::{Options, Program, rates};
+
+const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
+const RECORDED: &str = "Recorded Latency";
+const UNCORRECTED: &str =
+    "Uncorrected Latency (measured without taking delayed starts into account)";
+const RULE: &str = "----------------------------------------------------------\n";
+
+/// The two lines that are printed when the load begins.
+pub fn heading(options: &Options) -> String {
+    format!(
+        "Running {} test @ {}\n  {} threads and {} connections\n",
+        time_s(options.duration_s as f64),
+        options.url.typed,
+        options.threads,
+        options.connections,
+    )
+}
+
+/// What is printed at the end.
+pub fn report(options: &Options, run: &Run) -> String {
+    let mut text = format!(
+        "  Thread Stats{:>6}{:>11}{:>8}{:>12}\n",
+        "Avg", "Stdev", "Max", "+/- Stdev"
+    );
+    let latencies = &run.latencies;
+    let mut response = latencies.response.clone();
+    response.merge(&latencies.response_error);
+    match options.program {
+        Program::Wrk => latency_of_wrk(options, &response, run, &mut text),
+        Program::Wrk2 => latency_of_wrk2(options, &response, run, &mut text),
+    }
+    let counts = Counts::of(run);
+    counts_and_rates(&counts, &mut text);
+    text
+}
+
+fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
+    let latency = Distribution::of_us(response);
+    row(&Row::of(&latency), "Latency", time_us, text);
+    row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
+    if !options.latency {
+        return;
+    }
+    text.push_str("  Latency Distribution\n");
+    for percent in PERCENTILES {
+        let us = latency.percentile(percent) as f64;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{percent:7.0}%{}", column(&time_us(us), 10));
+    }
+}
+
+fn latency_of_wrk2(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
+    let recorded = Recorded::of(response);
+    let latency = Row {
+        mean: recorded.mean_us(),
+        stdev: recorded.stdev_us(),
+        max: recorded.max_us() as f64,
+        within_percent: recorded.within_stdev_percent(),
+    };
+    row(&latency, "Latency", time_us, text);
+    row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
+    if options.latency {
+        recorded.print(RECORDED, text);
+        text.push_str(RULE);
+    }
+    if options.uncorrected_latency {
+        text.push('\n');
+        Recorded::of(&run.latencies.service).print(UNCORRECTED, text);
+        text.push_str(RULE);
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    mean: f64,
+    stdev: f64,
+    max: f64,
+    within_percent: f64,
+}
+
+impl Row {
+    fn of(numbers: &Distribution) -> Self {
+        Self {
+            mean: numbers.mean,
+            stdev: numbers.stdev(),
+            max: numbers.max as f64,
+            within_percent: numbers.within_stdev_percent(),
+        }
+    }
+}
+
+fn row(row: &Row, name: &str, unit: fn(f64) -> String, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "    {name:<10}{}{}{}{:8.2}%",
+        column(&unit(row.mean), 8),
+        column(&unit(row.stdev), 10),
+        column(&unit(row.max), 9),
+        row.within_percent,
+    );
+}
+
+fn counts_and_rates(counts: &Counts, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "  {} requests in {}, {}B read",
+        counts.requests,
+        time_us((counts.duration_ns / 1_000) as f64),
+        binary(counts.bytes as f64)
+    );
+    if counts.has_socket_error() {
+        let Counts {
+            connect,
+            read,
+            timeout,
+            ..
+        } = counts;
+        let _ = writeln!(
+            text,
+            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}"
+        );
+    }
+    if counts.status > 0 {
+        let _ = writeln!(text, "  Non-2xx or 3xx responses: {}", counts.status);
+    }
+    let _ = writeln!(text, "Requests/sec: {:9.2}", counts.per_s(counts.requests));
+    let bytes_per_s = binary(counts.per_s(counts.bytes));
+    let _ = writeln!(text, "Transfer/sec: {bytes_per_s:>10}B");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_as_in_wrk() {
+        // Captured from wrk.
+        for (figures, name, unit, line) in [
+            (
+                (20_370.0, 43.97, 20_520.0, 79.59),
+                "Latency",
+                time_us as fn(f64) -> String,
+                "    Latency    20.37ms   43.97us  20.52ms   79.59%\n",
+            ),
+            (
+                (98.70, 6.58, 101.0, 90.0),
+                "Req/Sec",
+                metric,
+                "    Req/Sec    98.70      6.58   101.00     90.00%\n",
+            ),
+            (
+                (635.91, 890.0, 12_920.0, 93.69),
+                "Latency",
+                time_us,
+                "    Latency   635.91us    0.89ms  12.92ms   93.69%\n",
+            ),
+            (
+                (56_200.0, 8_070.0, 62_000.0, 86.54),
+                "Req/Sec",
+                metric,
+                "    Req/Sec    56.20k     8.07k   62.00k    86.54%\n",
+            ),
+        ] {
+            let (mean, stdev, max, within_percent) = figures;
+            let figures = Row {
+                mean,
+                stdev,
+                max,
+                within_percent,
+            };
+            let mut text = String::new();
+            row(&figures, name, unit, &mut text);
+            assert_eq!(text, line);
+        }
+    }
+
+    #[test]
+    fn counts_and_rates_stand_as_in_wrk() {
+        let mut counts = Counts {
+            duration_ns: 1_000_408_000,
+            requests: 98,
+            bytes: 14_500,
+            status: 49,
+            ..Counts::default()
+        };
+        let mut text = String::new();
+        counts_and_rates(&counts, &mut text);
+        assert_eq!(
+            text,
+            "  98 requests in 1.00s, 14.16KB read\n  Non-2xx or 3xx responses: 49\n\
+             Requests/sec:     97.96\nTransfer/sec:     14.15KB\n"
+        );
+        counts.timeout = 3;
+        counts.duration_ns = 0;
+        text.clear();
+        counts_and_rates(&counts, &mut text);
+        assert_eq!(
+            text,
+            "  98 requests in 0.00us, 14.16KB read\n  \
+             Socket errors: connect 0, read 0, write 0, timeout 3\n  \
+             Non-2xx or 3xx responses: 49\nRequests/sec:      0.00\nTransfer/sec:       0.00B\n"
+        );
+    }
+}

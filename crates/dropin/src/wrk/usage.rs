@@ -1,0 +1,70 @@
+//! What wrk and wrk2 print about themselves.
+
+use super::program::Program;
+
+const WRK: &str = "\
+Usage: wrk <options> <url>
+  Options:
+    -c, --connections <N>  Connections to keep open
+    -d, --duration    <T>  Duration of test
+    -t, --threads     <N>  Number of threads to use
+
+    -s, --script      <S>  Load Lua script file
+    -H, --header      <H>  Add header to request
+        --latency          Print latency statistics
+        --timeout     <T>  Socket/request timeout
+    -v, --version          Print version details
+
+  Numeric arguments may include a SI unit (1k, 1M, 1G)
+";
+
+const WRK2: &str = "\
+Usage: wrk <options> <url>
+  Options:
+    -c, --connections <N>  Connections to keep open
+    -d, --duration    <T>  Duration of test
+    -t, --threads     <N>  Number of threads to use
+
+    -s, --script      <S>  Load Lua script file
+    -H, --header      <H>  Add header to request
+    -L  --latency          Print latency statistics
+    -U  --u_latency        Print uncorrected latency statistics
+        --timeout     <T>  Socket/request timeout
+    -B, --batch_latency    Measure latency of whole
+                           batches of pipelined ops
+                           (as opposed to each op)
+    -v, --version          Print version details
+    -R, --rate        <T>  work rate (throughput)
+                           in requests/sec (total)
+                           [Required Parameter]
+
+
+  Numeric arguments may include a SI unit (1k, 1M, 1G)
+";
+
+/// The last line, which no blanks follow.
+const TIMES: &str = "  Time arguments may include a time unit (2s, 2m, 2h)\n";
+
+/// Columns to which the other lines are filled with blanks.
+const WIDTH: usize = 54;
+
+/// Its usage text.
+pub(super) fn usage(program: Program) -> String {
+    let text = match program {
+        Program::Wrk => WRK,
+        Program::Wrk2 => WRK2,
+    };
+    let lines = text.lines().map(|line| format!("{line:<WIDTH$}\n"));
+    lines.chain([TIMES.to_owned()]).collect()
+}
+
+/// The version whose command line and text these are, and in brackets, where wrk names what makes
+/// the load, brunt.
+pub(super) fn version(program: Program) -> String {
+    let version = match program {
+        Program::Wrk => "4.1.0",
+        Program::Wrk2 => "4.0.0",
+    };
+    let brunt = env!("CARGO_PKG_VERSION");
+    format!("wrk {version} [brunt {brunt}] Copyright (C) 2012 Will Glozer\n")
+}
