@@ -11,10 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Stack of a worker: its frames are small, and no input makes it recurse.
-const STACK_BYTES: usize = 256 * 1024;
-/// Stack of a thread that resolves names and reads certificates, with other people's code.
-const STACK_BYTES_LARGE: usize = 2 * 1024 * 1024;
+/// Stack of a thread, as large as the system's default. A worker's own frames are small, and no
+/// input makes it recurse; but names are resolved and certificates read with other people's code,
+/// and functions of Lua that call others, such as `string.gsub`, have 8 KiB of buffer each. What is
+/// not used of it takes no memory.
+const STACK_BYTES: usize = 8 * 1024 * 1024;
 /// How often the thread that waits for another one looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -56,7 +57,7 @@ pub fn run_unless<T: Send + 'static>(
     };
     let thread = Builder::new()
         .name(name.to_owned())
-        .stack_size(STACK_BYTES_LARGE)
+        .stack_size(STACK_BYTES)
         .spawn(body)?;
     loop {
         match receiver.recv_timeout(LOOK) {

@@ -91,6 +91,20 @@ fn errors_of_functions_in_rust_are_caught_by_lua() {
 }
 
 #[test]
+fn deep_calls_fit_the_stack_of_a_worker() {
+    let source = "local function deep(n) return n == 0 and 'end' or (('x'):gsub('x', function() \
+                  return deep(n - 1) end)) end function request() return wrk.format(nil, '/' .. \
+                  deep(200)) end";
+    // As large as brunt_io::threads makes it.
+    let worker = std::thread::Builder::new().stack_size(8 << 20);
+    let worker = worker.spawn(move || {
+        let script = Trial::new(source).load();
+        assert!(script.first_request().starts_with(b"GET /end "));
+    });
+    worker.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
 fn an_error_in_done_says_where() {
     let trial = Trial::new("\nfunction done() error('late') end");
     let mut script = trial.load();
