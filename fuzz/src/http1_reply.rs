@@ -1,6 +1,8 @@
 //! Target: the parser of HTTP/1.1 replies, whole against cut.
 
-use brunt_proto::http1::{KnownHead, MethodKind, Reply, ReplyError, ReplyParser, RequestKind};
+use brunt_proto::http1::{
+    KnownHead, MethodKind, Reply, ReplyError, ReplyParser, RequestKind, head_fields,
+};
 use brunt_proto::{BodiesWanted, Body, Limits};
 
 /// What the replies are taken to answer.
@@ -32,6 +34,7 @@ pub fn http1_reply(data: &[u8]) {
         bodies: BodiesWanted {
             from_status: 400,
             bytes_max: 8,
+            heads: true,
         },
     };
     for limits in [Limits::default(), tight] {
@@ -114,9 +117,19 @@ fn run<'a>(
 /// The body of the reply that was just given out, which is kept if it is wanted.
 fn body_of(reply: &Reply, parser: &mut ReplyParser, limits: &Limits) -> Option<Body> {
     let body = parser.take_body();
-    assert_eq!(body.is_some(), reply.status >= limits.bodies.from_status);
+    let wanted = limits.bodies;
+    assert_eq!(
+        body.is_some(),
+        wanted.heads || reply.status >= wanted.from_status
+    );
     if let Some(body) = &body {
-        assert!(body.bytes.len() <= limits.bodies.bytes_max as usize);
+        assert!(body.bytes.len() <= wanted.bytes_max as usize);
+        assert!(body.bytes.is_empty() || reply.status >= wanted.from_status);
+        assert_eq!(body.head.is_empty(), !wanted.heads);
+        assert!(body.head.len() as u64 <= reply.head_bytes);
+        for (name, value) in head_fields(&body.head) {
+            assert!(!name.is_empty() && value.trim_ascii().len() == value.len());
+        }
         assert!(body.bytes.len() as u64 <= reply.body_bytes);
     }
     body

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use brunt_load::GeneratorError;
 use brunt_measure::{FailureKind, SetUp};
 use brunt_probe::server::WatchError;
 use brunt_probe::server_count::ServerCountError;
@@ -52,6 +53,18 @@ pub enum RunError {
         worker: u32,
         /// The system's reason.
         reason: io::Error,
+    },
+    /// What makes the requests ended the run before anything was measured.
+    #[error(transparent)]
+    Generator(GeneratorError),
+    /// What makes the requests did not return.
+    #[error(
+        "worker {worker} is still in a function of the script, long after the end of the run: \
+         there is no result; let the function return"
+    )]
+    LeftBehind {
+        /// Its number.
+        worker: u32,
     },
     /// A worker panicked: a bug.
     #[error("worker {worker} panicked; this is a bug in brunt")]

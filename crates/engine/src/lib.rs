@@ -42,6 +42,8 @@ mod expectation;
 mod extension;
 mod failure;
 mod faults;
+mod generated;
+mod generators;
 mod limits;
 mod negotiate;
 mod observer;
@@ -60,6 +62,7 @@ pub use control::Control;
 pub use error::RunError;
 #[doc(hidden)]
 pub use faults::Faults;
+pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
 pub use observer::{Phase, Progress, RunObserver, Snapshot};

@@ -185,6 +185,11 @@ pub struct Prepared<C = Kernel> {
 }
 
 impl<C> Prepared<C> {
+    /// How many workers run in this process.
+    pub fn worker_count(&self) -> u32 {
+        self.workers.end - self.workers.start
+    }
+
     /// Runs only these of the plan's workers, by their numbers: the others are those of other
     /// agents, which have the same plan. Each does what it would do among all of them, so that the
     /// merged runs of the agents are a run of the plan. Absent where the plan has no such workers.

@@ -14,7 +14,7 @@ use brunt_io::epoll::Epoll;
 use brunt_io::spin::Spinner;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
-use brunt_load::Round;
+use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_measure::{CpuTimes, Run, RunEdges, SetUp, Window};
 use brunt_probe::host;
 use brunt_probe::memory;
@@ -25,6 +25,8 @@ use crate::control::Control;
 use crate::error::RunError;
 use crate::extension::Extension;
 use crate::faults::fault_of;
+use crate::generated::Generated;
+use crate::generators::{Generators, GeneratorsError, Patience};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::Probes;
@@ -55,6 +57,7 @@ pub struct Session {
     reports: Receiver<(u32, Report)>,
     reporter: Sender<(u32, Report)>,
     threads: Vec<JoinHandle<()>>,
+    generators: Generators,
 }
 
 /// An order to a worker.
@@ -75,6 +78,8 @@ struct Preparation {
     is_observed: bool,
     /// Where somebody asks how busy it is in the warm-up.
     gauge: Option<GaugeMaker>,
+    /// What makes its requests; absent where they are those of the plan.
+    generated: Option<Box<Generated>>,
 }
 
 /// A report of a worker.
@@ -105,6 +110,7 @@ impl Prepared {
             reports,
             reporter,
             threads: Vec::new(),
+            generators: Generators::default(),
         }
     }
 
@@ -184,6 +190,29 @@ enum WatchedRound {
 }
 
 impl Session {
+    /// Has the requests of all rounds made by these, one for each worker in order: those of the
+    /// plan are not sent. They are dropped with the session.
+    ///
+    /// # Errors
+    ///
+    /// There is not one for each worker, or what is spoken takes no texts.
+    pub fn set_generators(
+        &mut self,
+        generators: Vec<Box<dyn RequestGenerator>>,
+    ) -> Result<(), GeneratorsError> {
+        let workers = self.prepared.worker_count();
+        let protocol = self.prepared.negotiated.protocol;
+        self.generators = Generators::new(generators, workers, protocol)?;
+        // There is none for a further worker.
+        self.prepared.placed.spare.clear();
+        Ok(())
+    }
+
+    /// Why a generator ended the rounds so far, if one did.
+    pub fn generator_error(&self) -> Option<&GeneratorError> {
+        self.generators.error()
+    }
+
     /// Whether there may be more workers than in the beginning; then how to find that out.
     fn trial(&self, round: &Round) -> Option<(Trial, GaugeMaker)> {
         let placed = &self.prepared.placed;
@@ -231,7 +260,7 @@ impl Session {
         let budget = budget.map(|requests| Arc::new(Budget::new(requests, workers)));
         let (sender, mut snapshots) = snapshots(prepared.plan.workers.get(), observer);
         self.start_workers()?;
-        for (worker, orders) in prepared.workers.clone().zip(&self.orders) {
+        for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let faults = &prepared.faults;
             let mut task = prepared.task(worker, budget.clone(), &control);
             task.busy_ns += round.added_work_ns;
@@ -249,6 +278,7 @@ impl Session {
                 },
                 is_observed: prepared.plan.observe,
                 gauge: gauge.clone(),
+                generated: self.generators.take(place),
             })));
         }
         drop(sender);
@@ -276,7 +306,7 @@ impl Session {
                 }
             };
         if control.is_aborted() {
-            return Err(RunError::Interrupted);
+            return Err(self.nothing_measured());
         }
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
@@ -292,6 +322,12 @@ impl Session {
             evidence,
         });
         Ok(Measured::Run(Box::new(run)))
+    }
+
+    /// Why a round ended before there was a measurement.
+    fn nothing_measured(&self) -> RunError {
+        let error = self.generators.error().cloned();
+        error.map_or(RunError::Interrupted, RunError::Generator)
     }
 
     fn start_workers(&mut self) -> Result<(), RunError> {
@@ -373,6 +409,7 @@ impl Session {
         let control = Arc::clone(&self.control);
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;
+        let mut cut_short_ns = None;
         let mut ended: Vec<Option<Ended>> = self.orders.iter().map(|_| None).collect();
         while ended.iter().any(Option::is_none) {
             let now_ns = clock::now_ns();
@@ -382,6 +419,23 @@ impl Session {
                     control.abort();
                 }
                 control.interrupted_at(now_ns);
+            }
+            // A second signal, and the end of a run that has no result, leave no time to drain.
+            let is_cut_short = control.is_hurried() || control.is_aborted();
+            let done_ns = if is_cut_short {
+                *cut_short_ns.get_or_insert(now_ns)
+            } else {
+                let drained_ns = end_ns.saturating_add(self.prepared.plan.drain_limit_ns);
+                drained_ns.min(control.drain_end_ns())
+            };
+            let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
+            if self.generators.look(now_ns, done_ns, is_done) == Patience::IsOver {
+                let place = ended.iter().position(Option::is_none).unwrap_or(0);
+                // Nobody waits for the thread.
+                self.threads.clear();
+                return Err(RunError::LeftBehind {
+                    worker: self.prepared.workers.start + place as u32,
+                });
             }
             if before.is_none() && now_ns >= window.start_ns {
                 before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
@@ -433,7 +487,8 @@ impl Session {
             match self.reports.recv_timeout(Duration::from_nanos(pause_ns)) {
                 Ok(report) => {
                     let worker = (report.0 - self.prepared.workers.start) as usize;
-                    if let Report::Ended(end) = heard(report)? {
+                    if let Report::Ended(mut end) = heard(report)? {
+                        self.generators.put_back(worker, &mut end);
                         ended[worker] = Some(*end);
                     }
                 }
@@ -542,6 +597,9 @@ where
                     }
                     Some(worker) => worker.again(task, spinner),
                 };
+                if let Some(generated) = preparation.generated {
+                    ready.generate(generated);
+                }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
                 let Ok(Order::Start(mut start)) = orders.recv() else {
                     return Ok(());

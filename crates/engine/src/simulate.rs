@@ -7,13 +7,14 @@ use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::Round;
+use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_measure::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
 
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::faults::fault_of;
+use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Prepared, Simulated};
 use crate::protocol::{ClientProtocol, ForProtocol};
@@ -31,6 +32,7 @@ pub struct SimulatedSession<'m> {
     prepared: Prepared<Simulated>,
     control: Arc<Control>,
     crew: Box<dyn SimulatedCrew + 'm>,
+    generators: Generators,
 }
 
 impl Prepared<Simulated> {
@@ -59,6 +61,7 @@ impl Prepared<Simulated> {
             prepared: self,
             control: Arc::clone(control),
             crew,
+            generators: Generators::default(),
         }
     }
 
@@ -74,14 +77,40 @@ impl Prepared<Simulated> {
     }
 }
 
+impl SimulatedSession<'_> {
+    /// As [`crate::Session::set_generators`].
+    ///
+    /// # Errors
+    ///
+    /// There is not one for each worker, or what is spoken takes no texts.
+    pub fn set_generators(
+        &mut self,
+        generators: Vec<Box<dyn RequestGenerator>>,
+    ) -> Result<(), GeneratorsError> {
+        let workers = self.prepared.worker_count();
+        let protocol = self.prepared.negotiated.protocol;
+        self.generators = Generators::new(generators, workers, protocol)?;
+        Ok(())
+    }
+
+    /// Why a generator ended the rounds so far, if one did: its worker sent nothing from then on.
+    pub fn generator_error(&self) -> Option<&GeneratorError> {
+        self.generators.error()
+    }
+}
+
 /// What workers counted is shown when each is done. A round ends with [`RunError::Interrupted`]
 /// when it was aborted, or the machine's own interrupt lies before the window, and with
 /// [`RunError::Worker`] when nothing more would ever happen in the simulation.
 impl Rounds for SimulatedSession<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
-        self.crew
-            .round(&prepared, round.added_work_ns, &self.control, observer)
+        self.crew.round(
+            &prepared,
+            round.added_work_ns,
+            &self.control,
+            (&mut self.generators, observer),
+        )
     }
 }
 
@@ -92,7 +121,7 @@ trait SimulatedCrew {
         prepared: &Prepared<Simulated>,
         added_work_ns: u64,
         control: &Arc<Control>,
-        observer: &mut dyn RunObserver,
+        round: (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError>;
 }
 
@@ -147,7 +176,7 @@ where
         prepared: &Prepared<Simulated>,
         added_work_ns: u64,
         control: &Arc<Control>,
-        observer: &mut dyn RunObserver,
+        (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError> {
         let (sender, mut shown) = snapshots(prepared.plan.workers.get(), observer);
         let mut edges = RunEdges::default();
@@ -156,7 +185,7 @@ where
         edges.setup_start.set(setup_ns.unwrap_or(0));
         let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
-        for worker in prepared.workers.clone() {
+        for (place, worker) in prepared.workers.clone().enumerate() {
             // Workers in simulation cannot share a budget, for they do not live at the same time.
             let requests = prepared.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
@@ -176,6 +205,9 @@ where
                     (Worker::new(backend, protocol, task, spinner), 0)
                 }
             };
+            if let Some(generated) = generators.take(place) {
+                ready.generate(generated);
+            }
             let of_worker = ready
                 .set_up()
                 .map_err(|reason| RunError::Worker { worker, reason })?;
@@ -195,7 +227,7 @@ where
             edges,
             crew,
             &set_up,
-            (&mut shown, observer),
+            (generators, &mut shown, observer),
         )
     }
 }
@@ -214,7 +246,7 @@ where
         mut edges: RunEdges,
         crew: Vec<Ready<B, P>>,
         set_up: &SetUp,
-        (shown, observer): (&mut Snapshots, &mut dyn RunObserver),
+        (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Run, RunError> {
         let workers = prepared.workers.clone();
         let ready_ns = workers.clone().map(|worker| self.machine.now_ns(worker));
@@ -232,7 +264,7 @@ where
         }
         let mut ended = Vec::new();
         let mut unsent = 0;
-        for (worker, mut ready) in workers.zip(crew) {
+        for (place, (worker, mut ready)) in workers.zip(crew).enumerate() {
             let mut start = Start { load_ns, window };
             start.window = shifted(start.window, fault_of(prepared.faults.window_shift, worker));
             let observed = Window {
@@ -255,14 +287,16 @@ where
                 shown.take(rest, observer);
             }
             observer.progress(Phase::Measure, &shown.progress());
-            ended.push(Ended {
+            let mut end = Ended {
                 finished,
                 cpu: CpuUse {
                     user_ns: self.machine.cpu_ns(worker) - ready.cpu_before_ns,
                     system_ns: 0,
                 },
                 bound_cpu: None,
-            });
+            };
+            generators.put_back(place, &mut end);
+            ended.push(end);
             self.workers.push(ready.worker);
         }
         if control.is_aborted() {

@@ -1,4 +1,7 @@
-//! Figures of the requests of a list, by their names.
+//! Figures of the requests of a list, or of a generator, by their names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +11,14 @@ use crate::{FailureKind, Population, Quantile, SparseHistogram, Window, bounded}
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;
+/// Most names that a generator gives its requests and that are kept apart: the others share one.
+pub const GENERATED_NAMES_MAX: usize = 4_096;
+/// Of a request that a generator gave no name.
+pub const NO_NAME: u32 = u32::MAX;
+/// What requests without a name stand under, where others have one.
+const UNNAMED: &str = "(no name)";
+/// What those stand under whose names are too many.
+const OTHER_NAMES: &str = "(other names)";
 /// Most different statuses, and most kinds of failure, that are kept apart under one name.
 const KINDS_MAX: usize = 1_000;
 
@@ -98,14 +109,38 @@ fn add_failure(failures: &mut Vec<FailureCount>, kind: FailureKind, count: u64) 
     }
 }
 
-/// Adds the records of another worker, which have the same names in the same order.
+/// Adds the records of another worker: those of a list, which have no names yet and the same
+/// places, or those of a generator, by their names.
 pub fn merge_names(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
     if names.is_empty() {
         *names = others;
         return;
     }
-    for (name, other) in names.iter_mut().zip(&others) {
-        name.merge(other);
+    if others.iter().all(|other| other.name.is_empty()) {
+        for (name, other) in names.iter_mut().zip(&others) {
+            name.merge(other);
+        }
+        return;
+    }
+    merge_by_name(names, others);
+}
+
+fn merge_by_name(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, name) in names.iter().enumerate() {
+        places.insert(name.name.clone(), place);
+    }
+    for mut other in others {
+        if names.len() > GENERATED_NAMES_MAX && !places.contains_key(&other.name) {
+            OTHER_NAMES.clone_into(&mut other.name);
+        }
+        match places.get(&other.name) {
+            Some(&place) => names[place].merge(&other),
+            None => {
+                places.insert(other.name.clone(), names.len());
+                names.push(other);
+            }
+        }
     }
 }
 
@@ -113,25 +148,73 @@ pub fn merge_names(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameRecorder {
     /// Per request, the place of its name; empty where no figures are kept.
-    name_of: std::sync::Arc<[u32]>,
+    name_of: Arc<[u32]>,
     records: Vec<NameRecord>,
+    /// Absent where requests are those of a list.
+    generated: Option<Box<Generated>>,
+}
+
+/// What is kept beside the records where a generator names its requests, or does not.
+#[derive(Clone, Debug, Default)]
+struct Generated {
+    /// The names, by their numbers; given at the end.
+    names: Vec<String>,
+    /// Of requests without a name: counts alone, as long as there are no names.
+    unnamed: NameRecord,
 }
 
 impl NameRecorder {
-    pub(crate) fn new(name_of: std::sync::Arc<[u32]>, names: usize) -> Self {
+    pub(crate) fn new(name_of: Arc<[u32]>, names: usize) -> Self {
         Self {
             name_of,
             records: vec![NameRecord::default(); names],
+            generated: None,
+        }
+    }
+
+    /// One for requests whose names, if any, come while the run goes on: the number of a request is
+    /// that of its name.
+    pub(crate) fn of_generator() -> Self {
+        Self {
+            generated: Some(Box::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the names that the generator gave, by their numbers.
+    pub(crate) fn set_names(&mut self, names: Vec<String>) {
+        if let Some(generated) = &mut self.generated {
+            generated.names = names;
         }
     }
 
     #[inline]
     fn of(&mut self, timing: RequestTiming) -> Option<&mut NameRecord> {
+        if self.generated.is_some() {
+            return self.of_generated(timing.request);
+        }
         if self.records.is_empty() {
             return None;
         }
         let name = *self.name_of.get(timing.request as usize)?;
         self.records.get_mut(name as usize)
+    }
+
+    fn of_generated(&mut self, name: u32) -> Option<&mut NameRecord> {
+        if name == NO_NAME {
+            return self.generated.as_mut().map(|it| &mut it.unnamed);
+        }
+        let place = (name as usize).min(GENERATED_NAMES_MAX);
+        if place >= self.records.len() {
+            self.records.resize_with(place + 1, NameRecord::default);
+        }
+        self.records.get_mut(place)
+    }
+
+    /// Whether no more is kept of this request than how many of its kind there were.
+    #[inline]
+    fn only_counts(&self, timing: RequestTiming) -> bool {
+        self.records.is_empty() && timing.request == NO_NAME
     }
 
     #[inline]
@@ -145,8 +228,12 @@ impl NameRecorder {
     /// The request was due in the window.
     #[inline]
     pub(crate) fn reply(&mut self, timing: RequestTiming, done_ns: u64, answer: &Answer) {
+        let only_counts = self.only_counts(timing);
         if let Some(record) = self.of(timing) {
             record.population.recorded += 1;
+            if only_counts {
+                return;
+            }
             if let Some(status) = answer.outcome.status() {
                 add_status(&mut record.statuses, status, 1);
             }
@@ -187,6 +274,27 @@ impl NameRecorder {
     }
 
     pub(crate) fn finish(self) -> Vec<NameRecord> {
-        self.records
+        let mut records = self.records;
+        let Some(generated) = self.generated else {
+            return records;
+        };
+        if records.is_empty() {
+            return records;
+        }
+        for (place, record) in records.iter_mut().enumerate() {
+            let name = generated.names.get(place).map(String::as_str);
+            let name = name.filter(|_| place < GENERATED_NAMES_MAX);
+            name.unwrap_or(OTHER_NAMES).clone_into(&mut record.name);
+        }
+        let unnamed = NameRecord {
+            name: UNNAMED.to_owned(),
+            ..generated.unnamed
+        };
+        records.push(unnamed);
+        records.retain(|record| record.requests_sent > 0);
+        let mut merged = Vec::new();
+        // A generator may give the same name twice.
+        merge_by_name(&mut merged, records);
+        merged
     }
 }

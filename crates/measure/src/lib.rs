@@ -17,6 +17,7 @@ mod diagnosis;
 mod error_body;
 mod evidence;
 mod failure;
+mod generator_use;
 mod grid;
 mod halving;
 mod hdr_v2;
@@ -58,7 +59,9 @@ mod with_connect;
 
 pub use backend::Backend;
 pub use bounded::WORKERS_MAX;
-pub use by_name::{FailureCount, NAMES_MAX, NameRecord, StatusCount, merge_names};
+pub use by_name::{
+    FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, merge_names,
+};
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};
@@ -71,6 +74,7 @@ pub use evidence::{
     Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use generator_use::GeneratorUse;
 pub use halving::Halving;
 pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
 pub use histogram::{Histogram, HistogramError};

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::once::since_ns;
 use crate::{
-    CarriedIn, ErrorBody, FailureCounts, FailureKind, Halving, Once, PhaseTallies, Series,
+    CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
+    Series,
 };
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
@@ -363,6 +364,9 @@ pub struct WorkerRecord {
         deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
     )]
     pub error_bodies: Vec<ErrorBody>,
+    /// What its generator of requests did; absent where requests are those of the plan.
+    #[serde(default)]
+    pub generator: Option<GeneratorUse>,
     /// The experiment within its warm-up; absent where there was none.
     pub halving: Option<Halving>,
     /// Its thread over the window; absent where it did not see both edges, and in simulation

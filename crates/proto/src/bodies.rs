@@ -1,4 +1,5 @@
-//! Bodies of replies that somebody wants to read: kept while they are received, up to a bound.
+//! Heads and bodies of replies that somebody wants to read: kept while they are received, up to a
+//! bound.
 
 /// Which bodies are kept, and how much of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +8,8 @@ pub struct BodiesWanted {
     pub from_status: u16,
     /// Their first bytes, at most.
     pub bytes_max: u32,
+    /// Whether the heads of all final replies are kept, in HTTP/1.
+    pub heads: bool,
 }
 
 impl BodiesWanted {
@@ -14,16 +17,25 @@ impl BodiesWanted {
     pub const NONE: Self = Self {
         from_status: u16::MAX,
         bytes_max: 0,
+        heads: false,
     };
+
+    /// Whether anything is kept of a reply with this status.
+    #[inline]
+    pub(crate) fn holds(self, status: u16) -> bool {
+        status >= self.from_status || self.heads
+    }
 }
 
-/// The content of a body, without its framing, as far as it was kept.
+/// What was kept of a reply: the content of its body, without its framing, and its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// Its first bytes.
     pub bytes: Vec<u8>,
     /// There were more of them.
     pub is_cut: bool,
+    /// The final head, with the empty line that ends it; empty where it was not wanted.
+    pub head: Vec<u8>,
 }
 
 /// The bodies that one connection keeps; small while it keeps none.
@@ -32,18 +44,33 @@ pub(crate) struct Bodies(Option<Box<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Those that are being received, by their streams.
-    receiving: Vec<(u32, Body)>,
+    /// Those that are being received.
+    receiving: Vec<Receiving>,
     /// The one that was complete last.
     complete: Option<Body>,
 }
 
+/// One that is being received.
+#[derive(Debug)]
+struct Receiving {
+    stream: u32,
+    /// What was wanted of its content when it began, at most.
+    bytes_max: u32,
+    body: Body,
+}
+
 impl Bodies {
-    /// The final head of a reply came on `stream`.
+    /// The final `head` of a reply came on `stream`; empty where it is not to be had.
     #[inline]
-    pub(crate) fn begin(&mut self, stream: u32, status: u16, wanted: BodiesWanted) {
-        if status >= wanted.from_status {
-            self.keep(stream);
+    pub(crate) fn begin(&mut self, stream: u32, status: u16, wanted: BodiesWanted, head: &[u8]) {
+        if wanted.holds(status) {
+            let head = if wanted.heads { head } else { &[] };
+            let bytes_max = if status >= wanted.from_status {
+                wanted.bytes_max
+            } else {
+                0
+            };
+            self.keep(stream, bytes_max, head);
         } else if let Some(kept) = &mut self.0 {
             // Whoever wanted the one before has taken it.
             kept.complete = None;
@@ -51,17 +78,25 @@ impl Bodies {
     }
 
     #[cold]
-    fn keep(&mut self, stream: u32) {
+    fn keep(&mut self, stream: u32, bytes_max: u32, head: &[u8]) {
         let kept = self.0.get_or_insert_default();
         kept.complete = None;
-        kept.receiving.push((stream, Body::default()));
+        let body = Body {
+            head: head.to_vec(),
+            ..Body::default()
+        };
+        kept.receiving.push(Receiving {
+            stream,
+            bytes_max,
+            body,
+        });
     }
 
     /// Takes content that came on `stream`.
     #[inline]
-    pub(crate) fn add(&mut self, stream: u32, content: &[u8], wanted: BodiesWanted) {
+    pub(crate) fn add(&mut self, stream: u32, content: &[u8]) {
         if let Some(kept) = &mut self.0 {
-            kept.add(stream, content, wanted.bytes_max as usize);
+            kept.add(stream, content);
         }
     }
 
@@ -93,11 +128,12 @@ impl Bodies {
 
 impl Kept {
     #[cold]
-    fn add(&mut self, stream: u32, content: &[u8], bytes_max: usize) {
+    fn add(&mut self, stream: u32, content: &[u8]) {
         let mut receiving = self.receiving.iter_mut();
-        let Some((_, body)) = receiving.find(|(of, _)| *of == stream) else {
+        let Some(one) = receiving.find(|one| one.stream == stream) else {
             return;
         };
+        let (bytes_max, body) = (one.bytes_max as usize, &mut one.body);
         let room = bytes_max.saturating_sub(body.bytes.len());
         body.is_cut |= content.len() > room;
         body.bytes
@@ -105,8 +141,8 @@ impl Kept {
     }
 
     fn remove(&mut self, stream: u32) -> Option<Body> {
-        let at = self.receiving.iter().position(|(of, _)| *of == stream)?;
-        Some(self.receiving.swap_remove(at).1)
+        let at = self.receiving.iter().position(|one| one.stream == stream)?;
+        Some(self.receiving.swap_remove(at).body)
     }
 }
 
@@ -117,24 +153,26 @@ mod tests {
     const WANTED: BodiesWanted = BodiesWanted {
         from_status: 400,
         bytes_max: 5,
+        heads: false,
     };
 
     #[test]
     fn what_is_wanted_is_kept_up_to_its_bound() {
         let mut bodies = Bodies::default();
-        bodies.begin(1, 200, WANTED);
-        bodies.add(1, b"fine", WANTED);
+        bodies.begin(1, 200, WANTED, b"H");
+        bodies.add(1, b"fine");
         bodies.complete(1);
         assert_eq!(bodies.take(), None);
-        bodies.begin(3, 500, WANTED);
-        bodies.begin(5, 404, WANTED);
-        bodies.add(3, b"ab", WANTED);
-        bodies.add(5, b"12345", WANTED);
-        bodies.add(3, b"cdef", WANTED);
+        bodies.begin(3, 500, WANTED, b"H");
+        bodies.begin(5, 404, WANTED, b"H");
+        bodies.add(3, b"ab");
+        bodies.add(5, b"12345");
+        bodies.add(3, b"cdef");
         bodies.complete(3);
         let body = |bytes: &[u8], is_cut| Body {
             bytes: bytes.to_vec(),
             is_cut,
+            head: Vec::new(),
         };
         assert_eq!(bodies.take(), Some(body(b"abcde", true)));
         assert_eq!(bodies.take(), None);
@@ -144,15 +182,34 @@ mod tests {
     }
 
     #[test]
+    fn heads_are_kept_of_all_and_bodies_of_some() {
+        let wanted = BodiesWanted {
+            heads: true,
+            ..WANTED
+        };
+        let mut bodies = Bodies::default();
+        for (status, content) in [(200, ""), (500, "oops")] {
+            bodies.begin(1, status, wanted, b"HTTP/1.1");
+            bodies.add(1, b"oops");
+            bodies.complete(1);
+            let body = bodies.take().expect("kept");
+            assert_eq!(
+                (&body.head[..], &body.bytes[..]),
+                (&b"HTTP/1.1"[..], content.as_bytes())
+            );
+        }
+    }
+
+    #[test]
     fn what_nobody_took_or_was_lost_is_not_kept() {
         let mut bodies = Bodies::default();
-        bodies.begin(1, 500, WANTED);
+        bodies.begin(1, 500, WANTED, b"H");
         bodies.forget(1);
         bodies.complete(1);
         assert_eq!(bodies.take(), None);
-        bodies.begin(1, 500, WANTED);
+        bodies.begin(1, 500, WANTED, b"H");
         bodies.complete(1);
-        bodies.begin(1, 200, WANTED);
+        bodies.begin(1, 200, WANTED, b"H");
         bodies.complete(1);
         assert_eq!(bodies.take(), None);
     }

@@ -1,4 +1,9 @@
-//! What both protocols read in the values of header fields: numbers and lists.
+//! What both protocols read in header fields: tokens, numbers and lists.
+
+/// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
 
 /// A number of decimal digits only; `None` also where it is over `u64::MAX`.
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {

@@ -33,9 +33,9 @@ pub use certificate::{
     CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
 };
 pub use figures::{
-    AgentFigures, AllPhases, CleanSummary, ClientFigures, Latency, LiveRange, OverloadFigures,
-    QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures,
-    StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
+    AgentFigures, AllPhases, CleanSummary, ClientFigures, GeneratorFigures, Latency, LiveRange,
+    OverloadFigures, QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts,
+    ServerFigures, StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
 };
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};

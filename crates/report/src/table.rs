@@ -9,7 +9,9 @@ use brunt_measure::{
 
 use crate::figures::data_name;
 use crate::foreign;
-use crate::{CleanSummary, QuantileInterval, ReportError, ServerFigures, StoredSummary};
+use crate::{
+    CleanSummary, GeneratorFigures, QuantileInterval, ReportError, ServerFigures, StoredSummary,
+};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
 
@@ -617,6 +619,12 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("clean_response_p99_9_ns", |_, figures| {
         clean(figures, |it| it.response.as_ref()?.p99_9_ns)
     }),
+    ("script_ns_per_request", |_, figures| {
+        generator(figures, |it| it.ns_per_request)
+    }),
+    ("script_workers_share", |_, figures| {
+        generator(figures, |it| it.workers_share)
+    }),
 ];
 
 /// Writes the header and the row of `run`.
@@ -658,6 +666,14 @@ fn server<'a, T: ToString>(
 /// A cell that only a run has of which the hypervisor took something.
 fn clean<T: ToString>(figures: &StoredSummary, content: fn(&CleanSummary) -> Option<T>) -> String {
     cell(figures.clean.as_ref().and_then(content))
+}
+
+/// A cell that only a run has whose requests were made while it went on.
+fn generator<T: ToString>(
+    figures: &StoredSummary,
+    content: fn(&GeneratorFigures) -> Option<T>,
+) -> String {
+    cell(figures.generator.as_ref().and_then(content))
 }
 
 /// A cell that only a run over TLS has.

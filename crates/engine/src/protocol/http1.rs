@@ -153,17 +153,15 @@ impl Http1Requests {
         }
         (start, start + place.bytes)
     }
-
-    #[inline]
-    fn kind(&self, request: u32) -> RequestKind {
-        self.places[request as usize].kind
-    }
 }
 
 /// HTTP/1.1 (RFC 9112), as one worker speaks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Http1 {
     requests: Arc<Http1Requests>,
+    /// What responses depend on, by the number of the request; of those that come as text, by that
+    /// of their kind.
+    kinds: Arc<[RequestKind]>,
     payload: PayloadId,
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
@@ -174,6 +172,7 @@ pub(crate) struct Http1 {
 impl Http1 {
     pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
         Self {
+            kinds: requests.places.iter().map(|place| place.kind).collect(),
             requests,
             payload: PayloadId(0),
             known: KnownHead::default(),
@@ -188,6 +187,14 @@ impl Http1 {
         let place = connection.oldest;
         connection.oldest = self.place(connection, 1);
         connection.in_flight -= 1;
+        place
+    }
+
+    /// A request that was written takes a place, which is given.
+    #[inline]
+    fn take_place(&self, connection: &mut Http1Connection) -> u32 {
+        let place = self.place(connection, connection.in_flight);
+        connection.in_flight += 1;
         place
     }
 
@@ -257,9 +264,16 @@ impl ClientProtocol for Http1 {
             end,
         };
         out.append_shared(part, self.requests.payload());
-        let place = self.place(connection, connection.in_flight);
-        connection.in_flight += 1;
-        place
+        self.take_place(connection)
+    }
+
+    fn accept_texts(&mut self) {
+        self.kinds = RequestKind::ALL.into();
+    }
+
+    #[inline]
+    fn place_of_text(&self, connection: &mut Http1Connection) -> Option<u32> {
+        Some(self.take_place(connection))
     }
 
     // Always: what it gives is large, and is then never put together.
@@ -287,9 +301,7 @@ impl ClientProtocol for Http1 {
         if connection.parser.pending_bytes() == 0 {
             connection.first_byte_ns = received_ns;
         }
-        let kind = self
-            .requests
-            .kind(places[connection.oldest as usize].request);
+        let kind = self.kinds[places[connection.oldest as usize].request as usize];
         let progress = connection
             .parser
             .receive(bytes, &self.limits, kind, &mut self.known)

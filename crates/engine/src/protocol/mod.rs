@@ -159,6 +159,16 @@ impl Out {
         self.shared.take()
     }
 
+    /// Appends all of a payload, where nothing is written yet.
+    pub(crate) fn append_payload(&mut self, payload: PayloadId, whole: &[u8]) {
+        let part = Part {
+            payload,
+            start: 0,
+            end: whole.len() as u32,
+        };
+        self.append_shared(part, whole);
+    }
+
     /// Forgets what was written.
     pub(crate) fn clear(&mut self) {
         self.shared = None;
@@ -206,6 +216,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Writes a request; gives its place, below the depth.
     fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
+
+    /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
+    fn accept_texts(&mut self);
+
+    /// A request whose text is written by the worker takes a place, below the depth; absent where
+    /// requests are not texts.
+    fn place_of_text(&self, connection: &mut Self::Connection) -> Option<u32>;
 
     /// Takes received bytes up to the next event. `places` are those of the connection. To be
     /// called until there is no event; where responses are not in order with no bytes left too,

@@ -25,11 +25,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn start_load(&mut self, load_ns: u64) {
         if let Some(backlog) = self.backlog() {
             backlog.start(load_ns);
-        } else if self.task.think_time.mean_ns > 0 {
+        } else if self.waits() {
             // Users who are there already do not all begin at once.
+            let thinks = self.task.think_time.mean_ns > 0;
             for connection in self.connections.iter_mut() {
                 connection.free_ns = load_ns;
-                connection.think_ns = self.supply.think_times.rest_ns();
+                if thinks {
+                    connection.think_ns = self.supply.think_times.rest_ns();
+                }
             }
         }
         self.dial_the_rest(load_ns);
@@ -277,7 +280,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let connection = &self.connections[slot];
         match self.pacing {
             Pacing::Closed => false,
-            Pacing::Open(_) => connection.has_room(),
+            Pacing::Open(_) => connection.has_room() && !self.is_parked(slot),
             Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),
         }
     }
@@ -285,7 +288,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     fn pop_free(&mut self) -> Option<Slot> {
         while let Some(slot) = self.free.slots.pop_front() {
             self.connections[slot].is_offered = false;
-            if self.is_free(slot) {
+            if self.is_free(slot) && self.has_request(slot) {
                 return Some(slot);
             }
         }
@@ -315,7 +318,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 sent_ns: now_ns,
                 request: 0,
             };
-            self.send(slot, timing, 1);
+            if self.generated.is_some() {
+                self.send_texts(slot, timing, 1);
+            } else {
+                self.send(slot, timing, 1);
+            }
             // It may take more before this one is sent.
             self.mark_free(slot);
         } else {

@@ -28,7 +28,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             .opening(now_ns, self.opening.in_flight);
         let connection = &mut self.connections[slot];
         connection.state = State::Connecting { since_ns: now_ns };
-        match self.backend.open(slot, &self.task.peer, source) {
+        let opening = match self.generated {
+            None => self.backend.open(slot, &self.task.peer, source),
+            Some(_) => {
+                let peer = self.peer();
+                self.backend.open(slot, &peer, source)
+            }
+        };
+        match opening {
             Ok(()) => self
                 .connections
                 .arm(slot, now_ns + self.task.connect_timeout_ns),
@@ -53,6 +60,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         connection.think_ns = 0;
         connection.is_shut = false;
         connection.depth = self.task.depth;
+        if let Some(generated) = &mut self.generated {
+            generated.connected(slot);
+        }
         let connected_ns = self
             .backend
             .secured(slot)
@@ -245,7 +255,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 connection.free_ns.saturating_add(self.task.timeout_ns)
             }
             State::Open if timeout_ns < u64::MAX => timeout_ns,
-            State::Open if self.task.think_time.mean_ns > 0 => self.resume_ns(slot),
+            State::Open if self.waits() => self.resume_ns(slot),
             State::Open => u64::MAX,
         };
         if due_ns == u64::MAX {

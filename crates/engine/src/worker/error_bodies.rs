@@ -1,8 +1,8 @@
 //! What the server says in its first errors: read once for each status, and then no more.
 
-use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::backend::ClientBackend;
 use brunt_measure::{Answer, ErrorBody};
-use brunt_proto::BodiesWanted;
+use brunt_proto::{BodiesWanted, Body};
 
 use super::Worker;
 use crate::protocol::ClientProtocol;
@@ -25,29 +25,30 @@ pub(super) fn wanted(keeps_errors: bool) -> BodiesWanted {
     BodiesWanted {
         from_status: FIRST_ERROR,
         bytes_max: ErrorBody::BYTES_MAX,
+        heads: false,
     }
 }
 
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    /// A response with an error is complete.
+    /// A response with an error is complete; `body` was kept of it.
     #[cold]
-    pub(super) fn keep_error(&mut self, slot: Slot, answer: &Answer) {
-        let connection = &mut self.connections[slot].protocol;
-        let body = self.protocol.take_body(connection);
+    pub(super) fn keep_error(&mut self, answer: &Answer, body: Option<&Body>) {
         let kept = &mut self.accounting.recorder.record().error_bodies;
         if let (Some(status), Some(body)) = (answer.outcome.status(), body)
             && kept.iter().all(|one| one.status != status)
         {
+            let most = body.bytes.len().min(ErrorBody::BYTES_MAX as usize);
+            let beginning = &body.bytes[..most];
             kept.push(ErrorBody {
                 status,
-                text: String::from_utf8_lossy(&body.bytes).into_owned(),
-                is_cut: body.is_cut,
+                text: String::from_utf8_lossy(beginning).into_owned(),
+                is_cut: body.is_cut || beginning.len() < body.bytes.len(),
             });
         }
         self.round.errors_left -= 1;
         if kept.len() == ErrorBody::KEPT_MAX || self.round.errors_left == 0 {
             self.round.errors_left = 0;
-            self.protocol.want_bodies(BodiesWanted::NONE);
+            self.want_bodies();
         }
     }
 }

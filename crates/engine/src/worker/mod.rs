@@ -7,6 +7,7 @@ mod connections;
 mod dialling;
 mod error_bodies;
 mod free;
+mod generated;
 mod halving;
 mod output;
 mod requests;
@@ -31,6 +32,7 @@ use crate::connection::State;
 use crate::control::{Control, NOTICE_NS};
 use crate::expectation::Expectation;
 use crate::failure;
+use crate::generated::Generated;
 use crate::observer::{Shown, Snapshot, SnapshotSender};
 use crate::protocol::ClientProtocol;
 use crate::sources::Sources;
@@ -142,6 +144,8 @@ pub(crate) struct Finished {
     pub(crate) last_done_ns: u64,
     /// Local addresses that were used, of those that brunt chose.
     pub(crate) sources_used: usize,
+    /// What made the requests; absent where they were those of the plan.
+    pub(crate) generated: Option<Box<Generated>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +219,8 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     timeline: Timeline,
     wake_ups: WakeUps,
     round: Round,
+    /// What makes the requests; absent where they are those of the plan.
+    generated: Option<Box<Generated>>,
 }
 
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
@@ -316,6 +322,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             backend,
             protocol,
             task,
+            generated: None,
         }
     }
 
@@ -405,12 +412,15 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let (progress, recorder) = (self.accounting.progress, &mut self.accounting.recorder);
         let rest = self.round.shown.take();
         let rest = rest.map(|shown| shown.rest(now_ns, progress, recorder.response()));
+        let generated = self.end_generating();
+        let recorder = &mut self.accounting.recorder;
         let spent = Recorder::new(self.task.worker, 0, 0);
         Ok(Finished {
             recorder: std::mem::replace(recorder, spent),
             rest,
             last_done_ns: self.accounting.last_done_ns,
             sources_used: self.opening.sources.used(),
+            generated,
         })
     }
 
@@ -474,7 +484,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 (is_over(backlog), is_awaited)
             }
         };
-        (exhausted || is_over) && self.connections.in_flight() == 0 && !is_awaited
+        let is_idle = self.timeline.window_end_ns == u64::MAX && self.is_idle_for_good();
+        (exhausted || is_over || is_idle) && self.connections.in_flight() == 0 && !is_awaited
     }
 
     fn drain(&mut self) -> io::Result<()> {

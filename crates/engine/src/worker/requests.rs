@@ -77,6 +77,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if !connection.may_write() || connection.state != State::Open {
             return;
         }
+        if self.generated.is_some() {
+            self.send_generated(slot, now_ns);
+            return;
+        }
         let thinks = self.task.think_time.mean_ns > 0;
         let count = connection.room();
         if count == 0 || thinks && connection.in_flight > 0 {
@@ -133,6 +137,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let count = count.min(self.supply.quota);
         self.supply.quota -= count;
         count
+    }
+
+    /// Gives back what was taken at `due_ns` and is not sent.
+    pub(super) fn give_back_quota(&mut self, due_ns: u64, count: u64) {
+        if self.task.budget.is_some() && due_ns >= self.timeline.measure_from_ns {
+            self.supply.quota += count;
+        }
     }
 
     /// Sends `count` requests on a connection that has room for them.
@@ -192,7 +203,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return None;
         }
         let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
-        Some((self.connections.end_request(slot, place), discarded_bytes))
+        Some((self.end_request(slot, place), discarded_bytes))
     }
 
     pub(super) fn is_stamped(&self, slot: Slot) -> bool {

@@ -101,7 +101,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     kind,
                     discarded_bytes,
                 } => {
-                    let timing = self.connections.end_request(slot, place);
+                    let timing = self.end_request(slot, place);
                     self.accounting
                         .request_failed(timing, now_ns, kind, discarded_bytes);
                     self.places_freed(slot, 1, reception.free_ns());
@@ -142,10 +142,52 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         done_ns: u64,
         answer: &Answer,
     ) {
+        if self.generated.is_some() {
+            self.generated_done(slot, place, reception, done_ns, answer);
+            return;
+        }
         if self.round.errors_left > 0 && !answer.outcome.is_success() {
-            self.keep_error(slot, answer);
+            let connection = &mut self.connections[slot].protocol;
+            let body = self.protocol.take_body(connection);
+            self.keep_error(answer, body.as_ref());
         }
         let timing = self.connections.end_request(slot, place);
+        self.record_done(slot, place, timing, (reception, done_ns), answer);
+    }
+
+    /// The same of a request that a generator made, which is told of the response.
+    fn generated_done(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        reception: Reception,
+        done_ns: u64,
+        answer: &Answer,
+    ) {
+        let mut kept = self.kept_for_generator(slot);
+        if self.round.errors_left > 0 && !answer.outcome.is_success() {
+            if kept.is_none() {
+                let connection = &mut self.connections[slot].protocol;
+                kept = self.protocol.take_body(connection);
+            }
+            self.keep_error(answer, kept.as_ref());
+        }
+        let mut timing = self.connections.end_request(slot, place);
+        timing.request = self.name_of_generated(slot, place);
+        self.record_done(slot, place, timing, (reception, done_ns), answer);
+        self.tell_generator(slot, place, answer, kept.as_ref());
+    }
+
+    /// Records a request that is answered and no longer in flight.
+    #[inline]
+    fn record_done(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        timing: RequestTiming,
+        (reception, done_ns): (Reception, u64),
+        answer: &Answer,
+    ) {
         let is_recorded = self.replied(slot, timing, done_ns, answer);
         let connection = &mut self.connections[slot];
         if !P::IN_ORDER {
@@ -318,7 +360,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 if self.backend.is_cut(slot) {
                     // It has no length of its own, and may have been cut anywhere (RFC 9112 section
                     // 9.8).
-                    let timing = self.connections.end_request(slot, place);
+                    let timing = self.end_request(slot, place);
                     let bytes = answer.head_bytes + answer.body_bytes;
                     self.accounting.request_failed(
                         timing,

@@ -5,6 +5,7 @@ mod common;
 mod counts;
 mod failures;
 mod floods;
+mod generated;
 mod hostile_peers;
 mod open_loop;
 mod phases;

@@ -84,6 +84,8 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     let window = &summary.window;
     let never_idle = matches!(run.plan.model, ModelDescription::Closed { .. })
         && run.plan.think_time_ns() == 0
+        // A generator may have connections wait, or send nothing.
+        && !run.is_generated()
         && run.plan.keepalive()
         && run.plan.requests_per_connection.is_none()
         && run.depth() == 1

@@ -120,6 +120,17 @@ impl Recorder {
         self.names = NameRecorder::new(name_of, names);
     }
 
+    /// Says that requests are made while the run goes on: the number of each is that of the name
+    /// that it is given, or [`crate::NO_NAME`].
+    pub fn generate_requests(&mut self) {
+        self.names = NameRecorder::of_generator();
+    }
+
+    /// Gives the names of generated requests, by their numbers.
+    pub fn name_requests(&mut self, names: Vec<String>) {
+        self.names.set_names(names);
+    }
+
     /// Fixes the window, before its start. The end of a run by count is not known beforehand and
     /// is `u64::MAX`.
     pub fn set_window(&mut self, window: Window) {

@@ -14,7 +14,8 @@ pub struct RequestTiming {
     pub due_ns: u64,
     /// Just before it was handed to the backend.
     pub sent_ns: u64,
-    /// The number of the request in the run's set.
+    /// The number of the request in the run's set; of one that is made while the run goes on, that
+    /// of its name, or [`crate::NO_NAME`].
     pub request: u32,
 }
 

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::by_name::NAMES_MAX;
 use crate::{
-    Backend, Diagnosis, Evidence, Latencies, NameRecord, ServerCount, SetUp, WorkerRecord,
+    Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, ServerCount, SetUp,
+    WorkerRecord,
 };
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Protocol, Seeds};
@@ -78,6 +79,20 @@ impl Run {
     /// The workers of all agents, in order.
     pub fn workers(&self) -> impl Iterator<Item = &WorkerRecord> + Clone {
         self.agents.iter().flat_map(|agent| &agent.workers)
+    }
+
+    /// Whether requests were made while the run went on, such as by a script.
+    pub fn is_generated(&self) -> bool {
+        self.workers().any(|worker| worker.generator.is_some())
+    }
+
+    /// What made them did in all, and for how many workers; absent where they were those of the
+    /// plan.
+    pub fn generator_use(&self) -> Option<(GeneratorUse, u64)> {
+        GeneratorUse::sum(
+            self.workers()
+                .filter_map(|worker| worker.generator.as_ref()),
+        )
     }
 
     /// The protocol that all agents speak.

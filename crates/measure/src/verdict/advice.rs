@@ -4,11 +4,12 @@ use super::Grade;
 use super::SignalId;
 use super::case::{Case, ratio};
 use super::command;
-use super::thresholds::NOT_PROCESSED_NOTICEABLE;
+use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::weighed::Weighed;
 use super::words::truncated;
 use crate::{
-    FailureKind, ModelDescription, Placement, PlanDescription, Protocol, ServerScope, cpu_list,
+    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Protocol, ServerScope,
+    cpu_list,
 };
 
 /// A run that is to be longer is so long at least, nanoseconds.
@@ -157,6 +158,13 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             SignalId::ZeroWindows,
             SignalId::ReceivePrunes,
         ];
+        if shows(&is_slow, grade) && script_share(case).is_some() {
+            advice.push(
+                "a cheaper script: texts made beforehand, response() without the parameters that \
+                 it does not use"
+                    .to_owned(),
+            );
+        }
         if shows(&is_slow, grade) {
             // Where CPUs had room, there were more already.
             let is_settled = case
@@ -193,6 +201,15 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
     });
     advice.truncate(ADVICE_MAX);
     advice
+}
+
+/// The share of the workers' time in a script, where that is what makes brunt slow.
+pub(super) fn script_share(case: &Case<'_>) -> Option<f64> {
+    let workers = case.agent.workers.iter();
+    let (used, workers) =
+        GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
+    let share = used.share(workers, case.run.window_ns)?;
+    (share >= SCRIPT_TOLD).then_some(share)
 }
 
 pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {

@@ -723,7 +723,11 @@ impl<'a> Case<'a> {
         let summary = &self.summary;
         let live = summary.live_mean.known()?;
         let busy = match self.run.plan.model {
-            ModelDescription::Closed { .. } if self.run.plan.think_time_ns() == 0 => 1.0,
+            ModelDescription::Closed { .. }
+                if self.run.plan.think_time_ns() == 0 && !self.run.is_generated() =>
+            {
+                1.0
+            }
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
                 let depth = self.depth() as f64;
                 ratio(summary.in_flight_mean.known()?, live * depth)?

@@ -270,7 +270,10 @@ fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         true => format!("{}: ", weighed.detail(SignalId::Pauses)),
         false => String::new(),
     };
-    let because = format!("{stopped}brunt was the limit; the server {server} do more");
+    let script = advice::script_share(weighed.case).map_or(String::new(), |share| {
+        format!(", {} of its workers' time in the script", percent(share))
+    });
+    let because = format!("{stopped}brunt was the limit{script}; the server {server} do more");
     let decisive = fails
         .into_iter()
         .chain(warnings)

@@ -67,6 +67,8 @@ pub(super) const RARE_LEAST: u64 = 5;
 /// Requests that a server that replaces connections did not process, per request sent, from which
 /// on what to do about them comes before all other advice.
 pub(super) const NOT_PROCESSED_NOTICEABLE: f64 = 0.01;
+/// Share of its workers' time from which on the script is named where brunt is slow [tuned].
+pub(super) const SCRIPT_TOLD: f64 = 0.2;
 /// Zero windows and pruned segments per segment received. The proposal was any: the counters are
 /// of the whole network namespace, and one may be another's [tuned].
 pub(super) const NOT_READ_FAIL: f64 = 0.0001;

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::error::ReplyError;
 use super::request_text::{MethodKind, RequestKind};
 use crate::Limits;
-use crate::field_value::{decimal, list};
+use crate::field_value::{decimal, is_token_byte, list};
 
 /// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places
 /// are on the stack, and are written as fields come, so that a reply with few costs no more.
@@ -103,6 +103,17 @@ fn max_fields(limits: &Limits) -> u16 {
 /// Whether one more header field is too many after `fields` of them.
 pub(super) fn is_full(fields: u16, limits: &Limits) -> bool {
     fields >= max_fields(limits)
+}
+
+/// Names and values of the header fields of a complete, well-formed head, without the spaces around
+/// values.
+pub fn head_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|&byte| byte == b'\n')
+        .skip(1)
+        .filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
 }
 
 /// Whether `line`, with its line feed, ends a head or trailers.
@@ -301,9 +312,4 @@ impl Fields {
             _ => Err(ReplyError::BadTransferEncoding),
         }
     }
-}
-
-/// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
-pub(super) fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

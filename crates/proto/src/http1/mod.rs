@@ -12,7 +12,7 @@ mod request_text;
 mod tests;
 
 pub use error::ReplyError;
-pub use head::MAX_HEADER_FIELDS;
+pub use head::{MAX_HEADER_FIELDS, head_fields};
 pub use known_head::KnownHead;
 pub use reply::{Progress, Reply, ReplyParser};
 pub use request::{Request, RequestError};

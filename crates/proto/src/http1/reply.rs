@@ -105,7 +105,7 @@ impl ReplyParser {
             && let Some(head) = known.find(bytes, kind)
         {
             if let Framing::Length(body_bytes) = head.framing
-                && head.status < limits.bodies.from_status
+                && !limits.bodies.holds(head.status)
                 && body_bytes <= (bytes.len() - head.len) as u64
             {
                 return Ok(Progress {
@@ -120,10 +120,11 @@ impl ReplyParser {
                     }),
                 });
             }
-            // The body does not end here: it is framed like any other.
+            // The body does not end here, or is kept: it is framed like any other.
             consumed = head.len;
+            self.keep(head.status, &bytes[..head.len], limits);
             self.head_bytes = consumed as u64;
-            self.start_final_body(head, limits);
+            self.start_final_body(head);
             if head.framing == Framing::Length(0) {
                 return Ok(Progress {
                     consumed,
@@ -181,7 +182,7 @@ impl ReplyParser {
                 }
                 Stage::Length(left) => {
                     let taken = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
-                    self.bodies.add(STREAM, &rest[..taken], limits.bodies);
+                    self.bodies.add(STREAM, &rest[..taken]);
                     consumed += taken;
                     self.body_bytes += taken as u64;
                     *left -= taken as u64;
@@ -189,7 +190,7 @@ impl ReplyParser {
                 }
                 Stage::Chunked(chunked) => {
                     let end = chunked.receive(rest, limits, &mut self.gathered, |content| {
-                        self.bodies.add(STREAM, content, limits.bodies);
+                        self.bodies.add(STREAM, content);
                     })?;
                     let taken = end.unwrap_or(rest.len());
                     consumed += taken;
@@ -197,7 +198,7 @@ impl ReplyParser {
                     end.is_some()
                 }
                 Stage::UntilClose => {
-                    self.bodies.add(STREAM, rest, limits.bodies);
+                    self.bodies.add(STREAM, rest);
                     consumed += rest.len();
                     self.body_bytes += rest.len() as u64;
                     false
@@ -227,6 +228,7 @@ impl ReplyParser {
             if let Some(head) = head::parse(window, limits, kind)? {
                 if head.status >= 200 {
                     known.keep(bytes, head, kind);
+                    self.keep(head.status, &bytes[..head.len], limits);
                 }
                 return Ok((head.len, Some(head)));
             }
@@ -237,8 +239,19 @@ impl ReplyParser {
         };
         // Each line was found well formed, so the whole is.
         let head = head::parse(&gathered.bytes, limits, kind)?.ok_or(ReplyError::MalformedHead)?;
+        if head.status >= 200
+            && let Some(gathered) = self.gathered.take()
+        {
+            self.keep(head.status, &gathered.bytes, limits);
+        }
         self.gathered = None;
         Ok((taken, Some(head)))
+    }
+
+    /// The final head is complete: what is wanted of the reply is kept.
+    #[inline]
+    fn keep(&mut self, status: u16, head: &[u8], limits: &Limits) {
+        self.bodies.begin(STREAM, status, limits.bodies, head);
     }
 
     /// Notes what a complete head says. True when the reply ends with it.
@@ -251,14 +264,13 @@ impl ReplyParser {
             self.interim += 1;
             return Ok(false);
         }
-        self.start_final_body(head, limits);
+        self.start_final_body(head);
         Ok(head.framing == Framing::Length(0))
     }
 
     /// The same of a final reply, which ends with its head only where the body has no bytes.
     #[inline]
-    fn start_final_body(&mut self, head: Head, limits: &Limits) {
-        self.bodies.begin(STREAM, head.status, limits.bodies);
+    fn start_final_body(&mut self, head: Head) {
         self.status = head.status;
         self.keep_alive = head.keep_alive;
         self.retry_after = head.retry_after;

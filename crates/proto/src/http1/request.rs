@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::head::is_token_byte;
+use crate::field_value::is_token_byte;
 
 /// The parts of a request.
 #[derive(Clone, Copy, Debug)]

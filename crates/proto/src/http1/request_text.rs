@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::head::is_token_byte;
-use crate::field_value::list;
+use crate::field_value::{is_token_byte, list};
 
 /// What a reply answers, as far as it depends on that where the reply and its connection end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +30,29 @@ pub enum MethodKind {
 }
 
 impl RequestKind {
+    /// Every kind, by its number.
+    pub const ALL: [Self; 6] = {
+        const fn of(method: MethodKind, is_http_1_0: bool) -> RequestKind {
+            RequestKind {
+                method,
+                is_http_1_0,
+            }
+        }
+        [
+            of(MethodKind::Other, false),
+            of(MethodKind::Head, false),
+            of(MethodKind::Connect, false),
+            of(MethodKind::Other, true),
+            of(MethodKind::Head, true),
+            of(MethodKind::Connect, true),
+        ]
+    };
+
+    /// Its place in [`RequestKind::ALL`].
+    pub fn number(self) -> u32 {
+        self.method as u32 + 3 * u32::from(self.is_http_1_0)
+    }
+
     /// That of a request of HTTP/1.1 with this method.
     pub fn of_method(method: &[u8]) -> Self {
         Self {
@@ -471,8 +493,8 @@ mod tests {
         assert_eq!(requests[0].kind, RequestKind::default());
         assert!(!requests[0].closes);
         let post = "POST /a HTTP/1.1\r\nContent-Length:  3 \r\n\r\nabc";
-        let chunked = "PUT /b HTTP/1.1\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\
-             T: v\r\n\r\n";
+        let chunked = "PUT /b HTTP/1.1\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n\
+                       3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n";
         let last = "\r\nHEAD /c HTTP/1.0\nConnection: Keep-Alive\n\n";
         let text = format!("{one}{post}{chunked}{last}\r\n");
         let requests = found(&text);
@@ -490,6 +512,13 @@ mod tests {
         );
         assert!(!requests[3].closes);
         assert_eq!(&text[requests[1].body_start..requests[1].range.end], "abc");
+    }
+
+    #[test]
+    fn kinds_have_numbers() {
+        for (number, kind) in RequestKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind.number() as usize, number);
+        }
     }
 
     #[test]

@@ -154,6 +154,7 @@ pub fn fuzz_http2(data: &[u8]) {
             bodies: BodiesWanted {
                 from_status: 400,
                 bytes_max: 8,
+                heads: false,
             },
         },
         depth: 3,

@@ -3,6 +3,7 @@
 mod absent;
 mod agents;
 mod clean;
+mod generator;
 mod latency;
 mod names;
 mod resources;
@@ -21,6 +22,7 @@ use self::absent::Absent;
 pub use self::agents::AgentFigures;
 use self::agents::overlap_share;
 pub use self::clean::CleanSummary;
+pub use self::generator::GeneratorFigures;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
@@ -165,6 +167,9 @@ pub struct StoredSummary {
     pub cpu_ns_per_reply: Option<f64>,
     /// Most memory resident at any time, bytes; of several agents the most of any.
     pub peak_resident_bytes: u64,
+    /// What made the requests while the run went on, such as a script; null where they were those
+    /// of the plan.
+    pub generator: Option<GeneratorFigures>,
     /// Figures over time, of the window: the sum of the workers' series.
     pub series: Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
@@ -432,6 +437,7 @@ impl StoredSummary {
             server_counted,
             cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
             peak_resident_bytes: peak_resident_bytes(run),
+            generator: GeneratorFigures::new(run, summary, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),
         }

@@ -92,6 +92,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     connections(run, summary, style.verbose, &mut page);
     whole_run(run, summary, style.verbose, &mut page);
     resources::client(run, summary, is_withheld, style.verbose, &mut page);
+    resources::generator(run, summary, &mut page);
     resources::server(run, summary, is_withheld, style.verbose, &mut page);
     if style.verbose {
         evidence::rows(run, summary, is_withheld, &mut page);

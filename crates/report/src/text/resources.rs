@@ -1,13 +1,14 @@
 //! What client and server used: their CPU, memory and descriptors, side by side.
 
-use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
+use brunt_measure::{Figure, GeneratorUse, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
 use crate::figures::{
-    CpuUse, ceiling_share, client_cpu, cpu_ns_per_reply, peak_resident_bytes, requests_per_cpu_s,
-    server_cpu,
+    CpuUse, GeneratorFigures, ceiling_share, client_cpu, cpu_ns_per_reply, peak_resident_bytes,
+    requests_per_cpu_s, server_cpu,
 };
+use crate::foreign::printable;
 use crate::units;
 
 /// Rows of the table over time; more readings are joined.
@@ -50,6 +51,34 @@ pub(super) fn client(
         });
     }
     page.row("client", &items, Tone::Plain);
+}
+
+/// What made the requests while the run went on, where something did.
+pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
+    let Some(used) = GeneratorFigures::of(run, summary) else {
+        return;
+    };
+    let mut items = Vec::new();
+    if let Some(ns) = used.ns_per_request {
+        let time = units::duration(ns.round() as u64);
+        items.push(format!("{time} per request"));
+    }
+    if let Some(share) = used.workers_share {
+        let whose = match run.workers().count() {
+            1 => "the worker's",
+            _ => "the workers'",
+        };
+        items.push(format!("{} of {whose} time", units::percent(share)));
+    }
+    if used.cut > 0 {
+        let bodies = counted(used.cut, "body", "bodies");
+        let most = units::bytes(GeneratorUse::BODY_BYTES_MAX.into());
+        items.push(format!("{bodies} cut at {most}"));
+    }
+    if let Some(error) = &used.error {
+        items.push(format!("ended the run: {}", printable(error)));
+    }
+    page.row("script", &items, Tone::Plain);
 }
 
 /// CPUs that the workers can use: one each.

@@ -16,7 +16,7 @@ use brunt_measure::{
 };
 
 pub(crate) use kinds::{kinds, per_request, server_failed};
-pub(crate) use listed::listed;
+pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
@@ -59,6 +59,7 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("resumed", resumed()),
         ("per_request", per_request()),
         ("listed", listed()),
+        ("scripted", scripted()),
         ("server_failed", server_failed()),
         ("merged", merged()),
         ("merged_apart", merged_apart()),

@@ -5,6 +5,7 @@ mod bend;
 mod failed;
 mod rules;
 mod rules_others;
+mod rules_script;
 mod sample;
 mod signals;
 mod signals_client;

@@ -117,7 +117,7 @@ impl Client {
         }
         stream.status = head.status;
         self.bodies
-            .begin(stream.id, head.status, call.limits.bodies);
+            .begin(stream.id, head.status, call.limits.bodies, &[]);
         stream.retry_after = head.retry_after;
         let has_body = !stream.is_head && head.status != 204 && head.status != 304;
         stream.content_length = match head.content_length {
@@ -233,7 +233,7 @@ impl Client {
         // The padding comes last.
         let content_bytes = data.left_bytes.saturating_sub(data.padding_bytes.into()) as usize;
         let content = &bytes[..taken.min(content_bytes)];
-        self.bodies.add(data.stream, content, call.limits.bodies);
+        self.bodies.add(data.stream, content);
         let event = if left_bytes == 0 && data.ends_stream {
             self.complete(place, call)
         } else {

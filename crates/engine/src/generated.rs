@@ -1,0 +1,574 @@
+//! What a worker keeps of requests that a generator makes while the run goes on: the texts that it
+//! gave, what they hold, and which of its batches is in flight where.
+
+use brunt_io::backend::{PayloadId, Slot};
+use brunt_load::{
+    Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator, ResponseParts,
+};
+use brunt_measure::{GeneratorUse, NO_NAME};
+use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
+use brunt_proto::{BodiesWanted, Body};
+
+/// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
+/// ones are copied.
+const PAYLOADS_MAX: u32 = 64;
+/// Longer texts are copied: all of them are kept as long as the backend is.
+const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+/// So many calls are timed at first, and then one in `TIMED_EVERY`: two readings of the clock would
+/// be a hundredth of what a request takes. No script takes turns through so many requests.
+const TIMED_FIRST: u64 = 1_000;
+const TIMED_EVERY: u64 = 13;
+
+/// The generator of one worker.
+#[derive(Debug)]
+pub(crate) struct Generated {
+    generator: Box<dyn RequestGenerator>,
+    /// The text that came last, and the requests that it holds.
+    text: Vec<u8>,
+    requests: Vec<TextRequest>,
+    /// Where the generator writes.
+    fresh: Vec<u8>,
+    /// That of `text`, where the backend has it.
+    payload: Option<PayloadId>,
+    payloads: u32,
+    /// The batch of `text` that was made last, if not all of it is written.
+    made: Option<Made>,
+    slots: Vec<OfSlot>,
+    /// Connections that are parked.
+    parked: u32,
+    /// The batch of what is in flight, by place.
+    batch_of: Vec<u32>,
+    depth: usize,
+    batches: Batches,
+    wanted: ResponseParts,
+    calls: CallTime,
+    delays: CallTime,
+    told: CallTime,
+    cut: u64,
+    error: Option<GeneratorError>,
+}
+
+/// A batch that is about to be written.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    slot: Slot,
+    batch: u32,
+}
+
+/// What is kept of a connection.
+#[derive(Debug, Default)]
+struct OfSlot {
+    /// Requests of a batch that found no room.
+    rest: Option<Box<Rest>>,
+    /// Its batch was empty: it is not asked for again.
+    is_parked: bool,
+    /// How long it waits before its next request is known.
+    is_delayed: bool,
+}
+
+/// The requests of a batch that are not written yet.
+#[derive(Debug)]
+struct Rest {
+    batch: u32,
+    text: Vec<u8>,
+    /// In order, the last ones first: bytes, and what the response depends on.
+    requests: Vec<(usize, RequestKind)>,
+    /// Bytes that were written.
+    written: usize,
+}
+
+/// The batches that are in flight or waiting.
+#[derive(Debug, Default)]
+struct Batches {
+    batches: Vec<OfBatch>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OfBatch {
+    tag: BatchTag,
+    name: u32,
+    /// Requests that have no outcome yet.
+    left: u32,
+}
+
+/// What came of asking for the next requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// There are so many requests.
+    Requests(u32),
+    /// There is none for this connection.
+    Nothing,
+    /// The generator failed just now.
+    Failed,
+}
+
+/// Time that calls take, by those that are timed.
+#[derive(Clone, Copy, Debug, Default)]
+struct CallTime {
+    calls: u64,
+    ns: u64,
+}
+
+impl CallTime {
+    /// One more call; whether it is to be timed, and for how many calls it then stands.
+    fn count(&mut self) -> Option<u64> {
+        self.calls += 1;
+        if self.calls <= TIMED_FIRST {
+            Some(1)
+        } else {
+            self.calls
+                .is_multiple_of(TIMED_EVERY)
+                .then_some(TIMED_EVERY)
+        }
+    }
+
+    fn add(&mut self, ns: u64, calls: u64) {
+        self.ns = self.ns.saturating_add(ns.saturating_mul(calls));
+    }
+
+    /// Takes the time of `call`, if it is counted and its turn has come.
+    #[inline]
+    fn time<T>(
+        &mut self,
+        is_counted: bool,
+        now_ns: impl Fn() -> u64,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let stands_for = if is_counted { self.count() } else { None };
+        let Some(calls) = stands_for else {
+            return call();
+        };
+        let from_ns = now_ns();
+        let outcome = call();
+        self.add(now_ns().saturating_sub(from_ns), calls);
+        outcome
+    }
+}
+
+impl Batches {
+    fn add(&mut self, batch: OfBatch) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.batches[number as usize] = batch;
+                number
+            }
+            None => {
+                self.batches.push(batch);
+                self.batches.len() as u32 - 1
+            }
+        }
+    }
+
+    /// `count` requests of a batch have their outcomes; its tag, if it was the last of them.
+    fn end(&mut self, number: u32, count: u32) -> Option<BatchTag> {
+        let batch = &mut self.batches[number as usize];
+        batch.left = batch.left.saturating_sub(count);
+        (batch.left == 0).then(|| {
+            self.free.push(number);
+            batch.tag
+        })
+    }
+}
+
+impl Generated {
+    pub(crate) fn new(generator: Box<dyn RequestGenerator>) -> Self {
+        Self {
+            wanted: generator.wanted(),
+            generator,
+            text: Vec::new(),
+            requests: Vec::new(),
+            fresh: Vec::new(),
+            payload: None,
+            payloads: 0,
+            made: None,
+            slots: Vec::new(),
+            parked: 0,
+            batch_of: Vec::new(),
+            depth: 1,
+            batches: Batches::default(),
+            calls: CallTime::default(),
+            delays: CallTime::default(),
+            told: CallTime::default(),
+            cut: 0,
+            error: None,
+        }
+    }
+
+    pub(crate) fn generator(&self) -> &dyn RequestGenerator {
+        &*self.generator
+    }
+
+    /// Begins a round with this many connections of this depth. Nothing is in flight.
+    pub(crate) fn begin(&mut self, slots: u32, depth: u32) {
+        self.made = None;
+        self.slots.clear();
+        self.slots.resize_with(slots as usize, OfSlot::default);
+        self.parked = 0;
+        self.depth = depth as usize;
+        self.batch_of = vec![0; slots as usize * depth as usize];
+        self.batches = Batches::default();
+        self.calls = CallTime::default();
+        self.delays = CallTime::default();
+        self.told = CallTime::default();
+        self.cut = 0;
+    }
+
+    /// What a round came to, with the names of the requests by their numbers.
+    pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
+        let used = GeneratorUse {
+            calls: self.calls.calls,
+            calls_ns: self.calls.ns.saturating_add(self.delays.ns),
+            told: self.told.calls,
+            told_ns: self.told.ns,
+            cut: self.cut,
+            error: self.error.as_ref().map(|error| error.message.clone()),
+        };
+        (used, self.generator.names().to_vec())
+    }
+
+    pub(crate) fn error(&self) -> Option<&GeneratorError> {
+        self.error.as_ref()
+    }
+
+    /// Notes why the run is to end; the first reason counts.
+    pub(crate) fn fail(&mut self, error: GeneratorError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Whether it gives no further requests, to no connection.
+    pub(crate) fn is_over(&self) -> bool {
+        self.error.is_some() || self.generator.is_stopped()
+    }
+
+    /// Whether all of `live` open connections wait for nothing that would come.
+    pub(crate) fn is_idle(&self, live: u32) -> bool {
+        self.is_over() || self.parked > 0 && self.parked >= live
+    }
+
+    pub(crate) fn is_parked(&self, slot: Slot) -> bool {
+        self.slots[slot.0 as usize].is_parked
+    }
+
+    /// Whether connections wait as long as it says before each request.
+    pub(crate) fn delays(&self) -> bool {
+        self.generator.delays()
+    }
+
+    /// How long the connection waits before its next request, beside what it would; 0 where that
+    /// was asked already.
+    pub(crate) fn delay_ns(
+        &mut self,
+        slot: Slot,
+        is_counted: bool,
+        now_ns: impl Fn() -> u64,
+    ) -> u64 {
+        let of_slot = &mut self.slots[slot.0 as usize];
+        if of_slot.is_delayed || of_slot.rest.is_some() || of_slot.is_parked || self.is_over() {
+            return 0;
+        }
+        self.slots[slot.0 as usize].is_delayed = true;
+        let generator = &mut self.generator;
+        let delays = &mut self.delays;
+        let asked = delays.time(is_counted, now_ns, || generator.delay_ns());
+        asked.unwrap_or_else(|error| {
+            self.fail(error);
+            0
+        })
+    }
+
+    /// The connection is another one: what was kept of the one before is given up.
+    pub(crate) fn connected(&mut self, slot: Slot) {
+        let of_slot = std::mem::take(&mut self.slots[slot.0 as usize]);
+        self.parked -= u32::from(of_slot.is_parked);
+        if self.made.is_some_and(|made| made.slot == slot) {
+            self.give_up_made();
+        }
+        if let Some(rest) = of_slot.rest {
+            self.end_requests(rest.batch, rest.requests.len() as u32);
+        }
+    }
+
+    /// Asks what the connection is to send, unless something of what was asked for before is left.
+    /// `register` hands a text to the backend for good.
+    pub(crate) fn ask(
+        &mut self,
+        slot: Slot,
+        is_counted: bool,
+        now_ns: impl Fn() -> u64,
+        register: impl FnOnce(&[u8]) -> PayloadId,
+    ) -> Asked {
+        let of_slot = &mut self.slots[slot.0 as usize];
+        if let Some(rest) = &of_slot.rest {
+            return Asked::Requests(rest.requests.len() as u32);
+        }
+        if of_slot.is_parked {
+            return Asked::Nothing;
+        }
+        if self.is_over() {
+            self.park(slot);
+            return Asked::Nothing;
+        }
+        let Self {
+            generator,
+            fresh,
+            requests,
+            calls,
+            ..
+        } = self;
+        let asked = calls.time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
+            let batch = generator.next(fresh)?;
+            if matches!(batch, Batch::New { .. }) {
+                scan_requests_into(fresh, requests).map_err(|error| GeneratorError {
+                    message: format!("the text of a request cannot be sent: {error}"),
+                })?;
+            }
+            Ok(batch)
+        });
+        let (tag, name) = match asked {
+            Ok(Batch::Nothing) => {
+                self.fresh.clear();
+                self.park(slot);
+                return Asked::Nothing;
+            }
+            Ok(Batch::New { tag, name }) => {
+                std::mem::swap(&mut self.text, &mut self.fresh);
+                self.fresh.clear();
+                self.payload = None;
+                (tag, name)
+            }
+            Ok(Batch::Same { tag, name }) if !self.requests.is_empty() => {
+                if self.payload.is_none()
+                    && self.payloads < PAYLOADS_MAX
+                    && self.text.len() <= PAYLOAD_BYTES_MAX
+                {
+                    self.payload = Some(register(&self.text));
+                    self.payloads += 1;
+                }
+                (tag, name)
+            }
+            Ok(Batch::Same { .. }) => {
+                self.fail(GeneratorError {
+                    message: "the text of before was asked for, and there was none".to_owned(),
+                });
+                return Asked::Failed;
+            }
+            Err(error) => {
+                // What was scanned is not what `text` holds.
+                self.requests.clear();
+                self.fresh.clear();
+                self.fail(error);
+                return Asked::Failed;
+            }
+        };
+        let left = self.requests.len() as u32;
+        let name = name.unwrap_or(NO_NAME);
+        let batch = self.batches.add(OfBatch { tag, name, left });
+        self.made = Some(Made { slot, batch });
+        Asked::Requests(left)
+    }
+
+    fn park(&mut self, slot: Slot) {
+        let is_parked = &mut self.slots[slot.0 as usize].is_parked;
+        self.parked += u32::from(!*is_parked);
+        *is_parked = true;
+    }
+
+    /// The first `count` of what the connection is to send, which has as many, are written now; the
+    /// others wait. Gives their batch and the name of its requests; `request` gets the kind of
+    /// each, and `bytes` their text, or where the backend has it.
+    pub(crate) fn write(
+        &mut self,
+        slot: Slot,
+        count: u32,
+        mut request: impl FnMut(RequestKind),
+        bytes: impl FnOnce(&[u8], Option<PayloadId>),
+    ) -> (u32, u32) {
+        let count = count as usize;
+        let of_slot = &mut self.slots[slot.0 as usize];
+        of_slot.is_delayed = false;
+        let batch = if let Some(rest) = &mut of_slot.rest {
+            let from = rest.written;
+            for _ in 0..count {
+                if let Some((bytes, kind)) = rest.requests.pop() {
+                    rest.written += bytes;
+                    request(kind);
+                }
+            }
+            bytes(&rest.text[from..rest.written], None);
+            let batch = rest.batch;
+            if rest.requests.is_empty() {
+                of_slot.rest = None;
+            }
+            batch
+        } else {
+            let Some(made) = self.made.take() else {
+                return (0, NO_NAME);
+            };
+            let (first, others) = self.requests.split_at(count.min(self.requests.len()));
+            first.iter().for_each(|of_text| request(of_text.kind));
+            let end = first.last().map_or(0, |last| last.range.end);
+            let payload = self.payload.filter(|_| others.is_empty());
+            bytes(&self.text[..end], payload);
+            if !others.is_empty() {
+                let rest = Rest {
+                    batch: made.batch,
+                    text: self.text[end..].to_vec(),
+                    requests: others
+                        .iter()
+                        .rev()
+                        .map(|of_text| (of_text.range.len(), of_text.kind))
+                        .collect(),
+                    written: 0,
+                };
+                self.slots[slot.0 as usize].rest = Some(Box::new(rest));
+            }
+            made.batch
+        };
+        (batch, self.batches.batches[batch as usize].name)
+    }
+
+    /// What was made for a connection is not written now.
+    pub(crate) fn put_off(&mut self, slot: Slot) {
+        if self.made.is_some_and(|made| made.slot == slot) {
+            self.write(slot, 0, |_| {}, |_, _| {});
+        }
+    }
+
+    fn give_up_made(&mut self) {
+        if let Some(made) = self.made.take() {
+            self.end_requests(made.batch, self.requests.len() as u32);
+        }
+    }
+
+    /// A request of this batch is in flight in this place of the connection.
+    #[inline]
+    pub(crate) fn place(&mut self, slot: Slot, place: u32, batch: u32) {
+        let place = slot.0 as usize * self.depth + place as usize;
+        self.batch_of[place] = batch;
+    }
+
+    /// The name of the request in this place.
+    #[inline]
+    pub(crate) fn name_in(&self, slot: Slot, place: u32) -> u32 {
+        self.of_batch(slot, place).name
+    }
+
+    fn of_batch(&self, slot: Slot, place: u32) -> OfBatch {
+        let place = slot.0 as usize * self.depth + place as usize;
+        self.batches.batches[self.batch_of[place] as usize]
+    }
+
+    /// The request that was in this place has its outcome.
+    pub(crate) fn ended(&mut self, slot: Slot, place: u32) {
+        let place = slot.0 as usize * self.depth + place as usize;
+        self.end_requests(self.batch_of[place], 1);
+    }
+
+    fn end_requests(&mut self, batch: u32, count: u32) {
+        if let Some(tag) = self.batches.end(batch, count) {
+            self.generator.ended(tag);
+        }
+    }
+
+    /// Whether it sees more of responses than their status.
+    pub(crate) fn wants_contents(&self) -> bool {
+        self.wanted >= ResponseParts::Headers
+    }
+
+    /// What is kept of responses for it, beside those that are kept for others.
+    pub(crate) fn wanted(&self, others: BodiesWanted) -> BodiesWanted {
+        match self.wanted {
+            ResponseParts::Nothing | ResponseParts::Status => others,
+            ResponseParts::Headers => BodiesWanted {
+                heads: true,
+                ..others
+            },
+            ResponseParts::Body => BodiesWanted {
+                from_status: 0,
+                bytes_max: GeneratorUse::BODY_BYTES_MAX,
+                heads: true,
+            },
+        }
+    }
+
+    /// Whether it wants to see something else than before.
+    #[inline]
+    pub(crate) fn has_changed_its_mind(&mut self) -> bool {
+        let wanted = self.generator.wanted();
+        wanted != std::mem::replace(&mut self.wanted, wanted)
+    }
+
+    /// Tells it of the response to the request in this place, which ends with that.
+    pub(crate) fn tell(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        status: u16,
+        kept: Option<&Body>,
+        is_counted: bool,
+        now_ns: impl Fn() -> u64,
+    ) {
+        let mut told = Ok(());
+        if self.wanted > ResponseParts::Nothing && self.error.is_none() {
+            let tag = self.of_batch(slot, place).tag;
+            let headers: Vec<(&[u8], &[u8])> = kept
+                .map(|kept| http1::head_fields(&kept.head).collect())
+                .unwrap_or_default();
+            let sees_body = self.wanted == ResponseParts::Body;
+            let kept = kept.filter(|_| sees_body);
+            let response = GeneratorResponse {
+                tag,
+                status,
+                headers: &headers,
+                body: kept.map_or(&[], |kept| &kept.bytes),
+                is_truncated: kept.is_some_and(|kept| kept.is_cut),
+            };
+            self.cut += u64::from(response.is_truncated);
+            let generator = &mut self.generator;
+            told = self
+                .told
+                .time(is_counted, now_ns, || generator.response(&response));
+        }
+        self.ended(slot, place);
+        if let Err(error) = told {
+            self.fail(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_timed_seldom_and_stand_for_all() {
+        let mut time = CallTime::default();
+        let clock = std::cell::Cell::new(0);
+        let calls = TIMED_FIRST + 100 * TIMED_EVERY;
+        for _ in 0..calls {
+            time.time(true, || clock.get(), || clock.set(clock.get() + 7));
+        }
+        assert_eq!(time.calls, calls);
+        let off = time.ns.abs_diff(7 * calls);
+        assert!(off <= 7 * TIMED_EVERY, "{} of {}", time.ns, 7 * calls);
+        time.time(false, || unreachable!("not counted"), || {});
+        assert_eq!(time.calls, calls);
+    }
+
+    #[test]
+    fn a_tag_is_free_when_all_of_its_batch_have_ended() {
+        let mut batches = Batches::default();
+        let batch = |tag, left| OfBatch {
+            tag: BatchTag(tag),
+            name: NO_NAME,
+            left,
+        };
+        let (first, second) = (batches.add(batch(7, 2)), batches.add(batch(9, 1)));
+        assert_eq!(batches.end(first, 1), None);
+        assert_eq!(batches.end(second, 1), Some(BatchTag(9)));
+        assert_eq!(batches.end(first, 1), Some(BatchTag(7)));
+        // Their numbers are used again.
+        assert!(batches.add(batch(1, 1)) < 2 && batches.add(batch(2, 1)) < 2);
+    }
+}

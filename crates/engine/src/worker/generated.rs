@@ -1,0 +1,282 @@
+//! Requests that a generator makes while the run goes on: asked for, sent, told of their responses.
+
+use brunt_io::backend::{ClientBackend, Peer, Slot};
+use brunt_load::Spin;
+use brunt_measure::{Answer, NO_NAME, RequestTiming};
+use brunt_proto::{BodiesWanted, Body};
+
+use super::{Mode, Pacing, Worker, error_bodies};
+use crate::generated::{Asked, Generated};
+use crate::protocol::ClientProtocol;
+
+impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
+    /// Has requests made by `generated` from now on, before the first connection is opened. Where
+    /// the connections of an earlier round are kept, that made theirs, too.
+    pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
+        self.protocol.accept_texts();
+        generated.begin(self.connections.len(), self.task.depth);
+        self.accounting.recorder.generate_requests();
+        self.generated = Some(generated);
+        self.want_bodies();
+    }
+
+    /// Ends a round of the generator: what it did is recorded.
+    pub(super) fn end_generating(&mut self) -> Option<Box<Generated>> {
+        let mut generated = self.generated.take()?;
+        let (used, names) = generated.end();
+        let recorder = &mut self.accounting.recorder;
+        recorder.record().generator = Some(used);
+        recorder.name_requests(names);
+        Some(generated)
+    }
+
+    /// What is kept of responses, as it is wanted now.
+    pub(super) fn want_bodies(&mut self) {
+        let for_errors = if self.round.errors_left > 0 {
+            error_bodies::wanted(self.task.keeps_errors)
+        } else {
+            BodiesWanted::NONE
+        };
+        let generated = self.generated.as_ref();
+        let wanted = generated.map_or(for_errors, |generated| generated.wanted(for_errors));
+        self.protocol.want_bodies(wanted);
+    }
+
+    /// Where connections go that are opened now.
+    pub(super) fn peer(&self) -> Peer {
+        let generated = self.generated.as_ref();
+        let address = generated.and_then(|generated| generated.generator().address());
+        address.map_or_else(|| self.task.peer.clone(), Peer::Tcp)
+    }
+
+    /// Whether connections wait before each request, in a closed loop or in a session.
+    pub(super) fn waits(&self) -> bool {
+        let generated = self.generated.as_ref();
+        self.task.think_time.mean_ns > 0 || generated.is_some_and(|generated| generated.delays())
+    }
+
+    /// Whether calls of the generator are those of the window, as far as that is known without
+    /// looking at the clock.
+    fn is_measured(&self) -> bool {
+        let window_ns = self.timeline.measure_from_ns..self.timeline.window_end_ns;
+        self.timeline.mode == Mode::Load && window_ns.contains(&self.wake_ups.ran_ns)
+    }
+
+    /// Sends the next batch on a connection that is open, in a closed loop or in a session. It is
+    /// asked for when there is nothing in flight.
+    pub(super) fn send_generated(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &self.connections[slot];
+        let room = connection.room();
+        if connection.in_flight > 0 || room == 0 || self.is_delayed(slot, now_ns) {
+            return;
+        }
+        let due_ns = self.resume_ns(slot);
+        let quota = self.take_quota(now_ns, room);
+        if quota == 0 {
+            if let Some(backlog) = self.backlog() {
+                backlog.stop();
+            }
+            return;
+        }
+        let there = self.ask(slot);
+        let sent_ns = self.backend.now_ns();
+        let is_over = sent_ns >= self.timeline.window_end_ns;
+        let count = if is_over { 0 } else { quota.min(there.into()) };
+        self.give_back_quota(now_ns, quota - count);
+        if count == 0 {
+            if let Some(generated) = &mut self.generated {
+                generated.put_off(slot);
+            }
+            if there == 0 && matches!(self.pacing, Pacing::Sessions(_)) {
+                // A session is over when it has no more requests.
+                self.replace(slot, sent_ns);
+            }
+            return;
+        }
+        let connection = &self.connections[slot];
+        if connection.is_stamp_known && connection.has_ended_one {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.accounting.recorder.lag(sent_ns, lag_ns);
+        }
+        let timing = RequestTiming {
+            due_ns: sent_ns,
+            sent_ns,
+            request: 0,
+        };
+        self.send_texts(slot, timing, count as u32);
+    }
+
+    /// Whether the connection is to wait before its next request; it is then looked at again.
+    fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
+        let is_measured = self.is_measured();
+        if let Some(generated) = &mut self.generated
+            && generated.delays()
+        {
+            let backend = &self.backend;
+            let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+            let connection = &mut self.connections[slot];
+            connection.think_ns = connection.think_ns.saturating_add(delay_ns);
+            self.follow_generator();
+        }
+        let due_ns = self.resume_ns(slot);
+        if now_ns < due_ns {
+            self.connections.arm(slot, due_ns);
+        }
+        now_ns < due_ns
+    }
+
+    /// How many requests the connection has to send next; 0 for none at all.
+    pub(super) fn ask(&mut self, slot: Slot) -> u32 {
+        let is_measured = self.is_measured();
+        let Some(generated) = &mut self.generated else {
+            return 0;
+        };
+        // Whichever of the two is called, it is one after the other.
+        let backend = std::cell::RefCell::new(&mut self.backend);
+        let asked = generated.ask(
+            slot,
+            is_measured,
+            || backend.borrow().now_ns(),
+            |text| backend.borrow_mut().add_payload(text.into()),
+        );
+        self.follow_generator();
+        match asked {
+            Asked::Requests(count) => count,
+            Asked::Nothing | Asked::Failed => 0,
+        }
+    }
+
+    /// The generator was called: it may have failed, and may want to see something else.
+    fn follow_generator(&mut self) {
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        if generated.error().is_some() {
+            // What was measured so far is the result.
+            self.task.control.interrupt();
+        }
+        if generated.has_changed_its_mind() {
+            self.want_bodies();
+        }
+    }
+
+    /// Whether an arrival can be sent on the connection, which is free: it is asked what. Without a
+    /// generator there is always something to send.
+    pub(super) fn has_request(&mut self, slot: Slot) -> bool {
+        let is_planned = matches!(self.pacing, Pacing::Open(_));
+        self.generated.is_none() || !is_planned || self.ask(slot) > 0
+    }
+
+    /// Whether the connection has nothing to send, ever.
+    pub(super) fn is_parked(&self, slot: Slot) -> bool {
+        let generated = self.generated.as_ref();
+        generated.is_some_and(|generated| generated.is_parked(slot))
+    }
+
+    /// Whether all open connections of a worker with a generator wait for nothing that would come.
+    pub(super) fn is_idle_for_good(&self) -> bool {
+        let live = self.accounting.recorder.live();
+        let generated = self.generated.as_ref();
+        self.opening.in_flight == 0 && generated.is_some_and(|generated| generated.is_idle(live))
+    }
+
+    /// Sends the first `count` requests of what the connection has to send, which are as many at
+    /// least, and for which it has room.
+    pub(super) fn send_texts(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
+        let connection = &mut self.connections[slot];
+        connection.requests_left -= u64::from(count);
+        connection.is_used = true;
+        connection.think_ns = match self.task.think_time.mean_ns {
+            0 => 0,
+            _ => self.supply.think_times.next_ns(),
+        };
+        self.write_to(slot);
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        let (connection, places) = self.connections.start_requests(slot, count);
+        let (protocol, out) = (&self.protocol, self.output.out());
+        // The places are taken one after the other, around a ring.
+        let mut first = None;
+        let (batch, name) = generated.write(
+            slot,
+            count,
+            |kind| {
+                let place = protocol.place_of_text(&mut connection.protocol);
+                first = first.or(place);
+                if let Some(place) = place {
+                    places[place as usize] = RequestTiming {
+                        request: kind.number(),
+                        ..timing
+                    };
+                }
+            },
+            |text, payload| match payload {
+                Some(payload) => out.append_payload(payload, text),
+                None => out.bytes.extend_from_slice(text),
+            },
+        );
+        let depth = self.task.depth;
+        let first = first.unwrap_or(0);
+        for place in (first..first + count).map(|place| place % depth) {
+            generated.place(slot, place, batch);
+            self.accounting.recorder.sent_by_name(RequestTiming {
+                request: name,
+                ..timing
+            });
+        }
+        let bytes = self.send_output();
+        self.accounting.recorder.sent(timing, count, bytes);
+        if self.task.spin == Spin::Auto {
+            self.wake_ups.expectation.sent(timing.sent_ns, count);
+        }
+        self.connections
+            .arm(slot, timing.due_ns + self.task.timeout_ns);
+        if self.supply.busy_ns > 0 {
+            self.backend.work(self.supply.busy_ns * u64::from(count));
+        }
+    }
+
+    /// What was kept of the response that was given out last, if the generator wants to see it.
+    #[inline]
+    pub(super) fn kept_for_generator(&mut self, slot: Slot) -> Option<Body> {
+        let generated = self.generated.as_ref()?;
+        generated.wants_contents().then_some(())?;
+        let connection = &mut self.connections[slot].protocol;
+        self.protocol.take_body(connection)
+    }
+
+    /// Tells the generator of the response to the request that was in this place.
+    pub(super) fn tell_generator(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        answer: &Answer,
+        kept: Option<&Body>,
+    ) {
+        let is_measured = self.is_measured();
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        let backend = &self.backend;
+        let status = answer.outcome.status().unwrap_or(0);
+        generated.tell(slot, place, status, kept, is_measured, || backend.now_ns());
+        self.follow_generator();
+    }
+
+    /// The name of the generated request that is, or was last, in this place.
+    pub(super) fn name_of_generated(&self, slot: Slot, place: u32) -> u32 {
+        let generated = self.generated.as_ref();
+        generated.map_or(NO_NAME, |generated| generated.name_in(slot, place))
+    }
+
+    /// Takes a request out of its place that has no response.
+    pub(super) fn end_request(&mut self, slot: Slot, place: u32) -> RequestTiming {
+        let mut timing = self.connections.end_request(slot, place);
+        if let Some(generated) = &mut self.generated {
+            timing.request = generated.name_in(slot, place);
+            generated.ended(slot, place);
+        }
+        timing
+    }
+}

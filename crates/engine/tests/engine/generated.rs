@@ -1,0 +1,797 @@
+//! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
+//! order, what it is told, and how it ends a run.
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
+use brunt_load::{
+    ArrivalProcess, Batch, BatchTag, GeneratorError, GeneratorResponse, HttpChoice, Interrupt,
+    LoadModel, Plan, RequestGenerator, ResponseParts, Reuse, Round, Schedule,
+};
+use brunt_measure::{GeneratorUse, Run};
+use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
+
+use crate::common::{
+    Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
+    many_long, on_every_backend, plan, serve, served, served_in, url,
+};
+
+on_every_backend! {
+    an_unchanged_text_is_sent_over_and_over,
+    requests_come_in_order_with_their_tags,
+    a_connection_without_a_request_is_parked,
+    a_generator_that_stops_sends_no_more,
+    batches_go_out_whole,
+    batches_of_any_size_are_sent,
+    a_count_of_requests_is_kept,
+    a_count_that_nobody_sends_ends_the_run,
+    planned_requests_are_made_when_they_are_due,
+    planned_requests_find_no_parked_connection,
+    sessions_end_when_there_is_no_request,
+    responses_are_told_as_far_as_wanted,
+    what_is_wanted_may_change,
+    heads_have_no_bodies,
+    names_are_those_of_the_generator,
+    an_error_ends_the_run_with_what_was_measured,
+    a_text_that_is_none_ends_the_run,
+    rounds_go_on_with_the_same_generator,
+}
+
+const GET: &str = "GET /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n";
+
+/// What a generator was asked and told.
+#[derive(Debug, Default)]
+struct Log {
+    made: u32,
+    told: Vec<Told>,
+    ended: Vec<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told {
+    tag: u32,
+    status: u16,
+    headers: Vec<String>,
+    body_bytes: usize,
+    is_truncated: bool,
+}
+
+/// Makes the next text, given how many were made; absent for nothing.
+type Make = dyn FnMut(u32) -> Result<Option<String>, GeneratorError> + Send;
+
+struct Maker {
+    make: Box<Make>,
+    /// Names that requests have in turns.
+    names: Vec<String>,
+    latest: Option<String>,
+    wanted: ResponseParts,
+    /// What is wanted after so many responses.
+    then_wanted: Option<(usize, ResponseParts)>,
+    delay_ns: Option<u64>,
+    stops_after: Option<u32>,
+    interrupt: Option<Arc<Flag>>,
+    log: Arc<Mutex<Log>>,
+}
+
+impl Debug for Maker {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Maker")
+    }
+}
+
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Interrupt for Flag {
+    fn interrupt(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Maker {
+    fn new(
+        make: impl FnMut(u32) -> Result<Option<String>, GeneratorError> + Send + 'static,
+    ) -> Self {
+        Self {
+            make: Box::new(make),
+            names: Vec::new(),
+            latest: None,
+            wanted: ResponseParts::Nothing,
+            then_wanted: None,
+            delay_ns: None,
+            stops_after: None,
+            interrupt: None,
+            log: Arc::default(),
+        }
+    }
+
+    /// One that gives this text each time.
+    fn of(text: &str) -> Self {
+        let text = text.to_owned();
+        Self::new(move |_| Ok(Some(text.clone())))
+    }
+
+    fn wanting(self, wanted: ResponseParts) -> Self {
+        Self { wanted, ..self }
+    }
+}
+
+impl RequestGenerator for Maker {
+    fn delays(&self) -> bool {
+        self.delay_ns.is_some()
+    }
+
+    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+        Ok(self.delay_ns.unwrap_or(0))
+    }
+
+    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+        let made = self.log.lock().expect("whole").made;
+        let Some(next) = (self.make)(made)? else {
+            return Ok(Batch::Nothing);
+        };
+        self.log.lock().expect("whole").made += 1;
+        let tag = BatchTag(made);
+        let names = self.names.len() as u32;
+        let name = (names > 0).then(|| made % names);
+        if self.latest.as_ref() == Some(&next) {
+            return Ok(Batch::Same { tag, name });
+        }
+        text.extend_from_slice(next.as_bytes());
+        self.latest = Some(next);
+        Ok(Batch::New { tag, name })
+    }
+
+    fn wanted(&self) -> ResponseParts {
+        self.wanted
+    }
+
+    fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut log = self.log.lock().expect("whole");
+        log.told.push(Told {
+            tag: response.tag.0,
+            status: response.status,
+            headers: response
+                .headers
+                .iter()
+                .map(|(name, _)| text(name))
+                .collect(),
+            body_bytes: response.body.len(),
+            is_truncated: response.is_truncated,
+        });
+        if let Some((after, wanted)) = self.then_wanted
+            && log.told.len() == after
+        {
+            self.wanted = wanted;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, tag: BatchTag) {
+        self.log.lock().expect("whole").ended.push(tag.0);
+    }
+
+    fn is_stopped(&self) -> bool {
+        let made = self.log.lock().expect("whole").made;
+        self.stops_after.is_some_and(|after| made >= after)
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        self.interrupt
+            .clone()
+            .map(|flag| flag as Arc<dyn Interrupt>)
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// The outcome of a round.
+struct Outcome {
+    run: Result<Run, RunError>,
+    served: Served,
+    error: Option<GeneratorError>,
+    log: Log,
+}
+
+impl Outcome {
+    /// A run that is valid, counts what the server counted, and in which nothing failed.
+    fn faultless(self, what: &str) -> (Run, Log) {
+        let run = self.run.expect("a run");
+        expect_valid(&run, what);
+        expect_equal_counts(&run, self.served, what);
+        assert_eq!(failures(&run), [], "{what}");
+        assert_eq!(self.error, None, "{what}");
+        (run, self.log)
+    }
+}
+
+/// A plan of one worker, without a warm-up.
+fn load(kind: Kind, server: SimServer, change: impl FnOnce(&mut Plan), maker: Maker) -> Outcome {
+    rounds(kind, server, change, maker, 1)
+}
+
+fn rounds(
+    kind: Kind,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+    maker: Maker,
+    count: u32,
+) -> Outcome {
+    let log = Arc::clone(&maker.log);
+    let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(maker)];
+    let serving = (kind != Kind::Sim).then(|| serve(kind));
+    let target = match &serving {
+        Some(serving) => url(serving, "/never"),
+        None => "http://simulated/".to_owned(),
+    };
+    let mut plan = plan(&target, choice(kind));
+    plan.warmup_ns = 0;
+    plan.workers = many(1);
+    change(&mut plan);
+    let ignore = &mut |_, _: &_| {};
+    let (run, error, counted) = match serving {
+        None => {
+            let mut settings = SimSettings::new(1);
+            settings.server = server;
+            let mut machine = SimMachine::new(settings);
+            let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
+            let control = prepared.control();
+            let mut session = prepared.open(&mut machine, &control);
+            session.set_generators(generators).expect("as many");
+            let mut run = session.round(&Round::of(&plan), ignore);
+            for _ in 1..count {
+                run = session.round(&Round::of(&plan), ignore);
+            }
+            let error = session.generator_error().cloned();
+            drop(session);
+            (run, error, served_in(&machine.counts()))
+        }
+        Some(serving) => {
+            let prepared = prepare(plan.clone()).expect("it fits");
+            let control = prepared.control();
+            let mut session = prepared.open(&control, true);
+            session.set_generators(generators).expect("as many");
+            let mut run = session.round(&Round::of(&plan), ignore);
+            for _ in 1..count {
+                run = session.round(&Round::of(&plan), ignore);
+            }
+            let error = session.generator_error().cloned();
+            drop(session);
+            (run, error, served(serving))
+        }
+    };
+    let log = std::mem::take(&mut *log.lock().expect("whole"));
+    Outcome {
+        run,
+        served: counted,
+        error,
+        log,
+    }
+}
+
+fn by_count(plan: &mut Plan, requests: u64) {
+    plan.stop.requests = Some(requests);
+    plan.stop.duration_ns = None;
+}
+
+fn used(run: &Run) -> GeneratorUse {
+    run.agents[0].workers[0].generator.clone().expect("stored")
+}
+
+/// Refuses a log in which a tag was not given back, or more than once.
+fn expect_all_ended(log: &Log) {
+    let mut ended = log.ended.clone();
+    ended.sort_unstable();
+    assert_eq!(ended, (0..log.made).collect::<Vec<_>>());
+}
+
+fn an_unchanged_text_is_sent_over_and_over(kind: Kind) {
+    let outcome = load(kind, SimServer::default(), |_| {}, Maker::of(GET));
+    let (run, log) = outcome.faultless("unchanged");
+    let sent = lifetime(&run).requests_sent;
+    assert!(sent > 20);
+    // It may be asked once more for each connection when the window is over.
+    assert!((sent..=sent + 4).contains(&u64::from(log.made)));
+    assert_eq!(lifetime(&run).bytes_sent, sent * GET.len() as u64);
+    assert_eq!(lifetime(&run).connections_opened, 4);
+    assert_eq!(run.window_ns, 200 * MS);
+    assert!(log.told.is_empty() && run.names.is_empty());
+    let used = used(&run);
+    assert!(used.calls >= sent && used.told == 0 && used.error.is_none());
+}
+
+fn requests_come_in_order_with_their_tags(kind: Kind) {
+    let maker = Maker::new(|made| {
+        let path = if made % 3 == 0 {
+            "/status/404"
+        } else {
+            "/bytes/1"
+        };
+        Ok(Some(format!(
+            "GET {path} HTTP/1.1\r\nHost: x\r\nN: {made}\r\n\r\n"
+        )))
+    });
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| {
+            plan.connections = many(1);
+            by_count(plan, 60);
+        },
+        maker.wanting(ResponseParts::Status),
+    );
+    let (run, log) = outcome.faultless("in order");
+    assert_eq!((log.made, lifetime(&run).replies.total()), (60, 60));
+    let tags: Vec<u32> = log.told.iter().map(|told| told.tag).collect();
+    assert_eq!(tags, (0..60).collect::<Vec<_>>());
+    assert_eq!(log.ended, tags);
+    for told in &log.told {
+        let is_found = kind == Kind::Sim || told.tag % 3 > 0;
+        assert_eq!(told.status, if is_found { 200 } else { 404 });
+        assert!(told.headers.is_empty() && told.body_bytes == 0);
+    }
+    assert_eq!(used(&run).told, 60);
+}
+
+fn a_connection_without_a_request_is_parked(kind: Kind) {
+    let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
+    let outcome = load(kind, SimServer::default(), |_| {}, maker);
+    let (run, log) = outcome.faultless("parked");
+    assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
+    assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
+    assert_eq!(lifetime(&run).connections_opened, 4);
+    expect_all_ended(&log);
+}
+
+fn a_generator_that_stops_sends_no_more(kind: Kind) {
+    let maker = Maker {
+        stops_after: Some(9),
+        ..Maker::of(GET)
+    };
+    let (run, log) = load(kind, SimServer::default(), |_| {}, maker).faultless("stopped");
+    assert_eq!((log.made, lifetime(&run).requests_sent), (9, 9));
+    assert_eq!(run.window_ns, 200 * MS);
+}
+
+fn batches_go_out_whole(kind: Kind) {
+    let head = "HEAD /bytes/5 HTTP/1.1\r\nHost: x\r\n\r\n";
+    let batch = format!("{GET}{head}{GET}");
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| {
+            plan.pipeline = many(3);
+            by_count(plan, 99);
+        },
+        Maker::of(&batch).wanting(ResponseParts::Body),
+    );
+    let (run, log) = outcome.faultless("batches");
+    assert_eq!((log.made, lifetime(&run).requests_sent), (33, 99));
+    assert_eq!(lifetime(&run).bytes_sent, 33 * batch.len() as u64);
+    expect_all_ended(&log);
+    assert_eq!(log.told.len(), 99);
+}
+
+fn batches_of_any_size_are_sent(kind: Kind) {
+    // The connections carry three at once.
+    let maker = Maker::new(|made| Ok((made < 20).then(|| GET.repeat(1 + made as usize % 8))));
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| plan.pipeline = many(3),
+        maker.wanting(ResponseParts::Status),
+    );
+    let (run, log) = outcome.faultless("sizes");
+    let sizes: u64 = (0..20).map(|made| 1 + made % 8).sum();
+    assert_eq!((log.made, lifetime(&run).requests_sent), (20, sizes));
+    assert_eq!(lifetime(&run).bytes_sent, sizes * GET.len() as u64);
+    assert_eq!(log.told.len() as u64, sizes);
+    expect_all_ended(&log);
+}
+
+fn a_count_of_requests_is_kept(kind: Kind) {
+    for (requests, depth) in [(1, 1), (101, 1), (100, 3), (101, 4)] {
+        let outcome = load(
+            kind,
+            SimServer::default(),
+            |plan| {
+                plan.pipeline = many(depth);
+                by_count(plan, requests);
+            },
+            Maker::of(&GET.repeat(depth as usize)),
+        );
+        let (run, _) = outcome.faultless("count");
+        assert_eq!(
+            lifetime(&run).replies.total(),
+            requests,
+            "{requests} {depth}"
+        );
+        assert_eq!(run.summary().unsent, 0);
+    }
+}
+
+fn a_count_that_nobody_sends_ends_the_run(kind: Kind) {
+    let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| by_count(plan, 100),
+        maker,
+    );
+    let run = outcome.run.expect("a run");
+    assert_eq!(lifetime(&run).requests_sent, 7);
+    assert_eq!(run.summary().unsent, 93);
+}
+
+fn open_loop(plan: &mut Plan, rate_per_s: f64) {
+    let process = ArrivalProcess::Constant;
+    plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(process, rate_per_s, 1).expect("a rate"),
+        connections_max: many(4),
+        queue_max: many(1_000),
+    };
+}
+
+fn planned_requests_are_made_when_they_are_due(kind: Kind) {
+    for batch in [1, 3] {
+        let maker = Maker::new(move |made| {
+            let text = format!("GET /bytes/3 HTTP/1.1\r\nHost: x\r\nN: {made}\r\n\r\n");
+            Ok(Some(text.repeat(batch)))
+        });
+        let outcome = load(
+            kind,
+            SimServer::default(),
+            |plan| {
+                plan.pipeline = many(batch as u32);
+                open_loop(plan, 500.0);
+            },
+            maker.wanting(ResponseParts::Status),
+        );
+        let (run, log) = outcome.faultless("planned");
+        let arrivals = run.summary().arrivals;
+        assert_eq!((arrivals.planned, arrivals.sent), (100, 100));
+        assert_eq!(lifetime(&run).requests_sent, 100);
+        assert_eq!(log.told.len(), 100);
+        if batch == 1 {
+            expect_all_ended(&log);
+        }
+    }
+}
+
+fn planned_requests_find_no_parked_connection(kind: Kind) {
+    let maker = Maker::new(|made| Ok((made < 10).then(|| GET.to_owned())));
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| {
+            open_loop(plan, 500.0);
+            plan.drain_limit_ns = 20 * MS;
+        },
+        maker,
+    );
+    let (run, log) = outcome.faultless("planned and parked");
+    let arrivals = run.summary().arrivals;
+    assert_eq!((log.made, arrivals.sent), (10, 10));
+    assert_eq!((arrivals.planned, arrivals.unsent), (100, 90));
+}
+
+fn sessions_end_when_there_is_no_request(kind: Kind) {
+    // Every third call ends a session.
+    let mut calls = 0;
+    let maker = Maker::new(move |_| {
+        calls += 1;
+        Ok((calls % 3 > 0).then(|| GET.to_owned()))
+    });
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| {
+            plan.connections = many(1);
+            plan.model = LoadModel::Sessions {
+                schedule: Schedule::constant_rate(ArrivalProcess::Constant, 100.0, 1)
+                    .expect("a rate"),
+                queue_max: many(1_000),
+            };
+            plan.reuse = Reuse::Requests(many_long(1_000));
+        },
+        maker,
+    );
+    let run = outcome.run.expect("a run");
+    expect_valid(&run, "sessions");
+    let lifetime = lifetime(&run);
+    assert!(lifetime.connections_opened >= 15, "{lifetime:?}");
+    let (opened, sent) = (lifetime.connections_opened, lifetime.requests_sent);
+    assert!(
+        (2 * opened - 2..=2 * opened).contains(&sent),
+        "{opened} {sent}"
+    );
+}
+
+fn responses_are_told_as_far_as_wanted(kind: Kind) {
+    for (wanted, framing, path) in [
+        (ResponseParts::Headers, Framing::Length, "/bytes/1000"),
+        (ResponseParts::Body, Framing::Length, "/bytes/1000"),
+        (ResponseParts::Body, Framing::Chunked, "/chunked/1000"),
+        (ResponseParts::Body, Framing::Length, "/bytes/100000"),
+    ] {
+        let bytes: usize = path
+            .rsplit('/')
+            .next()
+            .and_then(|it| it.parse().ok())
+            .expect("bytes");
+        let server = SimServer {
+            body_bytes: bytes as u32,
+            framing,
+            ..SimServer::default()
+        };
+        let text = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let outcome = load(
+            kind,
+            server,
+            |plan| by_count(plan, 40),
+            Maker::of(&text).wanting(wanted),
+        );
+        let (_, log) = outcome.faultless(path);
+        assert_eq!(log.told.len(), 40);
+        let field = match framing {
+            Framing::Chunked => "transfer-encoding",
+            _ => "content-length",
+        };
+        for told in &log.told {
+            let has_field = |name: &String| name.eq_ignore_ascii_case(field);
+            assert!(told.headers.iter().any(has_field), "{path}: {told:?}");
+            let expected = if wanted == ResponseParts::Body {
+                bytes
+            } else {
+                0
+            };
+            assert_eq!(
+                (told.body_bytes, told.is_truncated),
+                (expected, false),
+                "{path}"
+            );
+        }
+    }
+}
+
+fn what_is_wanted_may_change(kind: Kind) {
+    let server = SimServer {
+        body_bytes: 10,
+        ..SimServer::default()
+    };
+    let maker = Maker {
+        then_wanted: Some((10, ResponseParts::Body)),
+        ..Maker::of(GET).wanting(ResponseParts::Status)
+    };
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        by_count(plan, 20);
+    };
+    let (_, log) = load(kind, server, change, maker).faultless("changed");
+    let bodies: Vec<usize> = log.told.iter().map(|told| told.body_bytes).collect();
+    assert_eq!(
+        (&bodies[..10], &bodies[10..]),
+        (&[0; 10][..], &[10; 10][..])
+    );
+}
+
+fn heads_have_no_bodies(kind: Kind) {
+    let server = SimServer {
+        body_bytes: 10,
+        ..SimServer::default()
+    };
+    let maker = Maker::new(|made| {
+        let method = if made % 2 == 0 { "HEAD" } else { "GET" };
+        Ok(Some(format!(
+            "{method} /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n"
+        )))
+    });
+    let change = |plan: &mut Plan| by_count(plan, 40);
+    let maker = maker.wanting(ResponseParts::Body);
+    let (_, log) = load(kind, server, change, maker).faultless("heads");
+    for told in &log.told {
+        assert_eq!(told.body_bytes, if told.tag % 2 == 0 { 0 } else { 10 });
+    }
+}
+
+fn names_are_those_of_the_generator(kind: Kind) {
+    let maker = Maker {
+        names: vec!["first".to_owned(), "second".to_owned(), "first".to_owned()],
+        ..Maker::of(GET)
+    };
+    let (run, _) =
+        load(kind, SimServer::default(), |plan| by_count(plan, 60), maker).faultless("names");
+    let names: Vec<(&str, u64)> = run
+        .names
+        .iter()
+        .map(|name| (&*name.name, name.requests_sent))
+        .collect();
+    assert_eq!(names, [("first", 40), ("second", 20)]);
+}
+
+fn an_error_ends_the_run_with_what_was_measured(kind: Kind) {
+    let maker = Maker::new(|made| {
+        if made < 30 {
+            return Ok(Some(GET.to_owned()));
+        }
+        Err(GeneratorError {
+            message: "script.lua:7: oops".to_owned(),
+        })
+    });
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        |plan| plan.stop.duration_ns = Some(30 * S),
+        maker,
+    );
+    let error = outcome.error.expect("it failed");
+    assert_eq!(error.message, "script.lua:7: oops");
+    let run = outcome.run.expect("what was measured");
+    assert_eq!(lifetime(&run).requests_sent, 30);
+    assert!(run.agents[0].interrupted);
+    assert_eq!(used(&run).error.as_deref(), Some("script.lua:7: oops"));
+    if kind != Kind::Sim {
+        // In simulation no instant is common to all workers.
+        assert!(run.window_ns < 20 * S);
+        expect_valid(&run, "error");
+    }
+}
+
+fn a_text_that_is_none_ends_the_run(kind: Kind) {
+    let long = "x".repeat(100 << 20);
+    for (text, message) in [
+        ("GET / HTTP/1.1\r\n", "incomplete request at 2:1"),
+        (long.as_str(), "more than 16 MiB of requests at once at 1:1"),
+    ] {
+        let mut text = Some(text.to_owned());
+        let maker = Maker::new(move |made| {
+            let next = if made < 10 {
+                Some(GET.to_owned())
+            } else {
+                text.take()
+            };
+            Ok(next)
+        });
+        let outcome = load(kind, SimServer::default(), |_| {}, maker);
+        let error = outcome.error.expect("it failed");
+        assert_eq!(
+            error.message,
+            format!("the text of a request cannot be sent: {message}")
+        );
+        assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 10);
+    }
+}
+
+fn rounds_go_on_with_the_same_generator(kind: Kind) {
+    let change = |plan: &mut Plan| by_count(plan, 20);
+    let outcome = rounds(kind, SimServer::default(), change, Maker::of(GET), 3);
+    let run = outcome.run.expect("a run");
+    expect_valid(&run, "third round");
+    assert_eq!(lifetime(&run).requests_sent, 20);
+    assert_eq!((outcome.log.made, outcome.served.requests), (60, 60));
+    assert_eq!(lifetime(&run).connections_opened, 0);
+    assert_eq!(run.agents[0].workers[0].connections_kept, 4);
+}
+
+/// One connection that waits 10 ms before each request, the first one too.
+#[test]
+fn delays_are_kept() {
+    let maker = Maker {
+        delay_ns: Some(10 * MS),
+        ..Maker::of(GET)
+    };
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        plan.stop.duration_ns = Some(S);
+    };
+    let (run, _) = load(Kind::Sim, SimServer::default(), change, maker).faultless("delays");
+    let mean_ns = run.latencies.response.mean_ns().expect("responses");
+    let expected = S as f64 / (10.0 * MS as f64 + mean_ns);
+    let sent = lifetime(&run).requests_sent as f64;
+    assert!(
+        (expected - 2.0..=expected + 1.0).contains(&sent),
+        "{sent} {expected}"
+    );
+    // The delay is no part of the response time.
+    assert!(mean_ns < 5.0 * MS as f64);
+}
+
+/// A body that is larger than what is kept is cut, and counted.
+#[test]
+fn large_bodies_are_bounded() {
+    let bytes = GeneratorUse::BODY_BYTES_MAX as usize + 100_000;
+    let text = format!("GET /bytes/{bytes} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        by_count(plan, 2);
+    };
+    let maker = Maker::of(&text).wanting(ResponseParts::Body);
+    let (run, log) = load(Kind::Epoll, SimServer::default(), change, maker).faultless("large");
+    for told in &log.told {
+        let kept = GeneratorUse::BODY_BYTES_MAX as usize;
+        assert_eq!((told.body_bytes, told.is_truncated), (kept, true));
+    }
+    assert_eq!((log.told.len(), used(&run).cut), (2, 2));
+}
+
+/// A call that lasts too long is interrupted, and the run has a result.
+#[test]
+fn a_call_without_end_is_interrupted() {
+    let flag = Arc::new(Flag::default());
+    let interrupted = Arc::clone(&flag);
+    let maker = Maker::new(move |made| {
+        loop {
+            if made < 20 {
+                return Ok(Some(GET.to_owned()));
+            }
+            if interrupted.0.load(Ordering::Relaxed) {
+                return Err(GeneratorError {
+                    message: "interrupted".to_owned(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let maker = Maker {
+        interrupt: Some(flag),
+        ..maker
+    };
+    let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
+    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    assert_eq!(outcome.error.expect("it failed").message, "interrupted");
+    assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
+}
+
+/// One that cannot be interrupted holds up nothing but its own thread.
+#[test]
+fn a_call_that_never_returns_is_left_behind() {
+    let maker = Maker::new(|made| {
+        if made == 20 {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+        Ok(Some(GET.to_owned()))
+    });
+    let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
+    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    assert!(matches!(
+        outcome.run,
+        Err(RunError::LeftBehind { worker: 0 })
+    ));
+}
+
+#[test]
+fn generators_must_fit() {
+    let serving = serve(Kind::Epoll);
+    let session = |change: &dyn Fn(&mut Plan), generators: usize| {
+        let mut plan = plan(&url(&serving, "/"), choice(Kind::Epoll));
+        plan.workers = many(2);
+        change(&mut plan);
+        let prepared = prepare(plan).expect("it fits");
+        assert_eq!(prepared.worker_count(), 2);
+        let control = prepared.control();
+        let generators = (0..generators)
+            .map(|_| Box::new(Maker::of(GET)) as _)
+            .collect();
+        prepared.open(&control, true).set_generators(generators)
+    };
+    assert_eq!(session(&|_| {}, 2), Ok(()));
+    let error = session(&|_| {}, 1).expect_err("too few");
+    assert_eq!(
+        error,
+        GeneratorsError::Count {
+            workers: 2,
+            given: 1
+        }
+    );
+    let http2 = |plan: &mut Plan| plan.http = HttpChoice::Http2;
+    let error = session(&http2, 2).expect_err("no texts");
+    assert!(error.to_string().contains("--http1"), "{error}");
+}

@@ -1,0 +1,91 @@
+//! What a worker's generator of requests, such as a script, did and took.
+
+use serde::{Deserialize, Serialize};
+
+/// What the generator of one worker did over the window. Times are measured of some calls, and hold
+/// for all by their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GeneratorUse {
+    /// Calls for the next requests.
+    pub calls: u64,
+    /// Time in them, with that of finding out what their texts hold, nanoseconds.
+    pub calls_ns: u64,
+    /// Responses that it was told of.
+    pub told: u64,
+    /// Time in that, nanoseconds.
+    pub told_ns: u64,
+    /// Contents of responses that were longer than is kept for it, over the whole run.
+    pub cut: u64,
+    /// Why it ended the run; null where it did not.
+    pub error: Option<String>,
+}
+
+impl GeneratorUse {
+    /// Bytes of a response's content that are kept for a generator.
+    pub const BODY_BYTES_MAX: u32 = 16 << 20;
+
+    /// That of several workers, and how many there are; absent for none.
+    pub fn sum<'a>(used: impl IntoIterator<Item = &'a Self>) -> Option<(Self, u64)> {
+        let mut sum: Option<(Self, u64)> = None;
+        for one in used {
+            let (all, count) = sum.get_or_insert_default();
+            all.merge(one);
+            *count += 1;
+        }
+        sum
+    }
+
+    /// The share of their time that `workers` workers were in it over the window, as far as that
+    /// can be: it is an estimate. Absent without a window.
+    pub fn share(&self, workers: u64, window_ns: u64) -> Option<f64> {
+        let all_ns = window_ns as f64 * workers as f64;
+        (all_ns > 0.0).then(|| (self.time_ns() as f64 / all_ns).min(1.0))
+    }
+
+    /// All of its time, nanoseconds.
+    pub fn time_ns(&self) -> u64 {
+        self.calls_ns.saturating_add(self.told_ns)
+    }
+
+    /// Adds that of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, others) in [
+            (&mut self.calls, other.calls),
+            (&mut self.calls_ns, other.calls_ns),
+            (&mut self.told, other.told),
+            (&mut self.told_ns, other.told_ns),
+            (&mut self.cut, other.cut),
+        ] {
+            *own = own.saturating_add(others);
+        }
+        if self.error.is_none() {
+            self.error.clone_from(&other.error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_added_up() {
+        let worker = |calls_ns, error: Option<&str>| GeneratorUse {
+            calls: 2,
+            calls_ns,
+            told: 1,
+            told_ns: 10,
+            cut: 1,
+            error: error.map(str::to_owned),
+        };
+        let workers = [worker(100, None), worker(300, Some("oops"))];
+        let (used, count) = GeneratorUse::sum(&workers).expect("two");
+        assert_eq!((used.calls, used.told, used.cut, count), (4, 2, 2, 2));
+        assert_eq!((used.time_ns(), used.error.as_deref()), (420, Some("oops")));
+        assert_eq!(used.share(count, 1_000), Some(0.21));
+        assert_eq!(used.share(count, 100), Some(1.0));
+        assert_eq!(used.share(count, 0), None);
+        assert_eq!(GeneratorUse::sum(&workers[..0]), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Figures of what made the requests while the run went on, such as a script.
+
+use brunt_measure::{Run, Summary};
+use serde::Serialize;
+
+use super::absent::Absent;
+
+/// What made the requests, over the window, of all workers. Times are estimates: some of the calls
+/// are timed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GeneratorFigures {
+    /// Calls for the next requests.
+    pub calls: u64,
+    /// Responses that it was told of.
+    pub told: u64,
+    /// Time in all of these calls, nanoseconds.
+    pub time_ns: u64,
+    /// The same per request that was issued in the window; null without one.
+    pub ns_per_request: Option<f64>,
+    /// Its share of the workers' time, which is part of brunt's own share; null without a window.
+    pub workers_share: Option<f64>,
+    /// Contents of responses that were longer than is kept for it, of all phases.
+    pub cut: u64,
+    /// Why it ended the run; null where it did not.
+    pub error: Option<String>,
+}
+
+impl GeneratorFigures {
+    /// Says what of it is not known.
+    pub(super) fn new(run: &Run, summary: &Summary, absent: &mut Absent) -> Option<Self> {
+        let Some(used) = Self::of(run, summary) else {
+            return absent.note("generator", "the requests were those of the plan");
+        };
+        if used.ns_per_request.is_none() {
+            absent.note::<()>("generator.ns_per_request", "no request was issued");
+        }
+        if used.workers_share.is_none() {
+            absent.note::<()>("generator.workers_share", "there was no window");
+        }
+        if used.error.is_none() {
+            absent.note::<()>("generator.error", "there was none");
+        }
+        Some(used)
+    }
+
+    /// Absent where the requests were those of the plan.
+    pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
+        let (used, workers) = run.generator_use()?;
+        let issued = summary.population.issued;
+        Some(Self {
+            calls: used.calls,
+            told: used.told,
+            time_ns: used.time_ns(),
+            ns_per_request: (issued > 0).then(|| used.time_ns() as f64 / issued as f64),
+            workers_share: used.share(workers, run.window_ns),
+            cut: used.cut,
+            error: used.error,
+        })
+    }
+}
