@@ -6,11 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use brunt_dropin::wrk::{self, Asked, Options, Program};
+use anyhow::Result;
+use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
 use brunt_dropin::{Ending, verdict_line};
-use brunt_engine::{Faults, Phase, PrepareError, Progress, RunError};
-use brunt_load::{Plan, Round};
+use brunt_engine::{Phase, PrepareError, Progress, RunError};
+use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_measure::{Judged, Run};
 
 use crate::load::add_calibration;
@@ -106,15 +106,14 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 }
 
 fn run_wrk(options: &Options) -> Result<ExitCode> {
-    if options.script.is_some() {
-        bail!("this version runs no scripts; leave -s out");
-    }
-    let plan = wrk::plan(options)?;
+    let mut plan = wrk::plan(options)?;
+    let mut script = Scripted::load(options, &mut plan)?;
     let report = options.brunt_report.clone();
     let variable = || std::env::var_os(REPORT_VARIABLE).filter(|name| !name.is_empty());
     let report = report.or_else(|| variable().map(PathBuf::from));
     let destination = Destination::of_stored_run(report.as_deref())?;
-    let run = match measure(plan, &wrk::heading(options)) {
+    let generators = script.as_mut().map(Scripted::generators).transpose()?;
+    let run = match measure(plan, generators.unwrap_or_default(), &wrk::heading(options)) {
         Ok(run) => run,
         Err(error) => {
             destination.abandon();
@@ -127,16 +126,26 @@ fn run_wrk(options: &Options) -> Result<ExitCode> {
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
     destination.write(&judged)?;
-    Ok(ExitCode::SUCCESS)
+    let failed = wrk::script_error(&run);
+    if let Some(reason) = &failed {
+        message::print(reason);
+    }
+    if let Some(script) = &mut script {
+        script.finish(&run)?;
+    }
+    Ok(match failed {
+        Some(_) => ExitCode::from(EXIT_FAILED),
+        None => ExitCode::SUCCESS,
+    })
 }
 
-/// Makes the run of `plan`, and prints `heading` when the load begins.
-fn measure(plan: Plan, heading: &str) -> Result<Run> {
+/// Makes the run of `plan`, with requests that `generators` make, if any, and prints `heading` when
+/// the load begins.
+fn measure(plan: Plan, generators: Vec<Box<dyn RequestGenerator>>, heading: &str) -> Result<Run> {
     let interrupts = Interrupts::listen(Second::Reports)?;
     let round = Round::of(&plan);
-    let faults = Faults::default();
     let observer = &mut |_: Phase, _: &Progress| {};
-    let mut run = interrupts.in_session(plan, faults, false, Wanted::Part, |session| {
+    let mut run = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
         print(heading)?;
         Ok(session.round(&round, observer)?)
     })?;
@@ -146,6 +155,8 @@ fn measure(plan: Plan, heading: &str) -> Result<Run> {
 
 /// Prints to standard output at once. A reader that went away is no error.
 fn print(text: &str) -> io::Result<()> {
+    // What a script has printed comes first.
+    brunt_script::flush_script_output();
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())

@@ -8,7 +8,7 @@ use brunt_engine::{
     Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot,
 };
 use brunt_io::{clock, threads};
-use brunt_load::{BackendChoice, Plan, Round};
+use brunt_load::{BackendChoice, Plan, RequestGenerator, Round};
 use brunt_measure::Run;
 
 use crate::signals::Interrupts;
@@ -43,6 +43,29 @@ impl Interrupts {
         let prepared = self.prepare(plan)?.with_faults(faults);
         let control = prepared.control();
         let mut session = prepared.open(&control, own_server);
+        body(&mut Interruptible {
+            session: &mut session,
+            interrupts: self,
+            control: &control,
+            wanted,
+        })
+    }
+
+    /// Does `body` in a session of `plan` whose requests `generators` make, one for each worker;
+    /// without any, those of the plan.
+    pub(crate) fn in_generated_session<T>(
+        &self,
+        plan: Plan,
+        generators: Vec<Box<dyn RequestGenerator>>,
+        wanted: Wanted,
+        body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
+    ) -> Result<T> {
+        let prepared = self.prepare(plan)?;
+        let control = prepared.control();
+        let mut session = prepared.open(&control, false);
+        if !generators.is_empty() {
+            session.set_generators(generators)?;
+        }
         body(&mut Interruptible {
             session: &mut session,
             interrupts: self,

@@ -39,7 +39,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere.
         "brunt-dropin",
-        &["brunt-engine", "brunt-load", "brunt-measure"],
+        &[
+            "brunt-engine",
+            "brunt-load",
+            "brunt-measure",
+            "brunt-script",
+        ],
     ),
     (
         "brunt",
@@ -54,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-experiment",
             "brunt-server",
             "brunt-report",
+            "brunt-script",
             "brunt-dropin",
         ],
     ),

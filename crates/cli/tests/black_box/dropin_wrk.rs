@@ -33,9 +33,13 @@ pub(crate) fn masked(text: &str, url: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let line = line.replace(url, "URL");
         let indent = line.len() - line.trim_start().len();
-        let words = line
-            .split_whitespace()
-            .map(|word| if number.is_match(word) { "#" } else { word });
+        let words = line.split_whitespace().map(|word| {
+            if number.is_match(word) || word == "-nan%" {
+                "#"
+            } else {
+                word
+            }
+        });
         let words: Vec<&str> = words.collect();
         let is_row = line.starts_with("    ");
         let length = if is_row { line.len() } else { 0 };

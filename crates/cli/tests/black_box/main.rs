@@ -12,6 +12,7 @@ mod carriers;
 mod counts_brunt;
 mod counts_nginx;
 mod diagnose;
+mod dropin_scripts;
 mod dropin_wrk;
 mod foreign_text;
 mod habits;

@@ -8,6 +8,7 @@ mod plan;
 mod program;
 mod rates;
 mod report;
+mod script;
 mod spectrum;
 mod units;
 mod url;
@@ -21,6 +22,7 @@ pub use options::{Asked, Options};
 pub use plan::plan;
 pub use program::Program;
 pub use report::{heading, report};
+pub use script::{Scripted, script_error};
 pub use url::Url;
 
 use crate::Ending;

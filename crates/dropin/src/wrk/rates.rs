@@ -1,8 +1,7 @@
 //! The rates of which wrk prints `Req/Sec`: per thread, one per 100 ms in which replies came.
 
 use brunt_measure::{Run, Series};
-
-use super::distribution::Distribution;
+use brunt_script::Distribution;
 
 /// Time between two samples, nanoseconds; in runs of over two minutes what a series has in its
 /// place.
@@ -14,7 +13,7 @@ pub(super) fn per_thread(run: &Run) -> Distribution {
     for worker in run.workers() {
         sample(&worker.series, run.window_ns, &mut rates);
     }
-    Distribution::of(rates)
+    Distribution::new(rates.into_iter().map(|rate| (rate, 1)))
 }
 
 /// Adds the samples of one worker. Time without replies belongs to the sample behind it.

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use brunt_measure::{Histogram, Run};
+use brunt_script::Distribution;
 
 use super::counts::Counts;
-use super::distribution::Distribution;
 use super::spectrum::Recorded;
 use super::units::{binary, column, metric, time_s, time_us};
-use super::{Options, Program, rates};
+use super::{Options, Program, distribution, rates};
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const RECORDED: &str = "Recorded Latency";
@@ -46,7 +46,7 @@ pub fn report(options: &Options, run: &Run) -> String {
 }
 
 fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let latency = Distribution::of_us(response);
+    let latency = distribution::of_us(response);
     row(&Row::of(&latency), "Latency", time_us, text);
     row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
     if !options.latency {
@@ -93,10 +93,14 @@ struct Row {
 impl Row {
     fn of(numbers: &Distribution) -> Self {
         Self {
-            mean: numbers.mean,
+            mean: numbers.mean(),
             stdev: numbers.stdev(),
-            max: numbers.max as f64,
-            within_percent: numbers.within_stdev_percent(),
+            max: numbers.max() as f64,
+            // Not a number without any, where wrk prints -nan.
+            within_percent: match numbers.total() {
+                0 => 0.0,
+                _ => numbers.within_stdev_percent(1.0),
+            },
         }
     }
 }
