@@ -214,8 +214,12 @@ impl Generated {
         self.cut = 0;
     }
 
-    /// What a round came to, with the names of the requests by their numbers.
+    /// What a round came to, with the names of the requests by their numbers. Nothing is in flight;
+    /// what was made and not written is given up.
     pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
+        for slot in 0..self.slots.len() as u32 {
+            self.connected(Slot(slot));
+        }
         let used = GeneratorUse {
             calls: self.calls.calls,
             calls_ns: self.calls.ns.saturating_add(self.delays.ns),

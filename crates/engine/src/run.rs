@@ -124,6 +124,7 @@ impl<C: Carrier> Prepared<C> {
             brunt_measure::merge_names(&mut names, recording.names);
             workers.push(recording.record);
         }
+        brunt_measure::forget_unnamed(&mut names);
         for (record, name) in names.iter_mut().zip(self.plan.requests.names()) {
             let record: &mut NameRecord = record;
             record.name.clone_from(name);

@@ -144,6 +144,13 @@ fn merge_by_name(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
     }
 }
 
+/// Forgets the figures of generated requests of which none has a name: they are those of the run.
+pub fn forget_unnamed(names: &mut Vec<NameRecord>) {
+    if names.iter().all(|name| name.name == UNNAMED) {
+        names.clear();
+    }
+}
+
 /// Records by name, where requests have names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameRecorder {
@@ -278,9 +285,6 @@ impl NameRecorder {
         let Some(generated) = self.generated else {
             return records;
         };
-        if records.is_empty() {
-            return records;
-        }
         for (place, record) in records.iter_mut().enumerate() {
             let name = generated.names.get(place).map(String::as_str);
             let name = name.filter(|_| place < GENERATED_NAMES_MAX);

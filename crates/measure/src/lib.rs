@@ -60,7 +60,8 @@ mod with_connect;
 pub use backend::Backend;
 pub use bounded::WORKERS_MAX;
 pub use by_name::{
-    FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, merge_names,
+    FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
+    merge_names,
 };
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;

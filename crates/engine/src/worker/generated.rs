@@ -51,8 +51,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Whether connections wait before each request, in a closed loop or in a session.
     pub(super) fn waits(&self) -> bool {
-        let generated = self.generated.as_ref();
-        self.task.think_time.mean_ns > 0 || generated.is_some_and(|generated| generated.delays())
+        let delays = |generated: &Generated| generated.delays();
+        let is_planned = matches!(self.pacing, Pacing::Open(_));
+        let generated = self.generated.as_deref().filter(|_| !is_planned);
+        self.task.think_time.mean_ns > 0 || generated.is_some_and(delays)
     }
 
     /// Whether calls of the generator are those of the window, as far as that is known without

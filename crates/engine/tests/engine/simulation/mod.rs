@@ -11,6 +11,7 @@ mod merged;
 mod outages;
 mod own_share;
 mod queueing;
+mod random_generators;
 mod random_plans;
 mod rates;
 mod reconcile;

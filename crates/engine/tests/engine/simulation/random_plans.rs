@@ -15,12 +15,15 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::plan;
+use super::random_generators::simulate_generated;
 use crate::common::{MS, S, US, change_request, many, many_long, simulate};
 
 /// One random case.
 pub(super) struct Case {
     pub(super) plan: Plan,
     pub(super) settings: SimSettings,
+    /// Its requests are made while it goes on.
+    pub(super) is_generated: bool,
 }
 
 /// Random values; each unusual setting has a probability of one third.
@@ -56,6 +59,7 @@ impl Case {
         let mut case = Self {
             plan: Self::plan(&mut values),
             settings: Self::settings(&mut values, seed),
+            is_generated: false,
         };
         case.settings.interrupt_ns = (values.within(1, 10) == 1).then(|| {
             // Somewhere in the window, if that is long enough.
@@ -128,6 +132,12 @@ impl Case {
         self
     }
 
+    /// The same case with requests that a generator makes.
+    pub(super) fn generated(mut self) -> Self {
+        self.is_generated = true;
+        self
+    }
+
     fn handshakes(values: &mut Values, settings: &mut SimSettings) {
         if values.within(1, 6) == 1 {
             settings.server.faults.handshake_cut = values.fault();
@@ -136,7 +146,17 @@ impl Case {
     }
 
     pub(super) fn run(&self) -> Result<(Run, SimCounts), RunError> {
-        simulate(self.plan.clone(), &self.settings)
+        let (run, counts, _) = self.run_with_problems()?;
+        Ok((run, counts))
+    }
+
+    /// With what is wrong beside what the run says.
+    pub(super) fn run_with_problems(&self) -> Result<(Run, SimCounts, Vec<String>), RunError> {
+        if self.is_generated {
+            return simulate_generated(&self.plan, &self.settings);
+        }
+        let (run, counts) = simulate(self.plan.clone(), &self.settings)?;
+        Ok((run, counts, Vec::new()))
     }
 
     fn plan(values: &mut Values) -> Plan {

@@ -39,6 +39,14 @@ fn random_plans_over_tls_keep_every_invariant() {
     });
 }
 
+#[test]
+fn random_plans_generated_keep_every_invariant() {
+    keep_every_invariant("_generated", |seed| {
+        let case = Case::of(seed).generated();
+        if seed % 5 == 0 { case.over_tls() } else { case }
+    });
+}
+
 fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
     let alone = std::env::var(SEED_VARIABLE).ok();
     let seeds = match alone.as_deref().map(str::parse) {
@@ -69,7 +77,7 @@ fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
 impl Case {
     /// What is wrong with the run.
     fn problems(&self) -> Vec<String> {
-        let (run, counts) = match self.run() {
+        let (run, counts, mut problems) = match self.run_with_problems() {
             Ok(done) => done,
             // It came before there was a measurement.
             Err(RunError::Interrupted) if self.settings.interrupt_ns.is_some() => {
@@ -87,9 +95,7 @@ impl Case {
             _ => &["L1"],
         };
         let broken = broken(&run, excused).into_iter();
-        let mut problems: Vec<_> = broken
-            .map(|finding| format!("{} broken: {}", finding.id, finding.detail))
-            .collect();
+        problems.extend(broken.map(|finding| format!("{} broken: {}", finding.id, finding.detail)));
         problems.extend(reconcile::mismatches(&self.plan, &run, &counts));
         problems.extend(self.unexplained(&run, &counts));
         if !problems.is_empty() {
