@@ -133,7 +133,7 @@ pub(crate) enum FormatName {
 pub(crate) struct LoadArguments {
     /// What to load, as http[s]://HOST[:PORT]/PATH; without it, the built-in reference server
     pub(crate) url: Option<String>,
-    /// Whatever stands behind the URL: refused, with what was meant
+    /// Whatever stands behind the URL: for a script; else refused, with what was meant
     #[arg(hide = true)]
     pub(crate) behind_url: Vec<String>,
 
@@ -241,6 +241,12 @@ pub(crate) struct LoadArguments {
         help_heading = "Request"
     )]
     pub(crate) order: OrderName,
+    /// Run a script in Lua, as wrk does: it makes the requests and looks at the responses. What
+    /// stands behind the URL is for it, options behind `--`. See docs/scripts.md
+    #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
+          conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
+                                "streams", "fault"])]
+    pub(crate) script: Option<PathBuf>,
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
     pub(crate) method: Option<String>,

@@ -42,10 +42,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "a header field is -H 'Name: value'",
     ),
     (
-        &["-s", "--script"],
-        "there are no scripts; the time limit of a request is -T TIME",
-    ),
-    (
         &["-L", "--location", "--follow", "--redirect"],
         "redirects are not followed; load the URL that they lead to",
     ),
@@ -93,7 +89,12 @@ fn advice(typed: &str) -> Option<&'static str> {
 
 /// The URL that was typed, if any, once it is clear that nothing else was meant.
 pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
-    let behind = arguments.behind_url.iter().map(String::as_str);
+    let behind = match arguments.script {
+        // It is for the script.
+        Some(_) => &[][..],
+        None => &arguments.behind_url,
+    };
+    let behind = behind.iter().map(String::as_str);
     let words = || arguments.url.as_deref().into_iter().chain(behind.clone());
     if let Some(number) = words().find(|word| is_number(word)) {
         if arguments.output.quiet {

@@ -48,15 +48,18 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
                 exit_code(&judged)
             })
         }
-        Err(error) => {
-            destination.abandon();
-            if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                message::print(&error);
-                return Ok(ExitCode::from(EXIT_INTERRUPTED));
-            }
-            Err(error)
-        }
+        Err(error) => without_report(destination, error),
     }
+}
+
+/// There is nothing to report. A signal is a way to end like others.
+pub(crate) fn without_report(destination: Destination, error: anyhow::Error) -> Result<ExitCode> {
+    destination.abandon();
+    if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
+        message::print(&error);
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    }
+    Err(error)
 }
 
 /// The run, and whether a signal cut it or its diagnosis short.

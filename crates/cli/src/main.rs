@@ -17,6 +17,7 @@ mod protocol;
 mod redact;
 mod report;
 mod request;
+mod script;
 mod serve;
 mod session;
 mod signals;
@@ -65,7 +66,10 @@ fn main() -> ExitCode {
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),
-        None => load::run(&arguments.load),
+        None => match &arguments.load.script {
+            Some(path) => script::run(&arguments.load, path),
+            None => load::run(&arguments.load),
+        },
     };
     outcome.unwrap_or_else(|error| {
         message::print(&format_args!("{error:#}"));

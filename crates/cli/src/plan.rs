@@ -78,6 +78,11 @@ impl Load {
         })
     }
 
+    /// The one request, without its path.
+    pub(crate) fn request(&self) -> &RequestSpec {
+        &self.request
+    }
+
     /// The same with a list of requests.
     pub(crate) fn with_list(mut self, list: Option<RequestSet>) -> Self {
         self.list = list;

@@ -38,7 +38,7 @@ impl Interrupts {
         body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
     ) -> Result<T> {
         if plan.backend == BackendChoice::Sim {
-            return simulation::in_session(plan, faults, self, body);
+            return simulation::in_session(plan, faults, Vec::new(), self, body);
         }
         let prepared = self.prepare(plan)?.with_faults(faults);
         let control = prepared.control();
@@ -52,7 +52,7 @@ impl Interrupts {
     }
 
     /// Does `body` in a session of `plan` whose requests `generators` make, one for each worker;
-    /// without any, those of the plan.
+    /// without any, those of the plan. They are dropped with the session.
     pub(crate) fn in_generated_session<T>(
         &self,
         plan: Plan,
@@ -60,6 +60,9 @@ impl Interrupts {
         wanted: Wanted,
         body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
     ) -> Result<T> {
+        if plan.backend == BackendChoice::Sim {
+            return simulation::in_session(plan, Faults::default(), generators, self, body);
+        }
         let prepared = self.prepare(plan)?;
         let control = prepared.control();
         let mut session = prepared.open(&control, false);

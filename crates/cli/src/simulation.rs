@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use brunt_engine::{Control, Faults, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_io::{clock, threads};
-use brunt_load::{Plan, Round};
+use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_measure::Run;
 use brunt_sim::{SimMachine, SimSettings};
 
@@ -20,6 +20,7 @@ const LOOK_NS: u64 = 10_000_000;
 pub(crate) fn in_session<T>(
     plan: Plan,
     faults: Faults,
+    generators: Vec<Box<dyn RequestGenerator>>,
     interrupts: &Interrupts,
     body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
 ) -> Result<T> {
@@ -28,6 +29,9 @@ pub(crate) fn in_session<T>(
     let control = prepared.control();
     let aborting = Aborting::start(interrupts.clone(), &control)?;
     let mut session = prepared.open(&mut machine, &control);
+    if !generators.is_empty() {
+        session.set_generators(generators)?;
+    }
     let outcome = body(&mut Dated {
         session: &mut session,
     });

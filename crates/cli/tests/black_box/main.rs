@@ -32,6 +32,7 @@ mod readme;
 mod real_http2;
 mod real_tls;
 mod robustness;
+mod scripts;
 mod secrets;
 mod serve;
 mod sessions;

@@ -179,6 +179,7 @@ fn the_commands_work() {
         ("body.json", "{}"),
         ("fields.txt", "X-One: 1\n"),
         ("urls.txt", "/\n/bytes/10\n"),
+        ("script.lua", "function response(status) end\n"),
         ("targets.txt", "GET /\nX-One: 1\n\nHEAD /bytes/10\n"),
     ] {
         std::fs::write(place(name), text).expect("the directory is ours");

@@ -114,7 +114,9 @@ fn fit(plan: &mut Plan, script: &Script) -> Result<bool, Ending> {
     }
 }
 
-fn outcome(run: &Run) -> Outcome {
+/// What `done` of a script is told of `run`: counts, latencies in microseconds, and the rates of
+/// the workers.
+pub fn outcome(run: &Run) -> Outcome {
     let counts = Counts::of(run);
     let mut response = run.latencies.response.clone();
     response.merge(&run.latencies.response_error);

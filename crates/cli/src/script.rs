@@ -1,0 +1,163 @@
+//! `-s`: a script makes the requests, looks at the responses, and has the last word.
+
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use brunt_engine::{RunError, verbatim_requests};
+use brunt_io::threads;
+use brunt_load::{BackendChoice, HttpChoice, Plan, RequestGenerator, RequestSet, Round, Target};
+use brunt_measure::{Judged, Run};
+use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
+
+use crate::args::LoadArguments;
+use crate::habits;
+use crate::load::{add_calibration, without_report};
+use crate::output::Destination;
+use crate::plan::Load;
+use crate::progress::Line;
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
+use crate::{EXIT_INTERRUPTED, EXIT_SETUP, exit_code, message};
+
+/// A script that is ready for a run.
+#[derive(Debug)]
+struct Loaded {
+    script: Script,
+    /// Whether Lua is asked for requests or told of responses.
+    is_asked: bool,
+}
+
+impl Loaded {
+    /// Loads a script, which may take as long as it likes, and fits `plan` to its requests; a
+    /// signal ends that.
+    fn new(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Self> {
+        let body = move || Script::load(&options);
+        let script = threads::run_unless("brunt-script", body, || interrupts.came())
+            .context("cannot start a thread")?;
+        let script = script.ok_or(RunError::Interrupted)??;
+        let mut requests = verbatim_requests(script.first_request())
+            .context("what the script's function `request` gives cannot be sent")?;
+        let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
+        plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
+        // What a script makes is the text of HTTP/1.1.
+        plan.http = HttpChoice::Http1;
+        let is_asked = script.constant_request().is_none() || requests.len() != 1;
+        if let (false, Some(only)) = (is_asked, requests.pop()) {
+            plan.requests = RequestSet::one(only);
+        }
+        Ok(Self { script, is_asked })
+    }
+
+    /// What makes the requests of each worker; none where they are those of the plan.
+    fn generators(&mut self) -> Result<Vec<Box<dyn RequestGenerator>>> {
+        let mut generators = self.script.generators()?;
+        // A script may send the same request to other addresses.
+        let is_elsewhere = generators.iter().any(|one| one.address().is_some());
+        if !self.is_asked && !is_elsewhere {
+            generators.clear();
+        }
+        Ok(generators)
+    }
+
+    /// The run is over, and nothing of it is reported yet.
+    fn tear_down(&mut self) -> Result<()> {
+        let torn_down = self.script.teardown();
+        // What was printed until now comes before the report.
+        flush_script_output();
+        Ok(torn_down?)
+    }
+
+    /// The report is written.
+    fn done(&mut self, run: &Run) -> Result<()> {
+        // A reader that went away is no error.
+        let _ = io::stdout().flush();
+        let done = self.script.done(brunt_dropin::wrk::outcome(run));
+        flush_script_output();
+        Ok(done?)
+    }
+}
+
+/// What a run with a script came to.
+struct Measured {
+    run: Run,
+    script: Loaded,
+}
+
+/// Runs the load of a script.
+pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
+    let url = habits::only_url(arguments)?.context("a script needs a URL")?;
+    let target = Target::parse(url, arguments.unix_socket.clone())?;
+    let load = Load::new(arguments, Some(&target))?;
+    let destination = Destination::open(&arguments.output)?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
+    match measure(arguments, path, target, load, &interrupts) {
+        Ok(measured) => report(measured, destination),
+        Err(error) => without_report(destination, error),
+    }
+}
+
+fn measure(
+    arguments: &LoadArguments,
+    path: &Path,
+    target: Target,
+    load: Load,
+    interrupts: &Interrupts,
+) -> Result<Measured> {
+    let url = arguments.url.as_deref().unwrap_or_default();
+    let of_script = ScriptTarget::from_url(url)
+        .with_context(|| format!("`{url}` is no URL; write it as http[s]://HOST[:PORT]/PATH"))?;
+    let request = load.request().clone();
+    // A thread of the script has variables of its own: how many there are is not left to chance.
+    let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
+    let has_network = plan.target.unix_socket.is_none() && plan.backend != BackendChoice::Sim;
+    let mut script = Loaded::new(
+        ScriptOptions {
+            path: path.to_owned(),
+            target: of_script,
+            is_resolved: has_network,
+            method: Some(request.method),
+            body: (!request.body.is_empty()).then_some(request.body),
+            headers: request.headers,
+            arguments: arguments.behind_url.clone(),
+            workers: plan.workers.get() as usize,
+            flavour: Flavour::Wrk,
+        },
+        &mut plan,
+        interrupts,
+    )?;
+    // What was printed until now comes before the load.
+    flush_script_output();
+
+    let mut line = Line::new(arguments.output.quiet, &plan);
+    let round = Round::of(&plan);
+    let outcome =
+        interrupts.in_generated_session(plan, script.generators()?, Wanted::Part, |session| {
+            Ok(session.round(&round, &mut line)?)
+        });
+    line.clear();
+    let mut run = outcome?;
+    add_calibration(&mut run);
+    Ok(Measured { run, script })
+}
+
+fn report(measured: Measured, destination: Destination) -> Result<ExitCode> {
+    let Measured { run, mut script } = measured;
+    let torn_down = script.tear_down();
+    let judged = Judged::of(&run);
+    destination.write(&judged)?;
+    let done = script.done(&run);
+    let mut used = run.workers().filter_map(|worker| worker.generator.as_ref());
+    if let Some(error) = used.find_map(|used| used.error.as_ref()) {
+        message::print(error);
+        return Ok(ExitCode::from(EXIT_SETUP));
+    }
+    torn_down.and(done)?;
+    Ok(if run.interrupted() {
+        ExitCode::from(EXIT_INTERRUPTED)
+    } else {
+        exit_code(&judged)
+    })
+}

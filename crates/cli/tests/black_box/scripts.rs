@@ -1,0 +1,301 @@
+//! Scripts: what is sent for them, what they are told, and how a run ends whose script fails.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::loads::MACHINERIES;
+use crate::support::BACKENDS;
+use crate::support::process::{Outcome, brunt};
+use crate::support::recorder::Recorder;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+
+/// A file with this script.
+fn script(source: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("script.lua");
+    std::fs::write(&path, source).expect("the directory is ours");
+    (directory, path)
+}
+
+/// Runs a script against brunt's own server with a text report.
+fn run_script(source: &str, options: &str) -> (Outcome, u64) {
+    let server = Serve::start();
+    let (_directory, path) = script(source);
+    let (url, path) = (server.url("/"), path.display().to_string());
+    let outcome = brunt(&format!("-s {path} --warmup 0s -d 300ms {options} {url}"));
+    (outcome, server.counters().requests)
+}
+
+#[test]
+fn what_a_script_makes_is_what_the_server_gets() {
+    let (_directory, path) = script(
+        "local n = 0\n\
+         function request()\n\
+            n = n + 1\n\
+            local kind = n % 3 == 0 and 'third' or 'other'\n\
+            return wrk.format('POST', '/bytes/10?' .. n, {['X-N'] = n}, ('x'):rep(n % 50)), kind\n\
+         end\n\
+         function response(status, headers, body, kind)\n\
+            if status ~= 200 or #body ~= 10 or not kind then error('wrong') end\n\
+         end\n",
+    );
+    for machinery in MACHINERIES {
+        for load in [
+            "-c 4 -n 300",
+            "-c 3 -r 2000 -d 200ms",
+            "-c 2 -d 100ms --warmup 50ms",
+        ] {
+            let server = Serve::start();
+            let load = format!("-s {} {load}", path.display());
+            let report = machinery.run(&load, &server.url("/"));
+            let requests = report.requests();
+            assert_eq!(requests.answered, requests.sent, "{machinery:?} {load}");
+            assert_eq!(
+                server.counters().requests,
+                requests.sent,
+                "{machinery:?} {load}"
+            );
+            let names = report.at("/names").as_array().expect("a list");
+            let sent: u64 = names
+                .iter()
+                .map(|name| name["requests_sent"].as_u64().expect("a count"))
+                .sum();
+            assert_eq!(sent, requests.sent, "{machinery:?} {load}");
+        }
+    }
+}
+
+#[test]
+fn the_text_is_sent_as_it_is() {
+    for backend in BACKENDS {
+        let recorder = Recorder::start();
+        let (_directory, path) = script(
+            "function request()\n\
+                return 'PUT /as?it=is HTTP/1.1\\r\\nHost: here\\r\\nx-odd:  a \\r\\n\
+             Content-Length: 3\\r\\n\\r\\nabc'\n\
+             end\n",
+        );
+        let url = recorder.url("/path");
+        let path = path.display();
+        let report = run(&format!("--backend {backend} -s {path} -c 1 -n 2 {url}"));
+        assert_eq!(report.requests().answered, 2);
+        let expected = "PUT /as?it=is HTTP/1.1\r\nHost: here\r\nx-odd:  a \r\n\
+                        Content-Length: 3\r\n\r\nabc";
+        for request in recorder.requests() {
+            assert_eq!(request.text, expected);
+        }
+    }
+}
+
+#[test]
+fn options_and_words_reach_the_script() {
+    let (_directory, path) = script(
+        "function init(args)\n\
+            print('init', args[0], args[1], args[2], #args)\n\
+            print(wrk.method, wrk.body, wrk.headers['X-A'], wrk.path)\n\
+         end\n",
+    );
+    let server = Serve::start();
+    let url = server.url("/bytes/10?a=1");
+    let path = path.display();
+    let outcome = brunt(&format!(
+        "-s {path} -n 1 -c 1 -q -m PUT -b abc -H X-A:1 {url} one -- --two"
+    ));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let lines: Vec<_> = outcome.stdout.lines().take(2).collect();
+    assert_eq!(
+        lines,
+        [
+            format!("init\t{url}\tone\t--two\t2"),
+            "PUT\tabc\t1\t/bytes/10?a=1".to_owned()
+        ]
+    );
+}
+
+#[test]
+fn prints_stand_where_they_belong() {
+    let source = "print('load')\n\
+                  function init() io.write('init\\n') end\n\
+                  function response() if not told then told = true print('response') end end\n\
+                  function teardown() print('teardown') end\n\
+                  function done(summary) print('done', summary.requests) end\n";
+    let (outcome, requests) = run_script(source, "-c 1");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let places = [
+        "load", "load", "init", "response", "teardown", "target", "verdict", "done",
+    ];
+    let mut rest = outcome.stdout.as_str();
+    for place in places {
+        let at = rest
+            .find(place)
+            .unwrap_or_else(|| panic!("{place}: {outcome:?}"));
+        rest = &rest[at + place.len()..];
+    }
+    // Replies that come after the window are in the server's count alone.
+    let told: u64 = rest.trim().parse().expect("a count");
+    assert!(
+        told <= requests && told + 2 >= requests,
+        "{told} of {requests}"
+    );
+}
+
+#[test]
+fn several_requests_are_sent_at_once() {
+    let (_directory, path) = script(
+        "function init() local t = {} for i = 1, 5 do t[i] = wrk.format(nil, '/?' .. i) end \
+         batch = table.concat(t) end function request() return batch end",
+    );
+    let server = Serve::start();
+    let report = run(&format!(
+        "-s {} -c 2 -n 1000 {}",
+        path.display(),
+        server.url("/")
+    ));
+    assert_eq!(report.requests().answered, 1_000);
+    assert_eq!(report.number("/agents/0/negotiated/depth"), 5);
+    assert_eq!(server.counters().requests, 1_000);
+}
+
+#[test]
+fn a_script_that_does_not_load_sends_nothing() {
+    for (source, words) in [
+        (
+            "wrk.body = {\"a\":1}",
+            "script.lua:1: '}' expected near ':'",
+        ),
+        ("\nerror('no')", "script.lua:2: no"),
+        (
+            "function setup()\nerror('set-up') end",
+            "script.lua:2: set-up",
+        ),
+        ("function init()\nerror('init') end", "script.lua:2: init"),
+        (
+            "function request()\nreturn nil + 1 end",
+            "script.lua:2: attempt to perform",
+        ),
+        (
+            "function request() return 'GET / HTTP/1.1\\r\\nHost: x\\r\\n' end",
+            "incomplete request at 3:1",
+        ),
+        (
+            "function request() return nil end",
+            "incomplete request at 1:1",
+        ),
+    ] {
+        let (outcome, requests) = run_script(source, "");
+        assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
+        assert!(outcome.stderr.contains(words), "{source}: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{source}");
+        assert_eq!(requests, 0, "{source}");
+    }
+    let outcome = brunt("-s /nonexistent.lua http://127.0.0.1:1/");
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("cannot open /nonexistent.lua"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn an_error_in_the_run_ends_it_with_a_report() {
+    for source in [
+        "function request()\nn = (n or 0) + 1 if n > 100 then error('enough') end \
+         return wrk.format() end",
+        "function response(status)\nm = (m or 0) + 1 if m > 100 then error('enough') end end",
+    ] {
+        let (outcome, requests) = run_script(source, "-c 2");
+        assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
+        assert!(outcome.stdout.contains("throughput"), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("script.lua:2: enough"),
+            "{outcome:?}"
+        );
+        assert!((99..=102).contains(&requests), "{requests}");
+    }
+}
+
+#[test]
+fn an_error_in_done_comes_after_the_report() {
+    let (outcome, _) = run_script("function done()\nerror('late') end", "-c 1");
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stdout.contains("verdict"), "{outcome:?}");
+    assert!(outcome.stderr.contains("script.lua:2: late"), "{outcome:?}");
+}
+
+#[test]
+fn a_script_that_does_not_return_does_not_hold_the_run() {
+    let source = "function response()\nm = (m or 0) + 1 if m > 10 then while true do end end end";
+    let (outcome, _) = run_script(source, "-c 2");
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(
+        outcome
+            .stderr
+            .contains("script.lua:2: it was still running when the run was over"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn nothing_to_send_is_no_error() {
+    let source = "function request() n = (n or 0) + 1 if n > 6 then return nil end \
+                  return wrk.format() end";
+    let (outcome, requests) = run_script(source, "-c 3");
+    assert_eq!(requests, 5, "{outcome:?}");
+    let (outcome, requests) = run_script(
+        "function response() m = (m or 0) + 1 if m == 4 then wrk.thread:stop() end end",
+        "-c 1",
+    );
+    assert_eq!(requests, 4, "{outcome:?}");
+}
+
+#[test]
+fn what_does_not_go_with_a_script_is_refused() {
+    let (_directory, path) = script("");
+    let path = path.display();
+    for option in [
+        "--http2",
+        "--pipeline 2",
+        "--no-keepalive",
+        "--diagnose",
+        "--urls x",
+    ] {
+        let outcome = brunt(&format!("-s {path} {option} http://127.0.0.1:1/"));
+        assert_eq!(outcome.code, Some(2), "{option}: {outcome:?}");
+        assert!(outcome.stderr.contains("--script"), "{option}: {outcome:?}");
+    }
+    let outcome = brunt(&format!("-s {path}"));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+}
+
+#[test]
+fn modules_in_c_load() {
+    // They call the functions of Lua that this program exports.
+    let source = "local ffi = require('ffi')\n\
+                  ffi.cdef('void lua_pushlstring(void *, const char *, size_t);\
+                  void luaL_register(void *, const char *, const void *);\
+                  int lua_gettop(void *); const char *luaL_checklstring(void *, int, size_t *);')\n\
+                  for _, name in ipairs({'lua_pushlstring', 'luaL_register', 'lua_gettop',\n\
+                  'luaL_checklstring'}) do\n\
+                     assert(ffi.cast('void *', ffi.C[name]) ~= nil)\n\
+                  end\n\
+                  print('exported')\n";
+    let (outcome, _) = run_script(source, "-c 1");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("exported\n"), "{outcome:?}");
+}
+
+#[test]
+fn over_tls_a_script_speaks_http1() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+    let (_directory, path) = script("function request() return wrk.format() end");
+    let report: RunReport = run(&format!(
+        "-k -s {} -c 2 -n 50 {}",
+        path.display(),
+        server.url("/")
+    ));
+    assert_eq!(report.requests().answered, 50);
+    assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/1.1");
+}
