@@ -2,14 +2,20 @@
 
 use brunt_measure::Judged;
 
-/// What limited the run and why, or that its figures cannot be trusted: in one line, without an
-/// end.
+/// What limited the run and why, or that its figures cannot be trusted, and whether more was planned
+/// than could be done: in one line, without an end.
 pub fn verdict_line(judged: &Judged<'_>) -> String {
     let judgement = &judged.judgement;
-    let name = judgement.verdict.name();
-    if judgement.because.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{name}: {}", judgement.because)
+    let mut line = judgement.verdict.name().to_owned();
+    if !judgement.because.is_empty() {
+        line.push_str(": ");
+        line.push_str(&judgement.because);
     }
+    if let Some(overload) = judged.run.overload() {
+        line.push_str(&format!(
+            "; overloaded: about {:.0} requests/s could be done of those that were planned",
+            overload.capacity_per_s
+        ));
+    }
+    line
 }

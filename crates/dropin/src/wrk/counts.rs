@@ -15,7 +15,7 @@ pub struct Counts {
     pub connect: u64,
     /// Replies that were cut short or are none.
     pub read: u64,
-    /// Requests without a reply in time, among them those that were in flight at the end.
+    /// Requests without a reply in time, among them those that were in flight to the end and beyond.
     pub timeout: u64,
     /// Replies with a status of 400 and above.
     pub status: u64,
@@ -28,6 +28,11 @@ impl Counts {
         let (window, all) = (&summary.window, &summary.lifetime);
         let timed_out = all.failures.get(FailureKind::TimedOut);
         let requests_failed = all.failures.total(FailureScope::Request);
+        // Where a backlog was still being sent, what is in flight was sent just now.
+        let never_answered = match summary.arrivals_all.unsent {
+            0 => summary.population.censored,
+            _ => 0,
+        };
         let read = requests_failed
             .saturating_sub(timed_out)
             .saturating_add(all.failures.total(FailureScope::Connection));
@@ -37,7 +42,7 @@ impl Counts {
             bytes: window.bytes_received.saturating_sub(window.overhead_bytes),
             connect: all.failures.total(FailureScope::Connect),
             read,
-            timeout: timed_out.saturating_add(summary.population.censored),
+            timeout: timed_out.saturating_add(never_answered),
             status: window.replies.total() - window.replies.successes(),
         }
     }

@@ -1,8 +1,9 @@
 //! Programs that read wrk's and wrk2's text read ours: their logic and their expressions, applied
 //! to the text of stored runs.
 
+use brunt_dropin::verdict_line;
 use brunt_dropin::wrk::{Asked, Options, Program, heading, report};
-use brunt_measure::Run;
+use brunt_measure::{Judged, Run};
 use regex_lite::Regex;
 
 const NORMAL: &[u8] = include_bytes!("../../../../fuzz/corpus/stored_run/normal");
@@ -202,6 +203,20 @@ fn perfkit_reads_the_distribution_of_wrk2() {
             assert_eq!(found(&format!("(?m){row}"), &block[0]).len(), 8, "{text}");
             assert!(groups(r"(\d+) requests in \d", &text).is_some(), "{text}");
         }
+    }
+}
+
+#[test]
+fn the_line_of_an_overloaded_run_says_so() {
+    for (stored, is_overloaded) in [(NORMAL, false), (OPEN, false), (OVERLOADED, true)] {
+        let run = run(stored);
+        let line = verdict_line(&Judged::of(&run));
+        assert_eq!(
+            line.contains("; overloaded: about "),
+            is_overloaded,
+            "{line}"
+        );
+        assert!(!line.contains('\n'), "{line}");
     }
 }
 
