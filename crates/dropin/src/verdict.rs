@@ -2,8 +2,8 @@
 
 use brunt_measure::Judged;
 
-/// What limited the run and why, or that its figures cannot be trusted, and whether more was planned
-/// than could be done: in one line, without an end.
+/// What limited the run and why, or that its figures cannot be trusted, and whether more was
+/// planned than could be done: in one line, without an end.
 pub fn verdict_line(judged: &Judged<'_>) -> String {
     let judgement = &judged.judgement;
     let mut line = judgement.verdict.name().to_owned();

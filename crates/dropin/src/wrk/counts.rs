@@ -15,7 +15,7 @@ pub struct Counts {
     pub connect: u64,
     /// Replies that were cut short or are none.
     pub read: u64,
-    /// Requests without a reply in time, among them those that were in flight to the end and beyond.
+    /// Requests without a reply in time, among them those in flight to the end and beyond.
     pub timeout: u64,
     /// Replies with a status of 400 and above.
     pub status: u64,
