@@ -4,8 +4,10 @@
 mod exporter;
 mod idle;
 mod listener;
+mod origin;
 mod own_threads;
 mod proc_files;
+mod process;
 mod processes;
 mod threads;
 
@@ -19,8 +21,9 @@ use brunt_measure::ServerEvidence;
 use thiserror::Error;
 
 use self::exporter::ExporterWatch;
+use self::origin::Origin;
 use self::own_threads::OwnThreads;
-use self::processes::{Origin, ProcessWatch};
+use self::processes::ProcessWatch;
 use crate::fetch::FetchError;
 use crate::route::is_own;
 

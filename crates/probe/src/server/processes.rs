@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brunt_io::backend::Peer;
 use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::idle::IdleUse;
-use super::listener;
-use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::threads::{self, THREADS_MAX, ThreadSums, ThreadTable, ThreadTimes, usable_cpus};
+use super::origin::Origin;
+use super::proc_files::{self, TickedCpu};
+use super::process::{Watched, best_cpu_ns};
+use super::threads::{self, THREADS_MAX, ThreadSums, ThreadTimes, usable_cpus};
 use crate::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::series::Readings;
 
@@ -17,41 +17,6 @@ use crate::series::Readings;
 const PROCESSES_MAX: usize = 1_024;
 /// Descriptors that are counted one by one for every sample; with more, only at the edges.
 const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
-
-/// How the processes were found, and how others are looked for once one of them has ended.
-#[derive(Clone, Debug)]
-pub(super) enum Origin {
-    /// They hold the socket that listens here.
-    Listener(Peer),
-    /// They have this name.
-    Named(String),
-    /// They were named by their ids: nothing takes their place.
-    Pids(Vec<u32>),
-}
-
-impl Origin {
-    /// The processes that are to be found now.
-    fn pids(&self) -> Vec<u32> {
-        match self {
-            Self::Listener(peer) => listener::listening_pids(peer).unwrap_or_default(),
-            Self::Named(name) => proc_files::pids_named(name),
-            Self::Pids(pids) => pids.clone(),
-        }
-    }
-
-    /// How they were found, in words.
-    fn words(&self) -> String {
-        match self {
-            Self::Listener(Peer::Tcp(address)) => format!("listening on port {}", address.port()),
-            Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
-            Self::Named(name) => format!("--watch {name}"),
-            Self::Pids(pids) => {
-                let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
-                format!("--watch {}", pids.join(" "))
-            }
-        }
-    }
-}
 
 /// Watches processes.
 #[derive(Debug)]
@@ -97,27 +62,6 @@ pub(super) struct ProcessWatch {
     began_with_too_many_threads: bool,
     /// Descriptors have to be counted, and are too many for every sample.
     counts_at_edges_only: bool,
-}
-
-/// One process.
-#[derive(Debug)]
-struct Watched {
-    pid: u32,
-    /// Its last reading; of the window's begin and after.
-    last: ProcessReading,
-    /// Its CPU when the window began; 0 when it began later.
-    first_cpu: TickedCpu,
-    /// The CPU of children that it had waited for when the window began; 0 when it began later.
-    first_waited: TickedCpu,
-    /// What watched children that have ended since had used in all their lives.
-    watched_children: TickedCpu,
-    /// Whether its children count.
-    counts_children: bool,
-    /// Its threads when the window began, none when it began later. Absent: unknown.
-    first_threads: Option<ThreadTable>,
-    /// The last reading of its threads; absent when none was taken.
-    last_threads: Option<ThreadTable>,
-    has_ended: bool,
 }
 
 /// Whether a sample is at an edge of the window.
@@ -502,99 +446,6 @@ impl ProcessWatch {
     }
 }
 
-impl Watched {
-    /// A process whose whole life counts, until its first readings are taken.
-    fn new(pid: u32, counts_children: bool) -> Option<Self> {
-        Some(Self {
-            pid,
-            last: ProcessReading::of(pid)?,
-            first_cpu: TickedCpu::default(),
-            first_waited: TickedCpu::default(),
-            watched_children: TickedCpu::default(),
-            counts_children,
-            first_threads: Some(ThreadTable::default()),
-            last_threads: None,
-            has_ended: false,
-        })
-    }
-
-    /// Reads it again, unless it has ended: then the last reading stays.
-    fn update(&mut self) {
-        if self.has_ended {
-            return;
-        }
-        match ProcessReading::of(self.pid) {
-            Some(reading) if reading.start_ticks == self.last.start_ticks => {
-                self.has_ended = reading.has_ended;
-                if self.has_ended {
-                    // Its threads and its memory are gone; its CPU time is complete.
-                    self.last.cpu = reading.cpu;
-                    self.last.waited_cpu = reading.waited_cpu;
-                } else {
-                    self.last = reading;
-                }
-            }
-            _ => self.has_ended = true,
-        }
-    }
-
-    /// Reads its threads again. A process that ends while it is read has fewer by then, so that
-    /// the table with more in it stays.
-    fn update_threads(&mut self) {
-        let run_ns = |table: &Option<ThreadTable>| table.as_ref().map(ThreadTable::run_ns);
-        let read = self.read_threads();
-        if run_ns(&read) >= run_ns(&self.last_threads) {
-            self.last_threads = read;
-        }
-    }
-
-    /// What each of its threads did in the window until they were last read; absent: unknown.
-    fn threads_since_first(&self) -> Option<Vec<ThreadTimes>> {
-        let (first, last) = self
-            .first_threads
-            .as_ref()
-            .zip(self.last_threads.as_ref())?;
-        Some(last.since(first).collect())
-    }
-
-    /// From now on, its CPU counts.
-    fn begin(&mut self) {
-        self.first_cpu = self.last.cpu;
-        self.first_waited = self.last.waited_cpu;
-        self.watched_children = TickedCpu::default();
-    }
-
-    fn read_threads(&self) -> Option<ThreadTable> {
-        ThreadTable::read(self.pid, |_| true)
-    }
-
-    /// Its CPU since the window began, with that of children that nobody watched.
-    fn cpu(&self) -> TickedCpu {
-        self.own_cpu().plus(self.unwatched_children())
-    }
-
-    fn own_cpu(&self) -> TickedCpu {
-        self.last.cpu.since(self.first_cpu)
-    }
-
-    /// CPU of children that it has waited for since the window began, beyond what was seen of them
-    /// while they lived. Nothing is known of children that it does not wait for (SIGCHLD ignored).
-    fn unwatched_children(&self) -> TickedCpu {
-        if !self.counts_children {
-            return TickedCpu::default();
-        }
-        let waited = self.last.waited_cpu.since(self.first_waited);
-        waited.since(self.watched_children)
-    }
-
-    /// What its parent is given when it waits for it, as far as it was seen: its own CPU, and that
-    /// of the children that it has waited for, some perhaps after its last reading.
-    fn lifetime_cpu(&self) -> TickedCpu {
-        let seen = self.first_waited.plus(self.watched_children);
-        self.last.cpu.plus(self.last.waited_cpu.max(seen))
-    }
-}
-
 /// Whether processes with so many threads each can be read thread by thread.
 fn are_few(mut threads: impl Iterator<Item = u32>) -> bool {
     threads
@@ -618,20 +469,10 @@ fn descendants(fresh: &[(u32, u32)], mut known: BTreeSet<u32>) -> Vec<u32> {
     }
 }
 
-/// CPU of a process: of its threads, which is exact; or by its own ticks where they show clearly
-/// more, since threads have ended and taken their times with them.
-fn best_cpu_ns(exact_ns: Option<u64>, ticked_ns: u64) -> u64 {
-    // User and system time are cut to whole ticks, each.
-    let uncertain_ns = 2 * proc_files::tick_ns();
-    match exact_ns {
-        Some(exact_ns) if exact_ns.saturating_add(uncertain_ns) >= ticked_ns => exact_ns,
-        _ => ticked_ns,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::threads::ThreadTable;
 
     const MS: u64 = 1_000_000;
 
@@ -646,23 +487,6 @@ mod tests {
         ] {
             let result = descendants(&fresh, known.iter().copied().collect());
             assert_eq!(result, found, "{fresh:?} of {known:?}");
-        }
-    }
-
-    #[test]
-    fn ticks_count_where_threads_have_ended() {
-        for (exact_ns, ticked_ns, cpu_ns) in [
-            (Some(1_003 * MS), 1_000 * MS, 1_003 * MS),
-            (Some(995 * MS), 1_000 * MS, 995 * MS),
-            (Some(300 * MS), 1_000 * MS, 1_000 * MS),
-            (Some(0), 0, 0),
-            (None, 70 * MS, 70 * MS),
-        ] {
-            assert_eq!(
-                best_cpu_ns(exact_ns, ticked_ns),
-                cpu_ns,
-                "{exact_ns:?} {ticked_ns}"
-            );
         }
     }
 
@@ -954,19 +778,5 @@ mod tests {
             watched.contains(&pids[0]) && watched.contains(&pid),
             "{watched:?}"
         );
-    }
-
-    #[test]
-    fn what_has_ended_keeps_its_last_reading() {
-        let mut process = Watched::new(std::process::id(), true).unwrap();
-        // As if its id had been given to another.
-        process.last.start_ticks ^= 1;
-        process.last.cpu = cpu(7);
-        process.last.waited_cpu = TickedCpu::default();
-        process.update();
-        assert!(process.has_ended);
-        assert_eq!(process.cpu(), cpu(7));
-        process.update();
-        assert_eq!(process.cpu(), cpu(7));
     }
 }
