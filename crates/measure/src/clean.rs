@@ -338,3 +338,157 @@ impl Parts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::sample::{MS, open_run, steady_run, with_counts};
+    use crate::{CpuTimes, Stolen};
+
+    const S: i64 = 1_000_000_000;
+    const TENTHS: usize = 100;
+
+    /// So many replies in each tenth of 10 s, a part of which is other.
+    fn counts(usual: u64, other: &[(usize, u64)]) -> Vec<u64> {
+        let mut counts = vec![usual; TENTHS];
+        for &(tenth, count) in other {
+            counts[tenth] = count;
+        }
+        counts
+    }
+
+    fn closed(other: &[(usize, u64)]) -> Run {
+        with_counts(steady_run(), &counts(1_000, other))
+    }
+
+    /// A reading at `until_ns` told of `steal_ms` more since 50 ms before it.
+    fn steal(run: &mut Run, cpu: u32, until_ns: i64, steal_ms: u64) {
+        run.agents[0].evidence.host.stolen.push(Stolen {
+            cpu,
+            from_ns: until_ns - 50 * MS.cast_signed(),
+            until_ns,
+            steal_ns: steal_ms * MS,
+        });
+    }
+
+    fn clean_of(run: &Run) -> Option<Clean> {
+        Clean::of(run, &run.summary())
+    }
+
+    fn figures(run: &Run) -> CleanFigures {
+        let figures = clean_of(run).and_then(|clean| clean.figures);
+        figures.expect("enough is left")
+    }
+
+    #[test]
+    fn nothing_stolen_leaves_nothing_to_say() {
+        assert!(clean_of(&closed(&[(30, 0)])).is_none());
+    }
+
+    #[test]
+    fn what_was_slow_while_time_was_stolen_is_left_out() {
+        let mut run = closed(&[(30, 400), (31, 700)]);
+        // Between 3.04 s and 3.15 s.
+        steal(&mut run, 0, 3 * S + S / 10 + S / 20, 60);
+        let figures = figures(&run);
+        assert_eq!(figures.clean_ns, 9_800 * MS);
+        assert_eq!(figures.successes_per_s, 10_000.0);
+        assert_eq!(figures.replies, 98_000);
+        assert!(!figures.steadiness.drifts);
+    }
+
+    #[test]
+    fn stalls_of_the_server_are_never_left_out() {
+        let stalled: Vec<_> = (50..60).map(|tenth| (tenth, 0)).collect();
+        let mut run = closed(&stalled);
+        steal(&mut run, 0, S - S / 50, 20);
+        let figures = figures(&run);
+        assert_eq!(figures.clean_ns, 9_900 * MS);
+        assert_eq!(figures.replies, 89_000);
+    }
+
+    #[test]
+    fn what_was_stolen_before_the_window_reaches_into_it() {
+        let mut run = closed(&[]);
+        steal(&mut run, 0, S / 50, 60);
+        assert_eq!(figures(&run).clean_ns, 9_900 * MS);
+        let mut run = closed(&[]);
+        steal(&mut run, 0, -S / 2, 60);
+        assert_eq!(figures(&run).clean_ns, 10_000 * MS);
+    }
+
+    #[test]
+    fn half_of_the_window_and_two_seconds_are_enough() {
+        for (clean_ns, window_ns, is_enough) in [
+            (2_000 * MS, 4_000 * MS, true),
+            (2_000 * MS, 4_000 * MS + 2, false),
+            (1_999 * MS, 2_000 * MS, false),
+            (10_000 * MS, 10_000 * MS, true),
+            (0, 0, false),
+        ] {
+            assert_eq!(
+                Clean::is_enough(clean_ns, window_ns),
+                is_enough,
+                "{clean_ns}"
+            );
+        }
+        let mut run = closed(&[]);
+        for tenth in (0..100).step_by(2) {
+            steal(&mut run, 0, tenth * S / 10 + S * 8 / 100, 10);
+        }
+        assert_eq!(figures(&run).clean_ns, 5_000 * MS);
+        steal(&mut run, 0, S / 10 + S * 8 / 100, 10);
+        let clean = clean_of(&run).expect("something was stolen");
+        assert_eq!(clean.clean_ns, Some(4_900 * MS));
+        assert!(clean.figures.is_none());
+    }
+
+    #[test]
+    fn steal_that_no_reading_places_leaves_no_figures() {
+        let mut run = closed(&[]);
+        run.agents[0].evidence.host.cpus = vec![CpuTimes {
+            cpu: 0,
+            steal_ns: 90 * MS,
+            ..CpuTimes::default()
+        }];
+        steal(&mut run, 0, S, 60);
+        // Ticks of the counters.
+        assert!(figures(&run).clean_ns < 10_000 * MS);
+        run.agents[0].evidence.host.cpus[0].steal_ns = 91 * MS;
+        let clean = clean_of(&run).expect("something was stolen");
+        assert!(clean.clean_ns.is_none() && clean.figures.is_none());
+    }
+
+    #[test]
+    fn only_cpus_of_the_workers_and_the_server_matter() {
+        let mut run = closed(&[]);
+        run.agents[0].workers[0].bound_cpu = Some(3);
+        steal(&mut run, 2, S, 60);
+        assert!(clean_of(&run).is_none());
+        steal(&mut run, 3, S, 60);
+        assert!(clean_of(&run).is_some());
+    }
+
+    #[test]
+    fn an_open_loop_goes_without_the_tenths_in_which_a_backlog_drains() {
+        let mut run = with_counts(open_run(), &counts(100, &[]));
+        let due = run.summary().arrivals.planned / TENTHS as u64;
+        let after_steal = |drained: &[u64]| {
+            let mut other = vec![(40, due / 5)];
+            let drained = drained.iter().enumerate();
+            other.extend(drained.map(|(index, &count)| (41 + index, count)));
+            let mut run = with_counts(open_run(), &counts(due, &other));
+            steal(&mut run, 0, 4 * S + S / 10 - S / 100, 40);
+            figures(&run).clean_ns
+        };
+        // It drains within two tenths.
+        assert_eq!(
+            after_steal(&[due + due / 2, due + due * 3 / 10]),
+            9_700 * MS
+        );
+        // It does not: that is the server's doing.
+        assert_eq!(after_steal(&[due, due]), 9_900 * MS);
+        steal(&mut run, 0, 4 * S + S / 10 - S / 100, 40);
+        assert_eq!(figures(&run).clean_ns, 9_900 * MS);
+    }
+}

@@ -19,6 +19,9 @@ const STARVED_MOST: f64 = 0.02;
 /// A rate follows in step at most. One that falls by more has another reason: a server that waits
 /// for what a paused connection may send.
 const ELASTICITY_MOST: f64 = 1.1;
+/// Half widths of its interval by which the rate of the warm-up may differ from the window's, and
+/// still be the same.
+const CHANGE_MOST: f64 = 2.0;
 /// Relative standard error of the rate of a window.
 const WINDOW_ERROR: f64 = 0.02;
 /// Logarithm of all connections over half of them below which they are too much alike.
@@ -132,9 +135,9 @@ impl Halving {
             connections: self.connections.into(),
         };
         let whole = logarithm(&whole.settled()?.concat())?;
-        let agrees = |window: &Mean| (window.value - whole.value).abs() <= whole.half_width;
         let window = replies_per_s.and_then(|per_s| self.window(per_s));
-        self.half_against(window.filter(agrees).unwrap_or(whole))
+        let refined = window.and_then(|window| refined(whole, window));
+        self.half_against(refined.unwrap_or(whole))
     }
 
     /// The same between half of the connections and the window alone, whose rate is better known:
@@ -184,6 +187,25 @@ impl Halving {
     }
 }
 
+/// The mean of the window in place of the warm-up's `whole`, where the two may be the same. What
+/// they differ by beyond the interval, which is narrower than it should be where counts that follow
+/// each other are alike, is not known better. Absent where the rate has changed.
+fn refined(whole: Mean, window: Mean) -> Option<Mean> {
+    let difference = (window.value - whole.value).abs();
+    if difference > CHANGE_MOST * whole.half_width {
+        return None;
+    }
+    let unknown = if difference > whole.half_width {
+        difference
+    } else {
+        0.0
+    };
+    Some(Mean {
+        half_width: window.half_width.hypot(unknown),
+        ..window
+    })
+}
+
 /// Logarithm of the mean of counts, with its interval. Absent where they are too few.
 fn logarithm(counts: &[u64]) -> Option<Mean> {
     let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
@@ -224,6 +246,29 @@ mod tests {
             slice_ns: 20_000_000,
             starved: 0,
             replies: replies.collect(),
+        }
+    }
+
+    #[test]
+    fn the_window_refines_what_it_agrees_with() {
+        let mean = |value, half_width| Mean {
+            value,
+            error: half_width / 2.0,
+            half_width,
+        };
+        let whole = mean(1.0, 0.1);
+        // (the window, half width of what is taken in place of the warm-up; absent: the rate has
+        // changed)
+        for (window, half_width) in [
+            (1.0, Some(0.04)),
+            (0.91, Some(0.04)),
+            (1.15, Some(0.155)),
+            (1.21, None),
+            (0.79, None),
+        ] {
+            let found = refined(whole, mean(window, 0.04));
+            let found = found.map(|found| (found.value, (found.half_width * 1e3).round() / 1e3));
+            assert_eq!(found, half_width.map(|half_width| (window, half_width)));
         }
     }
 
