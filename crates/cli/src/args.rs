@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::objectives::{Objectives, objectives};
 use crate::source::{Fields, Source};
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
-    positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
+    pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
     think_time, watch, whole_u32, whole_u64, workers,
 };
 
@@ -29,9 +30,9 @@ use crate::values::{
         Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
         programs that decrypt captured packets.\n\
-        Exit codes: 0 done; 1 no request succeeded; 2 wrong usage or set-up failed; 3 an invariant \
-        is broken, the figures cannot be trusted; 130 interrupted (what was measured is \
-        reported)."
+        Exit codes: 0 done; 1 an objective was missed, or no request succeeded; 2 wrong usage or \
+        set-up failed; 3 an invariant is broken, the figures cannot be trusted; 130 interrupted \
+        (what was measured is reported)."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Measure what brunt itself reaches on this machine, and how exact it is there
     Calibrate(CalibrateArguments),
+    /// Measure which of several servers is faster, from rounds of load that take turns
+    Compare(Box<CompareArguments>),
     /// Print a report from a stored run
     Report(ReportArguments),
     /// Merge stored runs of one plan, made on several machines or by several processes at once
@@ -127,6 +130,8 @@ pub(crate) enum FormatName {
     Json,
     /// A header and one row
     Csv,
+    /// A few lines for a pull request
+    Markdown,
 }
 
 #[derive(Debug, Args)]
@@ -428,7 +433,7 @@ pub(crate) struct OutputArguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Form of the report [default: text, or with --output what the file's name ends in: .json,
-    /// .csv, .txt, and json without an ending]
+    /// .csv, .txt, .md, and json without an ending]
     #[arg(long, value_name = "FORM", help_heading = "Output")]
     pub(crate) format: Option<FormatName>,
     /// No progress on standard error; with --output, nothing on the terminal
@@ -450,6 +455,18 @@ pub(crate) struct OutputArguments {
     /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hgrm: Option<PathBuf>,
+    /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', or errors = 0; may
+    /// be given again. Exit code 1 where that is not shown with 95 % confidence
+    #[arg(long, value_name = "TEXT", value_parser = objectives, help_heading = "Output")]
+    pub(crate) objective: Vec<Objectives>,
+    /// Write the objectives as test results to this file, in JUnit's form
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "objective",
+        help_heading = "Output"
+    )]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// The backend of the server, as typed.
@@ -605,6 +622,16 @@ pub(crate) struct ReportArguments {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "brunt compare [OPTIONS] URL URL...")]
+pub(crate) struct CompareArguments {
+    /// Pairs of rounds: 6 at least
+    #[arg(long, value_name = "N", default_value = "10", value_parser = pairs)]
+    pub(crate) pairs: NonZeroU32,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,5 @@
 //! `brunt [URL]`: from the arguments to a plan, the run, the report.
 
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -15,12 +14,12 @@ use crate::diagnose::diagnose;
 use crate::habits;
 use crate::list;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, faults};
+use crate::plan::{Load, backend_choice, default_workers, faults};
 use crate::progress::Line;
 use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, calibration_store, exit_code, message, serve};
+use crate::{EXIT_INTERRUPTED, calibration_store, message, objectives, serve};
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
@@ -40,12 +39,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     match measure(arguments, target, load, &interrupts) {
         Ok((mut run, was_interrupted)) => {
             add_calibration(&mut run);
-            let judged = Judged::of(&run);
-            destination.write(&judged)?;
+            run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
+            let code = destination.write(&Judged::of(&run))?;
             Ok(if was_interrupted {
                 ExitCode::from(EXIT_INTERRUPTED)
             } else {
-                exit_code(&judged)
+                code
             })
         }
         Err(error) => without_report(destination, error),
@@ -89,12 +88,7 @@ fn measure(
             (target, Some(server), halves.workers, halves.of_workers)
         }
     };
-    let workers = match load.model.schedule() {
-        // To be on time, a planned arrival needs a CPU that is not busy with something else.
-        Some(_) => workers.saturating_sub(1),
-        None => workers,
-    };
-    let workers = NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN);
+    let workers = default_workers(&load.model, workers);
     let mut plan = load.plan(arguments, target, workers, own_cpus);
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();

@@ -3,6 +3,7 @@
 mod args;
 mod calibrate;
 mod calibration_store;
+mod compare;
 mod diagnose;
 mod dropin;
 mod habits;
@@ -10,6 +11,7 @@ mod list;
 mod load;
 mod merge;
 mod message;
+mod objectives;
 mod output;
 mod plan;
 mod progress;
@@ -32,8 +34,8 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-/// No request succeeded.
-const EXIT_NO_SUCCESS: u8 = 1;
+/// An objective was missed, or no request succeeded.
+const EXIT_MISSED: u8 = 1;
 /// Wrong usage, or set-up failed before anything was measured.
 const EXIT_SETUP: u8 = 2;
 /// The result is not trustworthy: an invariant is broken.
@@ -45,8 +47,10 @@ const EXIT_INTERRUPTED: u8 = 130;
 fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
     if !judged.is_valid() {
         ExitCode::from(EXIT_INVALID)
-    } else if judged.judgement.verdict == brunt_measure::Verdict::NoSuccess {
-        ExitCode::from(EXIT_NO_SUCCESS)
+    } else if judged.judgement.verdict == brunt_measure::Verdict::NoSuccess
+        || judged.objectives().iter().any(|outcome| !outcome.is_met)
+    {
+        ExitCode::from(EXIT_MISSED)
     } else {
         ExitCode::SUCCESS
     }
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
+        Some(Command::Compare(compare)) => compare::run(&compare),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),

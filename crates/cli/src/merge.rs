@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use brunt_measure::{Judged, MergeError, Run};
 
 use crate::args::MergeArguments;
-use crate::exit_code;
+use crate::objectives;
 use crate::output::{Destination, is_standard};
 use crate::redact::redact;
 use crate::stored;
@@ -31,9 +31,10 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<ExitCode> {
     if arguments.output.redact {
         redact(&mut merged);
     }
-    let judged = Judged::of(&merged);
-    Destination::open(&arguments.output)?.write(&judged)?;
-    Ok(exit_code(&judged))
+    if let Some(objectives) = objectives::asked(&arguments.output.objective) {
+        merged.objectives = objectives;
+    }
+    Destination::open(&arguments.output)?.write(&Judged::of(&merged))
 }
 
 /// Why the runs in `files` cannot be merged.

@@ -16,6 +16,16 @@ pub(crate) fn print_lines(text: &str) {
     }
 }
 
+/// Has GitHub Actions show `text` as an error of the run (a workflow command).
+pub(crate) fn annotate(text: &str) {
+    eprintln!("::error title=brunt::{}", workflow_data(text));
+}
+
+/// `text` as the message of a workflow command, in which a line break would begin another one.
+fn workflow_data(text: &str) -> String {
+    printable(text).replace('%', "%25")
+}
+
 /// Ends the process as `error` asks for: with its help or version on standard output, or with what
 /// is wrong about the arguments on standard error.
 pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
@@ -29,4 +39,14 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
         std::process::exit(error.exit_code());
     }
     error.exit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_command_is_one_line() {
+        assert_eq!(workflow_data("50 %\n::error::x"), "50 %25\\u{a}::error::x");
+    }
 }

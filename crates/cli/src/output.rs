@@ -11,6 +11,7 @@ use brunt_measure::Judged;
 use brunt_report::{Format, ReportError, Style};
 
 use crate::args::{FormatName, OutputArguments};
+use crate::{exit_code, objectives};
 
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
@@ -31,6 +32,7 @@ enum Content {
     Report(Format),
     HdrLog,
     Hgrm,
+    Junit,
 }
 
 /// A file that was opened before the run and is untouched until `write`, or standard output.
@@ -48,7 +50,12 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
-        let files = [&arguments.output, &arguments.hdr_log, &arguments.hgrm];
+        let files = [
+            &arguments.output,
+            &arguments.hdr_log,
+            &arguments.hgrm,
+            &arguments.junit,
+        ];
         let is_piped = files.into_iter().flatten().any(|path| is_standard(path));
         let terminal = match (&arguments.output, arguments.quiet) {
             // One report at a time: text would be mixed with the other.
@@ -78,7 +85,8 @@ impl Destination {
             .map(|(path, format)| (path, Content::Report(format)))
             .into_iter()
             .chain(arguments.hdr_log.iter().map(|path| (path, Content::HdrLog)))
-            .chain(arguments.hgrm.iter().map(|path| (path, Content::Hgrm)));
+            .chain(arguments.hgrm.iter().map(|path| (path, Content::Hgrm)))
+            .chain(arguments.junit.iter().map(|path| (path, Content::Junit)));
         for (path, content) in wanted {
             if let Err(error) = destination.add(path, content) {
                 destination.abandon();
@@ -115,13 +123,16 @@ impl Destination {
     }
 
     /// Writes the reports, each even where others fail; the first failure is the one that is
-    /// given. A reader that went away is no error.
-    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<()> {
+    /// given. A reader that went away is no error. Says which objectives were missed, and gives the
+    /// exit code that follows.
+    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
         let mut outcome = Ok(());
         for output in &self.files {
             outcome = outcome.and(output.write(judged, self.spectrum));
         }
-        outcome.and(self.print(judged))
+        outcome.and(self.print(judged))?;
+        objectives::announce(judged)?;
+        Ok(exit_code(judged))
     }
 
     fn print(&self, judged: &Judged<'_>) -> Result<()> {
@@ -154,6 +165,7 @@ impl Content {
             Self::Report(_) => "--output",
             Self::HdrLog => "--hdr-log",
             Self::Hgrm => "--hgrm",
+            Self::Junit => "--junit",
         }
     }
 }
@@ -208,6 +220,7 @@ impl OutputFile {
             Content::Report(format) => brunt_report::write(judged, format, &style, &mut bytes)?,
             Content::HdrLog => brunt_report::write_hlog(judged.run, &mut bytes)?,
             Content::Hgrm => brunt_report::write_hgrm(judged.run, &mut bytes)?,
+            Content::Junit => brunt_report::write_junit(judged, &mut bytes)?,
         }
         let Some(mut file) = self.file.as_ref() else {
             return print(&bytes);
@@ -238,7 +251,7 @@ pub(crate) fn print_schema() -> Result<ExitCode> {
 }
 
 /// Writes to standard output. A reader that went away is no error.
-fn print(bytes: &[u8]) -> Result<()> {
+pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     let mut output = io::stdout().lock();
     match output.write_all(bytes).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -261,10 +274,11 @@ fn format_by_name(path: &Path) -> Result<Format> {
         Some("txt" | "text") => Ok(Format::Text),
         Some("csv") => Ok(Format::Csv),
         Some("json") => Ok(Format::Json),
+        Some("md") => Ok(Format::Markdown),
         None if path.extension().is_none() => Ok(Format::Json),
         Some(_) | None => bail!(
-            "{} ends in the name of no form of a report; end it in .json, .csv or .txt, or say \
-             which one with --format",
+            "{} ends in the name of no form of a report; end it in .json, .csv, .txt or .md, or \
+             say which one with --format",
             path.display()
         ),
     }
@@ -275,6 +289,7 @@ fn format_of(name: FormatName) -> Format {
         FormatName::Text => Format::Text,
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv,
+        FormatName::Markdown => Format::Markdown,
     }
 }
 

@@ -35,6 +35,8 @@ enum Doing {
     Simulation,
     /// The experiment after a run.
     Diagnosis,
+    /// Rounds of several servers.
+    Comparison,
 }
 
 impl Doing {
@@ -43,6 +45,7 @@ impl Doing {
             Self::Phase(phase) => phase.name(),
             Self::Simulation => "simulation",
             Self::Diagnosis => "diagnose",
+            Self::Comparison => "compare",
         }
     }
 }
@@ -61,7 +64,7 @@ pub(crate) struct Line {
     /// The run is in virtual time.
     is_simulated: bool,
     /// The rounds are those of an experiment, which takes so long by plan.
-    diagnosis_ns: Option<u64>,
+    experiment: Option<(Doing, u64)>,
     /// Most that there may be.
     connections: u32,
     /// What arrives, and when.
@@ -90,10 +93,18 @@ impl Line {
         Self::of_form(form, plan, clock::now_ns())
     }
 
-    /// A line for an experiment that takes `length_ns` by plan.
+    /// A line for an experiment after a run that takes `length_ns` by plan.
     pub(crate) fn of_diagnosis(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
         Self {
-            diagnosis_ns: Some(length_ns),
+            experiment: Some((Doing::Diagnosis, length_ns)),
+            ..Self::new(quiet, plan)
+        }
+    }
+
+    /// A line for rounds of several servers that take `length_ns` by plan.
+    pub(crate) fn of_comparison(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+        Self {
+            experiment: Some((Doing::Comparison, length_ns)),
             ..Self::new(quiet, plan)
         }
     }
@@ -113,7 +124,7 @@ impl Line {
         Self {
             form,
             is_simulated: plan.backend == BackendChoice::Sim,
-            diagnosis_ns: None,
+            experiment: None,
             connections: connections.get(),
             schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
             measure_ns: plan.stop.duration_ns,
@@ -208,7 +219,9 @@ impl Line {
             Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
             Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
             Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
-            Doing::Diagnosis => self.diagnosis_ns.map(PhaseLength::Planned),
+            Doing::Diagnosis | Doing::Comparison => self
+                .experiment
+                .map(|(_, length_ns)| PhaseLength::Planned(length_ns)),
             Doing::Simulation => None,
         }
     }
@@ -237,8 +250,8 @@ impl Line {
 
 impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
-        let doing = if self.diagnosis_ns.is_some() {
-            Doing::Diagnosis
+        let doing = if let Some((experiment, _)) = self.experiment {
+            experiment
         } else if self.is_simulated {
             Doing::Simulation
         } else {

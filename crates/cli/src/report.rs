@@ -6,7 +6,7 @@ use anyhow::Result;
 use brunt_measure::Judged;
 
 use crate::args::ReportArguments;
-use crate::exit_code;
+use crate::objectives;
 use crate::output::Destination;
 use crate::redact::redact;
 use crate::stored;
@@ -17,7 +17,8 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode> {
     if arguments.output.redact {
         redact(&mut run);
     }
-    let judged = Judged::of(&run);
-    Destination::open(&arguments.output)?.write(&judged)?;
-    Ok(exit_code(&judged))
+    if let Some(objectives) = objectives::asked(&arguments.output.objective) {
+        run.objectives = objectives;
+    }
+    Destination::open(&arguments.output)?.write(&Judged::of(&run))
 }

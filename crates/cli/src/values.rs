@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units};
-use brunt_measure::WORKERS_MAX;
+use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, WORKERS_MAX};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
@@ -125,6 +125,17 @@ pub(crate) fn requests(typed: &str) -> Result<NonZeroU64, String> {
         Ok(1..) => format!("-n takes a number of requests; the length of a run is -d {typed}"),
         _ => error,
     })
+}
+
+/// A number of pairs of rounds that a comparison can be made of.
+pub(crate) fn pairs(typed: &str) -> Result<NonZeroU32, String> {
+    let pairs = whole_u32(typed)?;
+    if !(PAIRS_LEAST..=PAIRS_MAX).contains(&(pairs.get() as usize)) {
+        return Err(format!(
+            "a comparison takes {PAIRS_LEAST} to {PAIRS_MAX} pairs"
+        ));
+    }
+    Ok(pairs)
 }
 
 /// How long a connection may be idle, nanoseconds; 0: for good.

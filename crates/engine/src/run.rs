@@ -187,6 +187,7 @@ impl<C: Carrier> Prepared<C> {
             latencies,
             names,
             diagnosis: None,
+            objectives: Vec::new(),
         }
     }
 

@@ -2,8 +2,10 @@
 //! a machine.
 
 mod calibrate;
+mod compare;
 mod diagnose;
 mod turns;
 
 pub use calibrate::{Bench, CalibrateError, Calibrated, calibrate, steps};
+pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};

@@ -6,12 +6,14 @@
 //! `start_ns` is an instant and `duration_ns` a length. In a [`Run`] instants are `i64` nanoseconds
 //! from the start of the window.
 
+mod attainment;
 mod backend;
 mod bounded;
 mod by_name;
 mod calibration;
 mod carried_in;
 mod clean;
+mod comparison;
 mod confidence;
 mod diagnosis;
 mod error_body;
@@ -29,11 +31,13 @@ mod latencies;
 mod loglinear;
 #[cfg(test)]
 mod noise;
+mod objective;
 mod once;
 mod opening;
 mod outage;
 mod overlap;
 mod overload;
+mod paired;
 mod placement;
 mod precision;
 mod quantile;
@@ -57,6 +61,7 @@ mod verdict;
 mod window;
 mod with_connect;
 
+pub use attainment::ObjectiveOutcome;
 pub use backend::Backend;
 pub use bounded::WORKERS_MAX;
 pub use by_name::{
@@ -66,6 +71,7 @@ pub use by_name::{
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};
+pub use comparison::{Claim, Compared, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use error_body::ErrorBody;
@@ -83,10 +89,12 @@ pub use intervals::{IntervalHistogram, Intervals};
 pub use invariants::{Finding, INVARIANTS, Invariant, Scope, Standing, check, is_valid};
 pub use judged::Judged;
 pub use latencies::Latencies;
+pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use opening::Opening;
 pub use outage::{Outage, ServerFailure, Stretch};
 pub use overload::Overload;
+pub use paired::{PAIRS_LEAST, PAIRS_MAX, Paired};
 pub use placement::{Placement, PlacementReason, cpu_list};
 pub use quantile::Quantile;
 pub use record::{

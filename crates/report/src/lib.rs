@@ -1,4 +1,5 @@
-//! Reports: a [`Run`] in, bytes out, as text for people, JSON for keeping and CSV for tables.
+//! Reports: a [`Run`] in, bytes out, as text for people, JSON for keeping, CSV for tables and
+//! Markdown for pull requests.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
 //! every report can be printed again later. [`write_hlog`] and [`write_hgrm`] write files for the
@@ -6,9 +7,13 @@
 //! with its counts, but no rate is given for it.
 
 mod certificate;
+mod comparison;
 mod figures;
 mod foreign;
 mod hdr;
+mod junit;
+mod markdown;
+mod objective;
 mod progress;
 mod read;
 #[cfg(feature = "schema")]
@@ -32,10 +37,11 @@ use thiserror::Error;
 pub use certificate::{
     CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
 };
+pub use comparison::ComparedSides;
 pub use figures::{
     AgentFigures, AllPhases, CleanSummary, ClientFigures, GeneratorFigures, Latency, LiveRange,
-    OverloadFigures, QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts,
-    ServerFigures, StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
+    ObjectiveFigures, OverloadFigures, QuantileInterval, RateIntervalFigures, Replies, Requests,
+    ResponseParts, ServerFigures, StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
 };
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
@@ -56,6 +62,8 @@ pub enum Format {
     Json,
     /// A header and one row.
     Csv,
+    /// A few lines for a pull request.
+    Markdown,
 }
 
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes.
@@ -63,7 +71,7 @@ pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 
 impl Format {
     /// Every format.
-    pub const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Csv];
+    pub const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Csv, Self::Markdown];
 
     /// Its name, as typed.
     pub fn name(self) -> &'static str {
@@ -71,6 +79,7 @@ impl Format {
             Self::Text => "text",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Markdown => "markdown",
         }
     }
 }
@@ -83,7 +92,7 @@ impl fmt::Display for Format {
 
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no such format: {0:?}; give text, json or csv")]
+#[error("no such format: {0:?}; give text, json, csv or markdown")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
@@ -154,8 +163,26 @@ pub fn write(
         Format::Text => out.write_all(text::page(judged, style).as_bytes())?,
         Format::Json => stored::write(judged, out)?,
         Format::Csv => table::write(judged, out)?,
+        Format::Markdown => out.write_all(markdown::page(judged).as_bytes())?,
     }
     Ok(out.flush()?)
+}
+
+/// Writes the objectives of a run to `out` as test results in JUnit's form, and flushes it.
+///
+/// # Errors
+///
+/// When `out` refuses the bytes.
+pub fn write_junit(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    out.write_all(junit::page(judged).as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The objectives that the run missed, a line each: what was asked, and what was measured.
+pub fn missed_objectives(judged: &Judged<'_>) -> Vec<String> {
+    let outcomes = judged.objectives();
+    let missed = outcomes.iter().filter(|outcome| !outcome.is_met);
+    missed.map(objective::line).collect()
 }
 
 #[cfg(test)]
@@ -170,7 +197,10 @@ mod tests {
         }
         for wrong in ["", "TEXT", "html", "json "] {
             let error = wrong.parse::<Format>().unwrap_err();
-            assert!(error.to_string().contains("text, json or csv"), "{error}");
+            assert!(
+                error.to_string().contains("text, json, csv or markdown"),
+                "{error}"
+            );
         }
     }
 }

@@ -625,6 +625,13 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("script_workers_share", |_, figures| {
         generator(figures, |it| it.workers_share)
     }),
+    ("objectives", |_, figures| {
+        cell(Some(figures.objectives.len()))
+    }),
+    ("objectives_missed", |_, figures| {
+        let missed = figures.objectives.iter().filter(|it| !it.met);
+        cell(Some(missed.count()))
+    }),
 ];
 
 /// Writes the header and the row of `run`.

@@ -299,6 +299,7 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
         "the planned rate was met" => load("-r 200", "/"),
         "the server ended, and did not come back" => of_report(&killed("epoll", "")),
         "the server ended, and came back" => of_report(&restarted("epoll", "")),
+        "an objective was missed" => load("--objective rate>1g", "/"),
         "every reply had an error status" => load("", "/status/500"),
         "every request failed" => load("", "/reset"),
         "nothing was answered" => load("--drain 50ms", "/never"),

@@ -52,8 +52,8 @@ pub enum MergeError {
 
 impl Run {
     /// One run of all agents in `runs`, which had the same plan but for its amounts. The amounts
-    /// are added up. The result of an experiment on one of them does not hold for all, and is left
-    /// out.
+    /// are added up. What was asked of one of them, and the result of an experiment on one, does
+    /// not hold for all, and is left out.
     ///
     /// # Errors
     ///
@@ -73,6 +73,7 @@ impl Run {
             merged.agents.extend(run.agents);
         }
         merged.diagnosis = None;
+        merged.objectives.clear();
         let order = |agent: &AgentRecord| (agent.clock.window_start_unix_ms, agent.id.clone());
         merged.agents.sort_by_cached_key(order);
         // Sums of rates depend on the order of the summands: it is that of the agents.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::by_name::NAMES_MAX;
 use crate::{
-    Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, ServerCount, SetUp,
-    WorkerRecord,
+    Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective,
+    ServerCount, SetUp, WorkerRecord,
 };
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Protocol, Seeds};
@@ -60,6 +60,9 @@ pub struct Run {
     pub names: Vec<NameRecord>,
     /// The experiment of `--diagnose`, made after the run; null without one.
     pub diagnosis: Option<Diagnosis>,
+    /// What it was asked to reach; whether it did follows from the rest.
+    #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
+    pub objectives: Vec<Objective>,
 }
 
 impl Run {

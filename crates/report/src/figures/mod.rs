@@ -6,6 +6,7 @@ mod clean;
 mod generator;
 mod latency;
 mod names;
+mod objectives;
 mod resources;
 mod stages;
 mod verdict;
@@ -25,6 +26,7 @@ pub use self::clean::CleanSummary;
 pub use self::generator::GeneratorFigures;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
+pub use self::objectives::ObjectiveFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{
     CpuUse, client_cpu, cpu_ns_per_reply, peak_resident_bytes, requests_per_cpu_s, server_counted,
@@ -55,6 +57,8 @@ pub struct StoredSummary {
     pub agents: Vec<AgentFigures>,
     /// What limited the run.
     pub verdict: VerdictFigures,
+    /// Whether the run reached what it was asked to.
+    pub objectives: Vec<ObjectiveFigures>,
     /// Length of the window, nanoseconds.
     pub window_ns: u64,
     /// Successful replies (status below 400) per second of the window: the headline.
@@ -372,6 +376,7 @@ impl StoredSummary {
             agents,
             successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
             verdict: judgement.into(),
+            objectives: ObjectiveFigures::all(judged, &mut absent),
             window_ns: run.window_ns,
             successes_per_s,
             successes_interval_95,

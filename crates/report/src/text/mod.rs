@@ -2,6 +2,7 @@
 
 mod agents;
 mod certificate;
+mod comparison;
 mod describe;
 mod diagnosis;
 mod errors;
@@ -10,6 +11,7 @@ mod latency;
 mod layout;
 mod load;
 mod names;
+mod objectives;
 mod outage;
 mod outcome;
 mod precision;
@@ -84,6 +86,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     if judgement.verdict == Verdict::ServerFailed {
         outage::rows(run, style.verbose, &mut page);
     }
+    objectives::rows(judged, &mut page);
     page.blank();
     if style.spectrum {
         spectrum::spectrum(run, &mut page);

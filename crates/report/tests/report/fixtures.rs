@@ -10,9 +10,10 @@ mod watched;
 use brunt_measure::{
     AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
     FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
-    ModelDescription, Negotiated, Once, Parts, PlanDescription, Protocol, Recorder, Recording,
-    RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges, ScheduleDescription,
-    Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread, Window,
+    ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,
+    Recording, RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges,
+    ScheduleDescription, Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread,
+    Window,
 };
 
 pub(crate) use kinds::{kinds, per_request, server_failed};
@@ -21,8 +22,8 @@ pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
-    calibration, client_limited, diagnosed, drifting, shared_host, shared_server, throttled,
-    watched,
+    calibration, client_limited, diagnosed, drifting, shared_host, shared_server, stolen,
+    throttled, watched,
 };
 
 const MS: u64 = 1_000_000;
@@ -55,6 +56,8 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("diagnosed", diagnosed()),
         ("throttled", throttled()),
         ("drifting", drifting()),
+        ("stolen", stolen()),
+        ("objectives", objectives()),
         ("streams", streams()),
         ("resumed", resumed()),
         ("per_request", per_request()),
@@ -78,6 +81,29 @@ pub(crate) fn normal() -> Run {
         window,
         vec![steady(0, 50, window, 10_000), steady(1, 50, window, 10_000)],
     )
+}
+
+/// Of what was asked, a part was reached, a part not, and a part cannot be told.
+pub(crate) fn objectives() -> Run {
+    let mut run = normal();
+    run.objectives = vec![
+        Objective::ResponseQuantile {
+            q: 0.99,
+            below_ns: 100 * MS,
+        },
+        Objective::ResponseQuantile {
+            q: 0.5,
+            below_ns: MS,
+        },
+        Objective::ResponseQuantile {
+            q: 0.999_99,
+            below_ns: S,
+        },
+        Objective::Errors { below: 0.01 },
+        Objective::NoErrors,
+        Objective::SuccessesPerS { above: 1_000_000.0 },
+    ];
+    run
 }
 
 /// A server that refuses, resets, answers late and with errors; connections are replaced.
@@ -505,6 +531,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         latencies,
         names: Vec::new(),
         diagnosis: None,
+        objectives: Vec::new(),
     }
 }
 

@@ -296,6 +296,36 @@ fn csv() {
 }
 
 #[test]
+fn markdown() {
+    for name in [
+        "normal",
+        "client_limited",
+        "invalid",
+        "open",
+        "few",
+        "objectives",
+    ] {
+        let (_, run) = fixtures::all()
+            .into_iter()
+            .find(|(it, _)| *it == name)
+            .unwrap();
+        compare(
+            &format!("{name}.markdown"),
+            &report(&run, Format::Markdown, &PIPED),
+        );
+    }
+}
+
+#[test]
+fn junit() {
+    let mut run = fixtures::objectives();
+    run.plan.url.push_str("?a=<b>&c=\"d\"");
+    let mut bytes = Vec::new();
+    brunt_report::write_junit(&Judged::of(&run), &mut bytes).unwrap();
+    compare("objectives.junit.xml", std::str::from_utf8(&bytes).unwrap());
+}
+
+#[test]
 fn json() {
     for (name, run) in fixtures::all() {
         compare(&format!("{name}.json"), &report(&run, Format::Json, &PIPED));

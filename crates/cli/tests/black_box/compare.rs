@@ -1,0 +1,91 @@
+//! `brunt compare`: servers whose difference is known.
+
+use serde_json::Value;
+
+use crate::support::process::brunt;
+use crate::support::serve::Serve;
+
+const ROUNDS: &str = "--pairs 6 -c 4 -t 1 -d 200ms --warmup 50ms";
+
+#[test]
+fn a_server_that_takes_four_times_as_long_is_slower() {
+    let server = Serve::start();
+    let (fast, slow) = (server.url("/delay/10ms"), server.url("/delay/40ms"));
+    let outcome = brunt(&format!("compare {ROUNDS} --format json {fast} {slow}"));
+    assert_eq!((outcome.code, outcome.messages().as_str()), (Some(0), ""));
+    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
+        panic!("{found}");
+    };
+    assert_eq!(only["compared"], "successes_per_s");
+    assert_eq!(only["sides"], serde_json::json!(["A", "B"]));
+    assert_eq!(only["pairs"], 6);
+    // A busy machine may spoil rounds, but never turns the answer.
+    let dropped = only["dropped"].as_array().expect("a list").len();
+    if dropped == 0 {
+        assert_eq!(only["claim"], "differs", "{only}");
+        let says = only["says"].as_str().expect("words");
+        assert!(
+            says.starts_with("B is ") && says.contains(" % slower (95 % CI "),
+            "{says}"
+        );
+        let change = only["change"].as_f64().expect("a number");
+        assert!((-0.9..-0.5).contains(&change), "{only}");
+    }
+    let urls: Vec<_> = found["sides"].as_array().expect("a list").iter().collect();
+    assert_eq!(
+        (&urls[0]["url"], &urls[1]["url"]),
+        (&fast.into(), &slow.into())
+    );
+}
+
+#[test]
+fn a_server_is_as_fast_as_itself() {
+    // In virtual time, where nothing disturbs: both sides are the same to the last digit.
+    let options = "--backend sim --pairs 8 -c 8 -t 1 -d 1s --warmup 100ms";
+    let closed = brunt(&format!("compare {options} http://a/ http://b/"));
+    assert_eq!(closed.code, Some(0), "{}", closed.messages());
+    let text = &closed.stdout;
+    assert!(
+        text.contains("no difference shown between A and B"),
+        "{text}"
+    );
+    assert!(text.contains("\nrounds      8 of each, in turns"), "{text}");
+    // At equal rates it is the response time that is compared, of each side with the first.
+    let open = brunt(&format!(
+        "compare {options} -r 500 http://a/ http://b/ http://c/"
+    ));
+    assert_eq!(open.code, Some(0), "{}", open.messages());
+    for words in ["p50  ", "p99  ", "between A and B", "between A and C"] {
+        assert!(open.stdout.contains(words), "{words} in\n{}", open.stdout);
+    }
+    assert!(open.stdout.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    for (words, reason) in [
+        ("http://a/", "2 to 26 servers"),
+        ("", "2 to 26 servers"),
+        ("--pairs 5 http://a/ http://b/", "6 to 100 pairs"),
+        ("--diagnose http://a/ http://b/", "--diagnose"),
+        ("--format csv http://a/ http://b/", "text and json"),
+        ("ftp://a/ http://b/", "ftp"),
+    ] {
+        let outcome = brunt(&format!("compare {words}"));
+        assert_eq!(outcome.code, Some(2), "{words}");
+        assert!(
+            outcome.stderr.contains(reason),
+            "{words}: {}",
+            outcome.stderr
+        );
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("out.json");
+    let outcome = brunt(&format!(
+        "compare -o {} http://127.0.0.1:1/ http://127.0.0.1:1/x",
+        file.display()
+    ));
+    assert_eq!(outcome.code, Some(2), "nobody listens there");
+    assert!(!file.exists(), "no empty file is left");
+}

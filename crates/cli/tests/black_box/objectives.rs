@@ -1,0 +1,131 @@
+//! What is asked of a run: whether it was reached, said everywhere that asks.
+
+use crate::support::process::{Process, binary, brunt, brunt_with};
+use crate::support::serve::Serve;
+
+const LOAD: [&str; 8] = ["-c", "2", "-r", "2k", "-d", "1s", "--warmup", "0s"];
+/// Reached however slow this machine is, and never reached.
+const MET: &str = "errors = 0";
+const MISSED: &str = "rate > 1g, errors < 0.1%";
+
+#[test]
+fn a_missed_objective_is_named_and_ends_with_1() {
+    let server = Serve::start();
+    let url = server.url("/");
+    let with = |objectives: &[&str]| {
+        let mut arguments = LOAD.to_vec();
+        objectives
+            .iter()
+            .for_each(|it| arguments.extend(["--objective", it]));
+        arguments.push(&url);
+        brunt_with(&arguments)
+    };
+    let met = with(&[MET]);
+    assert_eq!(
+        (met.code, met.messages().as_str()),
+        (Some(0), ""),
+        "{}",
+        met.stdout
+    );
+    assert!(
+        met.stdout.contains("errors = 0 met: 0.0 %"),
+        "{}",
+        met.stdout
+    );
+    let missed = with(&[MET, MISSED]);
+    assert_eq!(missed.code, Some(1));
+    let messages = missed.messages();
+    let lines: Vec<_> = messages.lines().collect();
+    let [rate, errors] = lines[..] else {
+        panic!("{messages}");
+    };
+    assert!(
+        rate.contains("objective rate > 1,000,000,000 MISSED: "),
+        "{rate}"
+    );
+    // None of 2,000 failed, which does not show that less than one in 1,000 does.
+    assert!(
+        errors.contains("objective errors < 0.1 % MISSED: 0.0 %, up to 0.19 %"),
+        "{errors}"
+    );
+    assert!(!messages.contains("::error"), "this is no run of GitHub's");
+}
+
+#[test]
+fn a_stored_run_keeps_what_it_was_asked() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let stored = directory.path().join("run.json");
+    let path = stored.to_str().expect("plain text");
+    let url = server.url("/");
+    let mut arguments = LOAD.to_vec();
+    arguments.extend(["-o", path, "--objective", "rate > 1g", &url]);
+    assert_eq!(brunt_with(&arguments).code, Some(1));
+    let again = brunt(&format!("report {path}"));
+    assert_eq!(again.code, Some(1));
+    assert!(
+        again.stdout.contains("rate > 1,000,000,000 MISSED"),
+        "{}",
+        again.stdout
+    );
+    let other = brunt_with(&["report", path, "--objective", "errors = 0"]);
+    assert_eq!(other.code, Some(0), "{}", other.messages());
+    assert!(!other.stdout.contains("rate >"), "{}", other.stdout);
+}
+
+#[test]
+fn ci_systems_are_told() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (junit, summary) = (
+        directory.path().join("junit.xml"),
+        directory.path().join("summary.md"),
+    );
+    std::fs::write(&summary, "before\n").expect("it is ours");
+    let mut command = binary();
+    command
+        .args(LOAD)
+        .args(["--objective", "errors = 0, rate > 1g", "--junit"])
+        .arg(&junit)
+        .arg(server.url("/"))
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_STEP_SUMMARY", &summary);
+    let outcome = Process::start(command).wait();
+    assert_eq!(outcome.code, Some(1));
+    let annotation = "::error title=brunt::rate > 1,000,000,000 MISSED: ";
+    assert!(outcome.stderr.contains(annotation), "{}", outcome.stderr);
+    let junit = std::fs::read_to_string(junit).expect("it was written");
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    assert_eq!(junit.matches("<testcase ").count(), 2, "{junit}");
+    assert_eq!(junit.matches("<failure ").count(), 1, "{junit}");
+    let summary = std::fs::read_to_string(summary).expect("it was written");
+    assert!(
+        summary.starts_with("before\n### brunt: `http://127.0.0.1:"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("| `rate > 1,000,000,000` | **missed** | "),
+        "{summary}"
+    );
+}
+
+#[test]
+fn objectives_that_make_no_sense_are_refused() {
+    for (objective, words) in [
+        ("p99", "is no objective"),
+        ("p99 > 10ms", "stay below"),
+        ("errors < 1", "percentage"),
+        ("", "is no objective"),
+    ] {
+        let outcome = brunt_with(&["--objective", objective, "http://127.0.0.1:1/"]);
+        assert_eq!(outcome.code, Some(2), "{objective}");
+        assert!(
+            outcome.stderr.contains(words),
+            "{objective}: {}",
+            outcome.stderr
+        );
+    }
+    let outcome = brunt("--junit /nowhere/x.xml http://127.0.0.1:1/");
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("--objective"), "{}", outcome.stderr);
+}

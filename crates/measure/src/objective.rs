@@ -1,0 +1,32 @@
+//! What a run is asked to reach.
+
+use serde::{Deserialize, Serialize};
+
+/// Most objectives of a run.
+pub const OBJECTIVES_MAX: usize = 100;
+
+/// One thing that a run is asked to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// A quantile of the response time lies below a limit.
+    ResponseQuantile {
+        /// The quantile, 0 to 1, both excluded.
+        q: f64,
+        /// The limit, nanoseconds.
+        below_ns: u64,
+    },
+    /// Less than this share (0 to 1) of the requests ended in anything but success.
+    Errors {
+        /// The limit.
+        below: f64,
+    },
+    /// Every request succeeded. Says nothing of those that were not sent.
+    NoErrors,
+    /// More successful replies per second than this.
+    SuccessesPerS {
+        /// The limit.
+        above: f64,
+    },
+}

@@ -1,0 +1,120 @@
+//! A short report in Markdown, for pull requests and the summaries of CI runs.
+
+use std::fmt::Write;
+
+use brunt_measure::{Figure, Judged, Quantile, Verdict};
+
+use crate::{objective, units};
+
+/// The quantiles of the table.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// What was loaded and how, the verdict, the headline, response times, and the objectives.
+pub(crate) fn page(judged: &Judged<'_>) -> String {
+    let (run, judgement) = (judged.run, &judged.judgement);
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "### brunt: {}\n", code(&run.plan.url));
+    let verdict = escaped(judgement.verdict.name());
+    match judgement.because.as_str() {
+        "" => _ = writeln!(page, "**{verdict}**\n"),
+        because => _ = writeln!(page, "**{verdict}**: {}\n", escaped(because)),
+    }
+    figures(judged, &mut page);
+    let outcomes = judged.objectives();
+    if !outcomes.is_empty() {
+        page.push_str("\n| objective | outcome | measured |\n|---|---|---|\n");
+    }
+    for outcome in &outcomes {
+        let asked = code(&objective::asked(&outcome.objective));
+        let word = match outcome.is_met {
+            true => "met",
+            false => "**missed**",
+        };
+        let found = escaped(&objective::found(outcome));
+        let _ = writeln!(page, "| {asked} | {word} | {found} |");
+    }
+    page
+}
+
+/// The headline and the response times, or why there are none.
+fn figures(judged: &Judged<'_>, page: &mut String) {
+    let run = judged.run;
+    if let Some(reason) = judged.withheld() {
+        let _ = writeln!(page, "Throughput: {}", escaped(&reason));
+        return;
+    }
+    let (mut heads, mut cells) = (vec!["throughput"], Vec::new());
+    cells.push(match &judged.summary.successes_per_s {
+        Figure::Known(rate) => {
+            let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
+            let least = if is_lower_bound { "at least " } else { "" };
+            format!("{least}{} req/s", units::rate(*rate))
+        }
+        Figure::Absent(reason) => escaped(reason),
+    });
+    for (name, q) in QUANTILES {
+        heads.push(name);
+        cells.push(match run.response_quantile(q) {
+            Quantile::Known { ns, .. } => units::duration(ns),
+            Quantile::AtLeast { ns } => format!("at least {}", units::duration(ns)),
+            Quantile::TooFew { .. } => "too few".to_owned(),
+        });
+    }
+    heads.push("not successful");
+    let population = &judged.summary.population;
+    let successes = run.latencies.response.count();
+    let others = population.issued.saturating_sub(successes);
+    cells.push(format!(
+        "{} of {}",
+        units::count(others),
+        units::count(population.issued)
+    ));
+    let rule = vec!["---:"; heads.len()].join("|");
+    let _ = writeln!(page, "| {} |\n|{rule}|", heads.join(" | "));
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+/// `text` with what Markdown or HTML would obey made inert.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in crate::printable(text).chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '@' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// `text` as code, in a line or a cell of a table: a fence that is longer than any within.
+fn code(text: &str) -> String {
+    let text = crate::printable(text).replace('|', "\\|");
+    let mut longest = 0;
+    let mut length = 0;
+    for character in text.chars() {
+        length = if character == '`' { length + 1 } else { 0 };
+        longest = longest.max(length);
+    }
+    let fence = "`".repeat(longest + 1);
+    let space = if longest > 0 { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_text() {
+        assert_eq!(escaped("a <b> | *c*"), "a &lt;b&gt; \\| \\*c\\*");
+        assert_eq!(escaped("line\nbreak"), r"line\\u{a}break");
+        assert_eq!(code("http://h/`x`|y"), "`` http://h/`x`\\|y ``");
+    }
+}

@@ -1,0 +1,97 @@
+//! Objectives and their outcomes in words.
+
+use brunt_measure::{Objective, ObjectiveOutcome};
+
+use crate::units;
+
+/// What is asked, as it is typed: `p99 < 10.0 ms`, `errors < 0.1 %`, `rate > 5,000`.
+pub(crate) fn asked(objective: &Objective) -> String {
+    match *objective {
+        Objective::ResponseQuantile { q, below_ns } => {
+            format!("{} < {}", quantile(q), units::duration(below_ns))
+        }
+        Objective::Errors { below } => format!("errors < {}", share(below)),
+        Objective::NoErrors => "errors = 0".to_owned(),
+        Objective::SuccessesPerS { above } => format!("rate > {}", units::rate(above)),
+    }
+}
+
+/// What was measured, and the end of its interval that was compared.
+pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
+    let value = |value: f64| match outcome.objective {
+        Objective::ResponseQuantile { .. } => units::duration(value as u64),
+        Objective::Errors { .. } | Objective::NoErrors => share(value),
+        Objective::SuccessesPerS { .. } => format!("{} req/s", units::rate(value)),
+    };
+    let side = match outcome.objective {
+        Objective::SuccessesPerS { .. } => "from",
+        _ => "up to",
+    };
+    let mut words: Vec<String> = outcome.measured.map(value).into_iter().collect();
+    if let Some(bound) = outcome.bound {
+        words.push(format!("{side} {} with 95 % confidence", value(bound)));
+    }
+    words.extend(outcome.reason.clone());
+    words.join(", ")
+}
+
+/// Whether it was reached.
+pub(crate) fn word(outcome: &ObjectiveOutcome) -> &'static str {
+    if outcome.is_met { "met" } else { "MISSED" }
+}
+
+/// All of an outcome in one line.
+pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
+    let (asked, word) = (asked(&outcome.objective), word(outcome));
+    format!("{asked} {word}: {}", found(outcome))
+}
+
+/// `p99`, `p99.9`.
+fn quantile(q: f64) -> String {
+    // Nines beyond what floats hold are not told.
+    let text = format!("{:.6}", q * 100.0);
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A share that may be small: `0 %`, `0.05 %`, `2.5 %`.
+fn share(share: f64) -> String {
+    let value = share * 100.0;
+    if share == 0.0 || value >= 0.995 {
+        return units::percent(share);
+    }
+    let digits = (1.0 - value.log10().floor()).clamp(2.0, 6.0) as usize;
+    let text = format!("{value:.digits$}");
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_read_as_they_are_typed() {
+        for (objective, words) in [
+            (
+                Objective::ResponseQuantile {
+                    q: 0.99,
+                    below_ns: 10_000_000,
+                },
+                "p99 < 10.0 ms",
+            ),
+            (
+                Objective::ResponseQuantile {
+                    q: 0.999_9,
+                    below_ns: 1_500_000_000,
+                },
+                "p99.99 < 1.50 s",
+            ),
+            (Objective::Errors { below: 0.001 }, "errors < 0.1 %"),
+            (Objective::Errors { below: 0.000_05 }, "errors < 0.005 %"),
+            (Objective::Errors { below: 0.25 }, "errors < 25 %"),
+            (Objective::NoErrors, "errors = 0"),
+            (Objective::SuccessesPerS { above: 5_000.0 }, "rate > 5,000"),
+        ] {
+            assert_eq!(asked(&objective), words);
+        }
+    }
+}
