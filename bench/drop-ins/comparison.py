@@ -57,7 +57,8 @@ def differences(ours, theirs, script, one_connection):
         texts = [masked_lines(outcome.files.get(name, "")) for outcome in (ours, theirs)]
         found += text_differs(f"file {name}", *texts)
     if ours.exit_code != theirs.exit_code:
-        found.append(("exit code", f"{ours.exit_code} instead of {theirs.exit_code}"))
+        said = ours.stderr.strip().splitlines()[-1:]
+        found.append(("exit code", f"{ours.exit_code} instead of {theirs.exit_code} {said}"))
     found += [("layout", repr(row)) for row in faulty_rows(ours.stdout)]
     return found, compared
 
