@@ -27,7 +27,6 @@ LUA_ERROR = re.compile(r"(?:\./)?[\w./-]+\.lua:\d+: .*")
 PANIC = re.compile(r"^PANIC: unprotected error in call to Lua API \((.*)\)$")
 
 # The rows of wrk, to the last blank.
-UNITS = r"(?=.{%d}) *-?[\d.]+(?:us|ms|s|m|h|k|M|G|T)? *"
 OWN_ROWS = (
     (r"Running ", r"Running \d+[smh] test @ \S+"),
     (r"  \d+ threads", r"  \d+ threads and \d+ connections"),
@@ -38,7 +37,6 @@ OWN_ROWS = (
     (r"  Socket errors", r"  Socket errors: connect \d+, read \d+, write \d+, timeout \d+"),
     (r"  Non-2xx", r"  Non-2xx or 3xx responses: \d+"),
     (r"Requests/sec:", r"Requests/sec: (?=.{9,}$) *[\d.]+"),
-    (r"Transfer/sec:", r"Transfer/sec: (?=.{11,}$) *[\d.]+[KMGT]?B"),
 )
 
 
@@ -146,7 +144,8 @@ def masked_lines(text):
 def errors_of(stderr):
     """The lines of stderr but brunt's verdict; of errors in Lua, place and message alone."""
     lines = []
-    for line in stderr.splitlines():
+    # Where a module is not found, it tells all the places: those of each LuaJIT.
+    for line in re.sub(r"\n(?:\t|\\u\{9\}).*", "", stderr).splitlines():
         panic = PANIC.match(line)
         line = panic[1] if panic else line
         error = LUA_ERROR.search(line)
@@ -174,13 +173,17 @@ def text_differs(aspect, ours, theirs):
 
 
 def faulty_rows(stdout):
-    """Rows that begin as one of wrk's and are not laid out as that."""
-    for line in stdout.split("\n"):
+    """Rows that begin as one of wrk's and are not laid out as that. What a script prints after them
+    is its own."""
+    for line in stdout.partition("\nTransfer/sec:")[0].split("\n"):
         for begin, whole in OWN_ROWS:
             if re.match(begin, line):
                 if not re.fullmatch(whole, line):
                     yield line
                 break
+    last = re.search(r"^Transfer/sec:.*$", stdout, re.M)
+    if last and not re.fullmatch(r"Transfer/sec: (?=.{11,}$) *[\d.]+[KMGT]?B", last[0]):
+        yield last[0]
 
 
 def unmet(outcome, ours):

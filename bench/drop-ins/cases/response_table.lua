@@ -9,9 +9,9 @@ function response(status, headers, body)
       names[#names + 1] = name .. ": " .. value
     end
     table.sort(names)
-    print(type(status), status, type(headers), type(body), #body > 50)
-    print(table.concat(names, "\n"))
-    print(headers["Set-Cookie"], headers["set-cookie"])
-    print(body)
+    -- In one piece, since threads print at the same time.
+    local kinds = table.concat({type(status), status, type(headers), type(body)}, " ")
+    local cookies = tostring(headers["Set-Cookie"]) .. " " .. tostring(headers["set-cookie"])
+    io.write(kinds .. "\n" .. table.concat(names, "\n") .. "\n" .. cookies .. "\n" .. body .. "\n")
   end
 end

@@ -14,7 +14,8 @@ function done(summary, latency, requests)
     local _, count = latency(i)
     sum = sum + count
   end
-  print("one value for each reply", sum == summary.requests)
+  -- Not the same: wrk adds values to those of slow replies.
+  print("a value for each reply", sum >= summary.requests)
   print(latency(#latency + 1))
   print(latency[1], requests[1])
 

@@ -1,6 +1,11 @@
 -- Values that go to a thread and come back.
 local threads = {}
 
+-- Replies that come after the end are told to the script by one and not by the other.
+local function near(a, b)
+  return math.abs(a - b) <= 8
+end
+
 function setup(thread)
   threads[#threads + 1] = thread
   thread:set("id", #threads)
@@ -35,5 +40,5 @@ function done(summary, latency, requests)
     print(number, thread:get("id"), thread:get("last"), #back, back[2], back.n, thread:get("none"))
     total = total + thread:get("answered")
   end
-  print(total == summary.requests, sent, answered)
+  print(near(total, summary.requests), sent, answered)
 end
