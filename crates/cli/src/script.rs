@@ -22,6 +22,9 @@ use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, EXIT_SETUP, exit_code, message};
 
+/// Longer texts do not stand for the requests of a script.
+const SHOWN_BYTES_MAX: usize = 1 << 20;
+
 /// A script that is ready for a run.
 #[derive(Debug)]
 struct Loaded {
@@ -38,15 +41,20 @@ impl Loaded {
         let script = threads::run_unless("brunt-script", body, || interrupts.came())
             .context("cannot start a thread")?;
         let script = script.ok_or(RunError::Interrupted)??;
-        let mut requests = verbatim_requests(script.first_request())
+        let requests = verbatim_requests(script.first_request())
             .context("what the script's function `request` gives cannot be sent")?;
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
         plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
         // What a script makes is the text of HTTP/1.1.
         plan.http = HttpChoice::Http1;
         let is_asked = script.constant_request().is_none() || requests.len() != 1;
-        if let (false, Some(only)) = (is_asked, requests.pop()) {
-            plan.requests = RequestSet::one(only);
+        // Where Lua is asked for each request, the first one stands for them in reports. It is kept
+        // as often as it may be in flight, so it is not to be long then.
+        let bytes = script.first_request().len().saturating_mul(requests.len());
+        if let Some(first) = requests.into_iter().next()
+            && (!is_asked || bytes <= SHOWN_BYTES_MAX)
+        {
+            plan.requests = RequestSet::one(first);
         }
         Ok(Self { script, is_asked })
     }

@@ -238,6 +238,25 @@ fn a_script_that_does_not_return_does_not_hold_the_run() {
 }
 
 #[test]
+fn the_first_request_stands_for_all_in_reports() {
+    let server = Serve::start();
+    let (_directory, path) = script(
+        "function request() return wrk.format('PUT', '/bytes/10', {['X-A'] = 1}, 'abc') end",
+    );
+    let path = path.display();
+    let report = run(&format!("-s {path} -c 1 -n 10 {}", server.url("/")));
+    let first = report.at("/plan/requests/first");
+    assert_eq!(
+        (&first["method"], &first["path"]),
+        (&"PUT".into(), &"/bytes/10".into())
+    );
+    assert_eq!(first["body_bytes"], 3);
+    // The line to repeat a run would not have the script: it says what to change.
+    let text = brunt(&format!("-s {path} -c 1 -n 10 {}", server.url("/"))).stdout;
+    assert!(!text.contains("next        brunt"), "{text}");
+}
+
+#[test]
 fn nothing_to_send_is_no_error() {
     let source = "function request() n = (n or 0) + 1 if n > 6 then return nil end \
                   return wrk.format() end";
