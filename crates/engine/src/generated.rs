@@ -41,6 +41,8 @@ pub(crate) struct Generated {
     depth: usize,
     batches: Batches,
     wanted: ResponseParts,
+    /// Bytes that are kept of each content.
+    body_bytes_max: u32,
     calls: CallTime,
     delays: CallTime,
     told: CallTime,
@@ -186,6 +188,7 @@ impl Generated {
             parked: 0,
             batch_of: Vec::new(),
             depth: 1,
+            body_bytes_max: 0,
             batches: Batches::default(),
             calls: CallTime::default(),
             delays: CallTime::default(),
@@ -206,6 +209,7 @@ impl Generated {
         self.slots.resize_with(slots as usize, OfSlot::default);
         self.parked = 0;
         self.depth = depth as usize;
+        self.body_bytes_max = GeneratorUse::body_bytes_max(slots);
         self.batch_of = vec![0; slots as usize * depth as usize];
         self.batches = Batches::default();
         self.calls = CallTime::default();
@@ -490,7 +494,7 @@ impl Generated {
             },
             ResponseParts::Body => BodiesWanted {
                 from_status: 0,
-                bytes_max: GeneratorUse::BODY_BYTES_MAX,
+                bytes_max: self.body_bytes_max,
                 heads: true,
             },
         }

@@ -123,7 +123,8 @@ pub struct GeneratorResponse<'a> {
     pub headers: &'a [(&'a [u8], &'a [u8])],
     /// Its content without framing; empty where it is not wanted.
     pub body: &'a [u8],
-    /// The content had more bytes than are kept.
+    /// The content had more bytes than are kept: 16 MiB, or less where a worker has more than 64
+    /// connections, of all of which it keeps 1 GiB, but 64 KiB of each.
     pub is_truncated: bool,
 }
 

@@ -157,6 +157,8 @@ pub(crate) struct NameRecorder {
     /// Per request, the place of its name; empty where no figures are kept.
     name_of: Arc<[u32]>,
     records: Vec<NameRecord>,
+    /// There is anything to keep.
+    is_kept: bool,
     /// Absent where requests are those of a list.
     generated: Option<Box<Generated>>,
 }
@@ -175,6 +177,7 @@ impl NameRecorder {
         Self {
             name_of,
             records: vec![NameRecord::default(); names],
+            is_kept: names > 0,
             generated: None,
         }
     }
@@ -183,6 +186,7 @@ impl NameRecorder {
     /// that of its name.
     pub(crate) fn of_generator() -> Self {
         Self {
+            is_kept: true,
             generated: Some(Box::default()),
             ..Self::default()
         }
@@ -197,11 +201,11 @@ impl NameRecorder {
 
     #[inline]
     fn of(&mut self, timing: RequestTiming) -> Option<&mut NameRecord> {
+        if !self.is_kept {
+            return None;
+        }
         if self.generated.is_some() {
             return self.of_generated(timing.request);
-        }
-        if self.records.is_empty() {
-            return None;
         }
         let name = *self.name_of.get(timing.request as usize)?;
         self.records.get_mut(name as usize)
@@ -235,7 +239,7 @@ impl NameRecorder {
     /// The request was due in the window.
     #[inline]
     pub(crate) fn reply(&mut self, timing: RequestTiming, done_ns: u64, answer: &Answer) {
-        let only_counts = self.only_counts(timing);
+        let only_counts = self.is_kept && self.only_counts(timing);
         if let Some(record) = self.of(timing) {
             record.population.recorded += 1;
             if only_counts {
@@ -300,5 +304,72 @@ impl NameRecorder {
         // A generator may give the same name twice.
         merge_by_name(&mut merged, records);
         merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window {
+        start_ns: 0,
+        end_ns: 1_000,
+    };
+
+    fn sent(recorder: &mut NameRecorder, name: u32) {
+        let timing = RequestTiming {
+            due_ns: 10,
+            sent_ns: 10,
+            request: name,
+        };
+        recorder.sent(timing, WINDOW);
+    }
+
+    fn counts(names: &[NameRecord]) -> Vec<(&str, u64)> {
+        names
+            .iter()
+            .map(|name| (&*name.name, name.requests_sent))
+            .collect()
+    }
+
+    fn recorded(names: &[&str], requests: &[u32]) -> Vec<NameRecord> {
+        let mut recorder = NameRecorder::of_generator();
+        requests.iter().for_each(|&name| sent(&mut recorder, name));
+        recorder.set_names(names.iter().map(|&name| name.to_owned()).collect());
+        recorder.finish()
+    }
+
+    #[test]
+    fn names_that_come_in_mid_run_are_merged_by_what_they_are() {
+        let mut names = recorded(&["a", "b"], &[NO_NAME, 0, 1, 1]);
+        assert_eq!(counts(&names), [("a", 1), ("b", 2), ("(no name)", 1)]);
+        // Another worker met them in another order, one of them twice.
+        merge_names(&mut names, recorded(&["b", "c", "b"], &[1, 0, 2]));
+        merge_names(&mut names, recorded(&[], &[NO_NAME]));
+        assert_eq!(
+            counts(&names),
+            [("a", 1), ("b", 4), ("(no name)", 2), ("c", 1)]
+        );
+        forget_unnamed(&mut names);
+        assert_eq!(names.len(), 4);
+        let mut names = recorded(&[], &[NO_NAME, NO_NAME]);
+        assert_eq!(counts(&names), [("(no name)", 2)]);
+        forget_unnamed(&mut names);
+        assert!(names.is_empty());
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        let requests: Vec<u32> = (0..GENERATED_NAMES_MAX as u32 + 100).collect();
+        let names: Vec<String> = requests.iter().map(|name| format!("/{name}")).collect();
+        let named: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut merged = recorded(&named, &requests);
+        assert_eq!(merged.len(), GENERATED_NAMES_MAX + 1);
+        assert_eq!(counts(&merged[GENERATED_NAMES_MAX..]), [(OTHER_NAMES, 100)]);
+        // What another worker has beside them is no more.
+        merge_names(&mut merged, recorded(&["new", "/7"], &[0, 1]));
+        assert_eq!(merged.len(), GENERATED_NAMES_MAX + 1);
+        assert_eq!(counts(&merged[7..8]), [("/7", 2)]);
+        assert_eq!(counts(&merged[GENERATED_NAMES_MAX..]), [(OTHER_NAMES, 101)]);
     }
 }

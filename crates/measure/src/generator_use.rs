@@ -22,8 +22,18 @@ pub struct GeneratorUse {
 }
 
 impl GeneratorUse {
-    /// Bytes of a response's content that are kept for a generator.
+    /// Bytes of a response's content that are kept for a generator where a worker has few
+    /// connections, and where it has many.
     pub const BODY_BYTES_MAX: u32 = 16 << 20;
+    const BODY_BYTES_LEAST: u32 = 64 << 10;
+    /// Bytes of all contents that a worker keeps at once, as far as the least of each allows.
+    const BODIES_BYTES: u32 = 1 << 30;
+
+    /// Bytes of a response's content that are kept by a worker of so many connections.
+    pub fn body_bytes_max(connections: u32) -> u32 {
+        let share = Self::BODIES_BYTES / connections.max(1);
+        share.clamp(Self::BODY_BYTES_LEAST, Self::BODY_BYTES_MAX)
+    }
 
     /// That of several workers, and how many there are; absent for none.
     pub fn sum<'a>(used: impl IntoIterator<Item = &'a Self>) -> Option<(Self, u64)> {
@@ -87,5 +97,11 @@ mod tests {
         assert_eq!(used.share(count, 100), Some(1.0));
         assert_eq!(used.share(count, 0), None);
         assert_eq!(GeneratorUse::sum(&workers[..0]), None);
+    }
+
+    #[test]
+    fn bodies_are_bounded_in_all() {
+        let kept = [1, 64, 1_024, 100_000].map(GeneratorUse::body_bytes_max);
+        assert_eq!(kept, [16 << 20, 16 << 20, 1 << 20, 64 << 10]);
     }
 }

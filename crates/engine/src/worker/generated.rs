@@ -66,6 +66,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Sends the next batch on a connection that is open, in a closed loop or in a session. It is
     /// asked for when there is nothing in flight.
+    #[inline(never)]
     pub(super) fn send_generated(&mut self, slot: Slot, now_ns: u64) {
         let connection = &self.connections[slot];
         let room = connection.room();

@@ -156,6 +156,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// The same of a request that a generator made, which is told of the response.
+    #[cold]
     fn generated_done(
         &mut self,
         slot: Slot,
@@ -179,7 +180,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// Records a request that is answered and no longer in flight.
-    #[inline]
+    #[inline(always)]
     fn record_done(
         &mut self,
         slot: Slot,

@@ -1,6 +1,6 @@
 //! What client and server used: their CPU, memory and descriptors, side by side.
 
-use brunt_measure::{Figure, GeneratorUse, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
+use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -72,8 +72,7 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     }
     if used.cut > 0 {
         let bodies = counted(used.cut, "body", "bodies");
-        let most = units::bytes(GeneratorUse::BODY_BYTES_MAX.into());
-        items.push(format!("{bodies} cut at {most}"));
+        items.push(format!("{bodies} cut, too large to be kept"));
     }
     if let Some(error) = &used.error {
         items.push(format!("ended the run: {}", printable(error)));
