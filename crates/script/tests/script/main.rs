@@ -5,6 +5,7 @@
     reason = "what interrupts a script runs beside it"
 )]
 
+mod documentation;
 mod environment;
 mod errors;
 mod exchange;
