@@ -44,6 +44,10 @@ const SERVERS: &[Server] = &[
         program: "wrk",
         package: "wrk",
     },
+    Server {
+        program: "ab",
+        package: "apache2-utils",
+    },
 ];
 
 /// The program that packages of Debian and Ubuntu ask before they start or restart a service.

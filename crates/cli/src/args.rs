@@ -25,8 +25,8 @@ use crate::values::{
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "brunt wrk ... and brunt wrk2 ...: the command lines and the text of wrk and \
-        wrk2; with --explain, the same in brunt's own options (docs/drop-ins.md).\n\
+    after_help = "brunt wrk ..., brunt wrk2 ... and brunt ab ...: the command lines and the text \
+        of these tools; with --explain, the same in brunt's own options (docs/drop-ins.md).\n\
         Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
         programs that decrypt captured packets.\n\

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::PoisonError;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
-use brunt_dropin::{Ending, verdict_line};
-use brunt_engine::{Phase, PrepareError, Progress, RunError};
+use brunt_dropin::{Ending, ab, verdict_line};
+use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
 use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_measure::{Judged, Run};
 
@@ -24,10 +25,17 @@ const REPORT_VARIABLE: &str = "BRUNT_REPORT";
 /// What the peers exit with when something is wrong before the load.
 const EXIT_FAILED: u8 = 1;
 
+/// The other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    Wrk(Program),
+    Ab,
+}
+
 /// Another tool in whose place brunt is called.
 #[derive(Debug)]
 pub(crate) struct Called {
-    program: Program,
+    peer: Peer,
     /// Its name, for messages.
     name: String,
     /// What follows the name.
@@ -43,41 +51,42 @@ impl Called {
     fn of(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let path = arguments.next()?;
         let by_name = Path::new(&path).file_name().and_then(|name| name.to_str());
-        let (program, name) = match by_name.and_then(program) {
-            Some(program) => (program, path.to_string_lossy().into_owned()),
+        let (peer, name) = match by_name.and_then(peer) {
+            Some(peer) => (peer, path.to_string_lossy().into_owned()),
             None => {
                 let word = arguments.next()?;
                 let word = word.to_str()?;
-                (program(word)?, word.to_owned())
+                (peer(word)?, word.to_owned())
             }
         };
         Some(Self {
-            program,
+            peer,
             name,
             words: arguments.collect(),
         })
     }
 }
 
-fn program(name: &str) -> Option<Program> {
+fn peer(name: &str) -> Option<Peer> {
     match name {
-        "wrk" => Some(Program::Wrk),
-        "wrk2" => Some(Program::Wrk2),
+        "wrk" => Some(Peer::Wrk(Program::Wrk)),
+        "wrk2" => Some(Peer::Wrk(Program::Wrk2)),
+        "ab" => Some(Peer::Ab),
         _ => None,
     }
 }
 
 /// Runs the command line of the other tool, and ends as it does.
 pub(crate) fn run(called: &Called) -> ExitCode {
-    let outcome = words(called).and_then(|words| {
-        Asked::parse(called.program, &called.name, &words).map_err(anyhow::Error::from)
-    });
-    let outcome = outcome.and_then(|asked| match asked {
-        Asked::Explain(options) => {
-            print(&wrk::explanation(&options))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Asked::Run(options) => run_wrk(&options),
+    let outcome = words(called).and_then(|words| match called.peer {
+        Peer::Wrk(program) => match Asked::parse(program, &called.name, &words)? {
+            Asked::Explain(options) => {
+                print(&wrk::explanation(&options))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Asked::Run(options) => run_wrk(&options),
+        },
+        Peer::Ab => run_ab(&ab::Options::parse(&called.name, &words)?),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -105,15 +114,21 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     }
 }
 
+/// Where brunt's own record of the run goes, if anywhere.
+fn destination(typed: Option<&Path>) -> Result<Destination> {
+    let variable = std::env::var_os(REPORT_VARIABLE).filter(|name| !name.is_empty());
+    let variable = variable.map(PathBuf::from);
+    Destination::of_stored_run(typed.or(variable.as_deref()))
+}
+
 fn run_wrk(options: &Options) -> Result<ExitCode> {
     let mut plan = wrk::plan(options)?;
     let mut script = Scripted::load(options, &mut plan)?;
-    let report = options.brunt_report.clone();
-    let variable = || std::env::var_os(REPORT_VARIABLE).filter(|name| !name.is_empty());
-    let report = report.or_else(|| variable().map(PathBuf::from));
-    let destination = Destination::of_stored_run(report.as_deref())?;
+    let destination = destination(options.brunt_report.as_deref())?;
     let generators = script.as_mut().map(Scripted::generators).transpose()?;
-    let run = match measure(plan, generators.unwrap_or_default(), &wrk::heading(options)) {
+    let observer = &mut |_: Phase, _: &Progress| {};
+    let heading = wrk::heading(options);
+    let run = match measure(plan, generators.unwrap_or_default(), &heading, observer) {
         Ok(run) => run,
         Err(error) => {
             destination.abandon();
@@ -139,12 +154,97 @@ fn run_wrk(options: &Options) -> Result<ExitCode> {
     })
 }
 
+fn run_ab(options: &ab::Options) -> Result<ExitCode> {
+    message::print_lines(&options.warning);
+    if options.explains {
+        print(&ab::explanation(options))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let body = match &options.body {
+        Some(file) => std::fs::read(&file.path).map_err(|error| options.unread(&error))?,
+        None => Vec::new(),
+    };
+    let ab::Planned { plan, request } = options.plan(&body)?;
+    let destination = destination(options.brunt_report.as_deref())?;
+    print(&ab::heading(options))?;
+    let (watcher, place) = ab::Seen::watching(request);
+    let mut told = Told::new(options.progress_every);
+    let observer = &mut |_: Phase, progress: &Progress| {
+        told.reached(progress.successes + progress.errors);
+    };
+    let run = match measure(plan, vec![watcher], "", observer) {
+        Ok(run) => run,
+        Err(error) => {
+            destination.abandon();
+            let unprepared = error.downcast_ref::<PrepareError>();
+            let ending = unprepared.and_then(|error| ab::preparation_ending(options, error));
+            return Err(ending.map_or(error, anyhow::Error::from));
+        }
+    };
+    let judged = Judged::of(&run);
+    let ended = ab::run_ending(options, &run);
+    if ended.is_none() {
+        told.finished(run.summary().lifetime.replies.total());
+        let seen = place.lock().unwrap_or_else(PoisonError::into_inner);
+        print(&ab::report(options, &run, &seen))?;
+        if let Some(path) = &options.csv {
+            std::fs::write(path, ab::csv(options, &run))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    message::print(&verdict_line(&judged));
+    destination.write(&judged)?;
+    match ended {
+        Some(ending) => Err(ending.into()),
+        None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Progress as ab tells it.
+#[derive(Debug)]
+struct Told {
+    /// Every so many requests; absent: not at all.
+    every: Option<u32>,
+    next: u64,
+}
+
+impl Told {
+    fn new(every: Option<u32>) -> Self {
+        Self {
+            every,
+            next: every.unwrap_or_default().into(),
+        }
+    }
+
+    fn reached(&mut self, requests: u64) {
+        let Some(every) = self.every else {
+            return;
+        };
+        while requests >= self.next {
+            message::print_lines(&format!("Completed {} requests", self.next));
+            self.next += u64::from(every);
+        }
+    }
+
+    fn finished(&mut self, requests: u64) {
+        self.reached(requests);
+        if self.every.is_some() {
+            message::print_lines(&format!("Finished {requests} requests"));
+        }
+    }
+}
+
 /// Makes the run of `plan`, with requests that `generators` make, if any, and prints `heading` when
 /// the load begins.
-fn measure(plan: Plan, generators: Vec<Box<dyn RequestGenerator>>, heading: &str) -> Result<Run> {
+fn measure(
+    plan: Plan,
+    generators: Vec<Box<dyn RequestGenerator>>,
+    heading: &str,
+    observer: &mut dyn RunObserver,
+) -> Result<Run> {
     let interrupts = Interrupts::listen(Second::Reports)?;
     let round = Round::of(&plan);
-    let observer = &mut |_: Phase, _: &Progress| {};
     let mut run = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
         print(heading)?;
         Ok(session.round(&round, observer)?)
@@ -177,6 +277,7 @@ mod tests {
             ("/usr/local/bin/wrk -t2", Some("/usr/local/bin/wrk [-t2]")),
             ("wrk2 wrk", Some("wrk2 [wrk]")),
             ("brunt wrk -d1 u", Some("wrk [-d1,u]")),
+            ("/usr/bin/ab -n 1", Some("/usr/bin/ab [-n,1]")),
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),

@@ -44,7 +44,10 @@ pub(crate) fn strerror(error: &io::Error) -> String {
 pub(crate) fn cause(error: &PrepareError) -> Option<Cause> {
     match error {
         PrepareError::Resolve { reason, .. } => Some(Cause::Resolve(strerror(reason))),
-        PrepareError::Unreachable { reason, .. } => Some(Cause::Connect(strerror(reason))),
+        PrepareError::Unreachable { reason, .. } => {
+            let code = reason.raw_os_error().map(i32::unsigned_abs);
+            Some(Cause::Connect(strerror(reason), code))
+        }
         _ => None,
     }
 }
@@ -54,8 +57,8 @@ pub(crate) fn cause(error: &PrepareError) -> Option<Cause> {
 pub(crate) enum Cause {
     /// Its name has no address.
     Resolve(String),
-    /// Nobody answers.
-    Connect(String),
+    /// Nobody answers; with the system's number of the reason, where there is one.
+    Connect(String, Option<u32>),
 }
 
 #[cfg(test)]

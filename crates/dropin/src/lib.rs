@@ -3,8 +3,11 @@
 //! A command line becomes a [`brunt_load::Plan`], and the [`brunt_measure::Run`] that it gives
 //! becomes the peer's text. Load and measurement are those of every other run of brunt.
 
+pub mod ab;
 mod ending;
 mod getopt;
+mod microseconds;
+mod shell;
 mod verdict;
 pub mod wrk;
 

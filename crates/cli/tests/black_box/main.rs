@@ -13,6 +13,7 @@ mod compare;
 mod counts_brunt;
 mod counts_nginx;
 mod diagnose;
+mod dropin_ab;
 mod dropin_scripts;
 mod dropin_wrk;
 mod foreign_text;

@@ -2,6 +2,7 @@
 
 use super::plan::headers;
 use super::{Options, Program};
+use crate::shell;
 
 /// The command line, and what is different about it, line by line.
 pub fn explanation(options: &Options) -> String {
@@ -31,12 +32,7 @@ pub fn explanation(options: &Options) -> String {
         words.push("--latency".to_owned());
     }
     words.push(options.url.typed.clone());
-    let mut text = words
-        .iter()
-        .map(|word| quoted(word))
-        .collect::<Vec<_>>()
-        .join(" ");
-    text.push('\n');
+    let mut text = shell::line(&words);
     for note in notes(options, is_secure) {
         text.push_str("  ");
         text.push_str(note);
@@ -61,17 +57,6 @@ fn notes(options: &Options, is_secure: bool) -> Vec<&'static str> {
         notes.push("The script is not in it: run it by `brunt wrk -s`.");
     }
     notes
-}
-
-/// `word` as a shell takes it back.
-fn quoted(word: &str) -> String {
-    let is_plain =
-        |character: char| character.is_ascii_alphanumeric() || "-_./:=,@%+".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
     let (host, service) = (&options.url.host, options.url.service());
     let line = match cause(error)? {
         Cause::Resolve(reason) => format!("unable to resolve {host}:{service} {reason}"),
-        Cause::Connect(reason) => format!("unable to connect to {host}:{service} {reason}"),
+        Cause::Connect(reason, _) => format!("unable to connect to {host}:{service} {reason}"),
     };
     Some(Ending::error(&line, 1))
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use brunt_measure::Histogram;
 
-use super::distribution::in_us;
 use super::units::{column, time_us};
+use crate::microseconds::in_us;
 
 /// The longest time that wrk2 records: a day, microseconds.
 const HIGHEST_US: u64 = 24 * 60 * 60 * 1_000_000;

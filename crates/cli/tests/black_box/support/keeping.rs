@@ -78,17 +78,19 @@ impl Keeping {
             }
             std::thread::sleep(REPLY_TIME);
             let status = if path == "/500" { "500 Oops" } else { "200 OK" };
-            let close = if path == "/close" {
-                "Connection: close\r\n"
-            } else {
-                ""
+            let is_old = head.contains(" HTTP/1.0\r\n");
+            let is_kept = head.contains("\r\nConnection: Keep-Alive\r\n");
+            let close = match path.as_str() {
+                "/close" => "Connection: close\r\n",
+                _ if is_old && is_kept => "Connection: keep-alive\r\n",
+                _ => "",
             };
             let length = BODY.len();
             let body = if head.starts_with("HEAD ") { "" } else { BODY };
-            let reply =
-                format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{close}\r\n{body}");
+            let head = format!("HTTP/1.1 {status}\r\nServer: keeping/1\r\n");
+            let reply = format!("{head}Content-Length: {length}\r\n{close}\r\n{body}");
             stream.write_all(reply.as_bytes()).ok()?;
-            if path == "/close" {
+            if path == "/close" || (is_old && !is_kept) {
                 return None;
             }
         }

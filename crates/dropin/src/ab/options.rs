@@ -1,0 +1,496 @@
+//! The command line of ab.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use super::usage::{BANNER, usage};
+use crate::Ending;
+
+/// Exit code of a command line that is wrong: EINVAL.
+const EXIT_USAGE: u8 = 22;
+/// Exit code of an option that is wrong by itself.
+const EXIT_ERROR: u8 = 1;
+/// What a time limit sets the number of requests to.
+const TIMED_REQUESTS: u32 = 50_000;
+/// Debian's; others have 20,000.
+const CONCURRENCY_MAX: u32 = 200_000;
+/// From more requests than this on, progress is told.
+const PROGRESS_FROM: u32 = 150;
+/// Progress is not told more often than every so many requests.
+const PROGRESS_LEAST: u32 = 100;
+/// Brunt's own options; ab has none that are so long.
+const REPORT: &str = "--brunt-report";
+const EXPLAIN: &str = "--explain";
+const SHORT: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:";
+
+/// The file whose content is the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyFile {
+    /// As typed.
+    pub path: PathBuf,
+    /// Its media type.
+    pub content_type: String,
+}
+
+/// The proxy that requests go through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Name or address.
+    pub host: String,
+    /// Port; 0 where none is given.
+    pub port: u16,
+}
+
+/// What a command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Requests in all.
+    pub requests: u32,
+    /// Requests at once.
+    pub concurrency: NonZeroU32,
+    /// Seconds, at most; absent without a limit.
+    pub time_limit_s: Option<u32>,
+    /// Longest time to a reply, seconds.
+    pub timeout_s: u32,
+    /// Local address.
+    pub source: Option<String>,
+    /// Method of the requests.
+    pub method: String,
+    /// What is sent with them.
+    pub body: Option<BodyFile>,
+    /// The value of `Cookie`.
+    pub cookie: Option<String>,
+    /// User and password for the server, each a field of its own.
+    pub users: Vec<String>,
+    /// The same for the proxy.
+    pub proxy_users: Vec<String>,
+    /// Header lines as typed.
+    pub headers: Vec<String>,
+    /// The proxy, if any.
+    pub proxy: Option<Proxy>,
+    /// Whether connections are kept.
+    pub keep_alive: bool,
+    /// Whether replies of any length are good.
+    pub any_length: bool,
+    /// Whether the run goes on after a connection has failed.
+    pub goes_on: bool,
+    /// Whether percentiles are printed.
+    pub percentiles: bool,
+    /// Whether deviations, medians and warnings are printed.
+    pub confidence: bool,
+    /// Progress is told every so many requests; absent: not at all.
+    pub progress_every: Option<u32>,
+    /// File for all percentiles.
+    pub csv: Option<PathBuf>,
+    /// The target.
+    pub url: Url,
+    /// File for brunt's own record of the run.
+    pub brunt_report: Option<PathBuf>,
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
+    /// What is said about the options; whole lines, or empty.
+    pub warning: String,
+}
+
+/// A URL's parts, as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// The whole of it.
+    pub typed: String,
+    /// Whether it is over TLS.
+    pub is_secure: bool,
+    /// Name or address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Value of `Host`: the port is named where it is not the scheme's own.
+    pub authority: String,
+    /// Path and query.
+    pub path: String,
+}
+
+impl Url {
+    /// Absent where ab calls it invalid.
+    pub fn parse(typed: &str) -> Option<Self> {
+        let without = |scheme| {
+            typed
+                .strip_prefix(scheme)
+                .filter(|rest: &&str| !rest.is_empty())
+        };
+        let (is_secure, rest) = match (without("http://"), without("https://")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => (false, typed),
+        };
+        let (server, path) = rest.split_at(rest.find('/')?);
+        let (host, port) = match server.strip_prefix('[') {
+            Some(rest) => {
+                let (host, behind) = rest.split_once(']')?;
+                (host, behind.strip_prefix(':'))
+            }
+            None => match server.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (server, None),
+            },
+        };
+        // A scope is not taken.
+        if host.is_empty() || host.contains('%') {
+            return None;
+        }
+        let own = if is_secure { 443 } else { 80 };
+        let port = match port {
+            Some(port) => port.parse().ok().filter(|&port| port > 0)?,
+            None => own,
+        };
+        let bracketed = if server.starts_with('[') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
+        let authority = if port == own {
+            bracketed
+        } else {
+            format!("{bracketed}:{port}")
+        };
+        Some(Self {
+            typed: typed.to_owned(),
+            is_secure,
+            host: host.to_owned(),
+            port,
+            authority,
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// The options as they are found, before they are looked at together.
+#[derive(Debug)]
+struct Typed<'a> {
+    called: &'a str,
+    requests: i64,
+    concurrency: i64,
+    tells_progress: bool,
+    method: Option<String>,
+    body: Option<PathBuf>,
+    content_type: Option<String>,
+    options: Options,
+    /// What the C library says of them.
+    warning: String,
+    /// One that brunt does not have.
+    unfit: Option<char>,
+}
+
+impl Options {
+    /// Reads the words behind the program's name, which messages call `called`.
+    ///
+    /// # Errors
+    ///
+    /// Something is wrong with them, or help or version is asked for.
+    pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
+        let mut typed = Typed::new(called);
+        let mut words = words.iter();
+        let mut operands = Vec::new();
+        // Options end with the first word that is none.
+        'words: while let Some(word) = words.next() {
+            if word == EXPLAIN {
+                typed.options.explains = true;
+                continue;
+            }
+            if let Some(attached) = word.strip_prefix(REPORT) {
+                let path = match attached.strip_prefix('=') {
+                    Some(path) => Some(path),
+                    None => words.next().map(String::as_str),
+                };
+                typed.options.brunt_report = path.map(Into::into);
+                continue;
+            }
+            let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
+                operands.push(word);
+                break;
+            };
+            if cluster.starts_with('-') {
+                break;
+            }
+            let mut letters = cluster.chars();
+            while let Some(letter) = letters.next() {
+                let Some(takes) = takes_argument(letter) else {
+                    // What is left is taken as it is.
+                    typed.warning = format!("{}: illegal option -- {letter}\n", file_name(called));
+                    break 'words;
+                };
+                if !takes {
+                    typed.take(letter, "")?;
+                    continue;
+                }
+                let attached = letters.as_str();
+                let argument = if attached.is_empty() {
+                    words.next().map(String::as_str)
+                } else {
+                    Some(attached)
+                };
+                let Some(argument) = argument else {
+                    let program = file_name(called);
+                    typed.warning = format!("{program}: option requires an argument -- {letter}\n");
+                    break 'words;
+                };
+                typed.take(letter, argument)?;
+                continue 'words;
+            }
+        }
+        operands.extend(words);
+        typed.finish(&operands)
+    }
+}
+
+fn takes_argument(letter: char) -> Option<bool> {
+    let at = SHORT.find(letter).filter(|_| letter != ':')?;
+    Some(SHORT[at + letter.len_utf8()..].starts_with(':'))
+}
+
+fn file_name(called: &str) -> &str {
+    called.rsplit('/').next().unwrap_or(called)
+}
+
+/// What C's `atoi` makes of it: the digits that it begins with, 0 without any.
+fn leading_number(typed: &str) -> i64 {
+    let typed = typed.trim_start();
+    let unsigned = typed.trim_start_matches(['+', '-']);
+    let digits = unsigned
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(unsigned.len());
+    let number: i64 = unsigned[..digits]
+        .parse()
+        .unwrap_or(if digits > 0 { i64::MAX } else { 0 });
+    let number = number.min(i32::MAX.into());
+    if typed.starts_with('-') {
+        -number
+    } else {
+        number
+    }
+}
+
+impl<'a> Typed<'a> {
+    fn new(called: &'a str) -> Self {
+        Self {
+            called,
+            requests: 1,
+            concurrency: 1,
+            tells_progress: true,
+            method: None,
+            body: None,
+            content_type: None,
+            options: Options {
+                requests: 1,
+                concurrency: NonZeroU32::MIN,
+                time_limit_s: None,
+                timeout_s: 30,
+                source: None,
+                method: "GET".to_owned(),
+                body: None,
+                cookie: None,
+                users: Vec::new(),
+                proxy_users: Vec::new(),
+                headers: Vec::new(),
+                proxy: None,
+                keep_alive: false,
+                any_length: false,
+                goes_on: false,
+                percentiles: true,
+                confidence: true,
+                progress_every: None,
+                csv: None,
+                url: Url {
+                    typed: String::new(),
+                    is_secure: false,
+                    host: String::new(),
+                    port: 0,
+                    authority: String::new(),
+                    path: String::new(),
+                },
+                brunt_report: None,
+                explains: false,
+                warning: String::new(),
+            },
+            warning: String::new(),
+            unfit: None,
+        }
+    }
+
+    fn take(&mut self, letter: char, argument: &str) -> Result<(), Ending> {
+        let options = &mut self.options;
+        match letter {
+            'n' => {
+                self.requests = leading_number(argument);
+                if self.requests <= 0 {
+                    return Err(error("Invalid number of requests\n"));
+                }
+            }
+            'c' => self.concurrency = leading_number(argument),
+            't' => {
+                let limit_s = u32::try_from(leading_number(argument)).unwrap_or(0);
+                options.time_limit_s = (limit_s > 0).then_some(limit_s);
+                self.requests = TIMED_REQUESTS.into();
+            }
+            's' => options.timeout_s = u32::try_from(leading_number(argument)).unwrap_or(u32::MAX),
+            'B' => options.source = Some(argument.to_owned()),
+            'i' => self.only_method("HEAD")?,
+            'p' => {
+                self.only_method("POST")?;
+                self.body = Some(argument.into());
+            }
+            'u' => {
+                self.only_method("PUT")?;
+                self.body = Some(argument.into());
+            }
+            'm' => self.method = Some(argument.to_owned()),
+            'T' => self.content_type = Some(argument.to_owned()),
+            'C' => options.cookie = Some(argument.to_owned()),
+            'A' => options.users.push(argument.trim_start().to_owned()),
+            'P' => options.proxy_users.push(argument.trim_start().to_owned()),
+            'H' => options.headers.push(argument.to_owned()),
+            'X' => {
+                let (host, port) = argument.split_once(':').unwrap_or((argument, "0"));
+                options.proxy = Some(Proxy {
+                    host: host.to_owned(),
+                    port: u16::try_from(leading_number(port)).unwrap_or(0),
+                });
+            }
+            'k' => options.keep_alive = true,
+            'l' => options.any_length = true,
+            'r' => options.goes_on = true,
+            'd' => options.percentiles = false,
+            'S' => options.confidence = false,
+            'q' => self.tells_progress = false,
+            'e' => options.csv = Some(argument.into()),
+            'h' => return Err(self.usage("")),
+            'V' => {
+                return Err(Ending {
+                    stdout: BANNER.to_owned(),
+                    ..Ending::default()
+                });
+            }
+            // Buffers are the kernel's to size, and nothing is told beside the report.
+            'b' | 'v' => {}
+            _ => self.unfit = Some(letter),
+        }
+        Ok(())
+    }
+
+    fn only_method(&mut self, method: &str) -> Result<(), Ending> {
+        if self.method.is_some() {
+            return Err(error(&format!("Cannot mix {method} with other methods\n")));
+        }
+        self.method = Some(method.to_owned());
+        Ok(())
+    }
+
+    /// The usage text behind `message`.
+    fn usage(&self, message: &str) -> Ending {
+        Ending {
+            stdout: String::new(),
+            stderr: format!("{}{message}{}", self.warning, usage(self.called)),
+            code: EXIT_USAGE,
+        }
+    }
+
+    fn finish(mut self, operands: &[&String]) -> Result<Options, Ending> {
+        let called = self.called;
+        let wrong = |message: &str| self.usage(&format!("{called}: {message}\n"));
+        let [url] = operands else {
+            return Err(wrong("wrong number of arguments"));
+        };
+        let Some(url) = Url::parse(url) else {
+            return Err(wrong("invalid URL"));
+        };
+        let concurrency = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
+        if concurrency > CONCURRENCY_MAX {
+            let message = format!("Invalid Concurrency [Range 0..{CONCURRENCY_MAX}]");
+            return Err(wrong(&message));
+        }
+        let requests = u32::try_from(self.requests).unwrap_or(u32::MAX);
+        if concurrency > requests {
+            let message = "Cannot use concurrency level greater than total number of requests";
+            return Err(wrong(message));
+        }
+        if let Some(letter) = self.unfit {
+            let line =
+                format!("brunt: -{letter} is not for brunt in the place of ab; leave it out");
+            return Err(Ending::error(&line, EXIT_ERROR));
+        }
+        self.options.warning = self.warning;
+        self.options.requests = requests;
+        self.options.concurrency = NonZeroU32::new(concurrency).unwrap_or(NonZeroU32::MIN);
+        self.options.url = url;
+        self.options.progress_every = (self.tells_progress && requests > PROGRESS_FROM)
+            .then(|| (requests / 10).max(PROGRESS_LEAST));
+        let content_type = self.content_type.unwrap_or_else(|| "text/plain".to_owned());
+        self.options.body = self.body.map(|path| BodyFile { path, content_type });
+        if let Some(method) = self.method {
+            self.options.method = method;
+        }
+        Ok(self.options)
+    }
+}
+
+fn error(message: &str) -> Ending {
+    Ending::error(message, EXIT_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, Ending> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse("ab", &words)
+    }
+
+    #[test]
+    fn options_are_taken_as_ab_takes_them() {
+        let options = parse("-kn200 -c 4 -t 3 -q --brunt-report f h:81/a?b").expect("good");
+        // A time limit sets the number when it is read.
+        assert_eq!((options.requests, options.time_limit_s), (50_000, Some(3)));
+        assert!(options.keep_alive && options.progress_every.is_none());
+        assert_eq!(options.brunt_report, Some("f".into()));
+        assert_eq!((options.url.port, &*options.url.authority), (81, "h:81"));
+        let options = parse("-t 1 -n 500 https://h:443/").expect("good");
+        assert_eq!((options.requests, options.progress_every), (500, Some(100)));
+        assert_eq!(
+            (options.url.is_secure, &*options.url.authority),
+            (true, "h")
+        );
+        let options = parse("-n 3x --explain -X p:8080 -i http://[::1]:81/").expect("good");
+        assert_eq!((options.requests, &*options.method), (3, "HEAD"));
+        assert_eq!((options.explains, options.server()), (true, ("p", 8080)));
+        assert_eq!(options.url.authority, "[::1]:81");
+    }
+
+    #[test]
+    fn what_is_wrong_ends_as_in_ab() {
+        for (line, code, words) in [
+            ("", 22, "ab: wrong number of arguments\nUsage: ab "),
+            ("http://h", 22, "ab: invalid URL\n"),
+            ("http://h:0/", 22, "ab: invalid URL\n"),
+            ("-n", 22, "ab: option requires an argument -- n\n"),
+            ("-n -1 h/", 1, "Invalid number of requests\n"),
+            (
+                "-c -1 h/",
+                22,
+                "ab: Invalid Concurrency [Range 0..200000]\n",
+            ),
+            ("-w h/", 1, "brunt: -w is not for brunt"),
+            ("-h", 22, "Usage: ab [options]"),
+        ] {
+            let ending = parse(line).expect_err(line);
+            assert_eq!(ending.code, code, "{line}");
+            assert!(ending.stderr.starts_with(words), "{line}: {ending:?}");
+        }
+        assert_eq!(parse("-V").expect_err("it is printed").stdout, BANNER);
+        assert!(
+            parse("-Y h/")
+                .expect("it goes on")
+                .warning
+                .contains("illegal")
+        );
+    }
+}
