@@ -1,6 +1,9 @@
 //! What a worker keeps of requests that a generator makes while the run goes on: the texts that it
 //! gave, what they hold, and which of its batches is in flight where.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use brunt_io::backend::{PayloadId, Slot};
 use brunt_load::{
     Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator, ResponseParts,
@@ -23,6 +26,8 @@ const TIMED_EVERY: u64 = 13;
 #[derive(Debug)]
 pub(crate) struct Generated {
     generator: Box<dyn RequestGenerator>,
+    /// Turns of its worker: they tell the session whether that is in a call.
+    turns: Arc<AtomicU64>,
     /// The text that came last, and the requests that it holds.
     text: Vec<u8>,
     requests: Vec<TextRequest>,
@@ -178,6 +183,7 @@ impl Generated {
         Self {
             wanted: generator.wanted(),
             generator,
+            turns: Arc::default(),
             text: Vec::new(),
             requests: Vec::new(),
             fresh: Vec::new(),
@@ -200,6 +206,15 @@ impl Generated {
 
     pub(crate) fn generator(&self) -> &dyn RequestGenerator {
         &*self.generator
+    }
+
+    pub(crate) fn turns(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.turns)
+    }
+
+    /// Its worker goes on.
+    pub(crate) fn turn(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Begins a round with this many connections of this depth. Nothing is in flight.

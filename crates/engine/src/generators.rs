@@ -1,6 +1,7 @@
 //! The generators of a session's workers: handed out for each round, and taken back.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_load::{GeneratorError, Interrupt, RequestGenerator};
 use brunt_measure::Protocol;
@@ -9,9 +10,10 @@ use thiserror::Error;
 use crate::generated::Generated;
 use crate::run::Ended;
 
-/// After the last instant at which a worker should be done, a call of its generator is interrupted.
+/// When the load is over, a call of a generator that lasts as long is interrupted. A worker that is
+/// in none looks around twenty times a second.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// A worker that is not done this long after that is left behind.
+/// A worker that is still in it this long after that is left behind.
 const LEFT_BEHIND_NS: u64 = 2_000_000_000;
 
 /// Why a session cannot have its requests made by generators.
@@ -38,9 +40,19 @@ pub enum GeneratorsError {
 pub(crate) struct Generators {
     /// By the workers, from the first of this process on; a worker has its own while it works.
     of_workers: Vec<Option<Box<Generated>>>,
-    interrupts: Vec<Option<Arc<dyn Interrupt>>>,
+    calls: Vec<Calls>,
     error: Option<GeneratorError>,
-    were_interrupted: bool,
+}
+
+/// How the session sees that a worker is in a call of its generator, and ends that.
+#[derive(Debug)]
+struct Calls {
+    interrupt: Option<Arc<dyn Interrupt>>,
+    was_interrupted: bool,
+    /// Turns of the worker so far.
+    turns: Arc<AtomicU64>,
+    /// As last seen, and since when they have been as many.
+    seen: (u64, u64),
 }
 
 /// What is to be done about workers that are not done.
@@ -48,8 +60,8 @@ pub(crate) struct Generators {
 pub(crate) enum Patience {
     /// Nothing yet.
     Waits,
-    /// They are left behind.
-    IsOver,
+    /// The one in this place is left behind.
+    IsOver(usize),
 }
 
 impl Generators {
@@ -67,15 +79,19 @@ impl Generators {
         if protocol == Protocol::Http2 {
             return Err(GeneratorsError::Http2);
         }
-        Ok(Self {
-            interrupts: generators.iter().map(|it| it.interrupt()).collect(),
-            of_workers: generators
-                .into_iter()
-                .map(|generator| Some(Box::new(Generated::new(generator))))
-                .collect(),
-            error: None,
-            were_interrupted: false,
-        })
+        let mut sent = Self::default();
+        for generator in generators {
+            let interrupt = generator.interrupt();
+            let generated = Box::new(Generated::new(generator));
+            sent.calls.push(Calls {
+                interrupt,
+                was_interrupted: false,
+                turns: generated.turns(),
+                seen: (0, 0),
+            });
+            sent.of_workers.push(Some(generated));
+        }
+        Ok(sent)
     }
 
     /// That of a worker, by its place among those of this process.
@@ -101,32 +117,32 @@ impl Generators {
         self.error.as_ref()
     }
 
-    /// Workers, of which `is_done` tells, should have been done by `limit_ns`: generators that hold
-    /// them are interrupted.
+    /// The load was over at `over_ns`, if that has come: calls that hold up workers, of which
+    /// `is_done` tells, are interrupted.
     pub(crate) fn look(
         &mut self,
         now_ns: u64,
-        limit_ns: u64,
+        over_ns: u64,
         is_done: impl Fn(usize) -> bool,
     ) -> Patience {
-        let late_ns = now_ns.saturating_sub(limit_ns);
-        if self.of_workers.is_empty() || late_ns < PATIENCE_NS {
-            return Patience::Waits;
-        }
-        if !self.were_interrupted {
-            self.were_interrupted = true;
-            for (place, interrupt) in self.interrupts.iter().enumerate() {
-                if let Some(interrupt) = interrupt
-                    && !is_done(place)
-                {
+        let mut patience = Patience::Waits;
+        for (place, calls) in self.calls.iter_mut().enumerate() {
+            let turns = calls.turns.load(Ordering::Relaxed);
+            if turns != calls.seen.0 || is_done(place) || now_ns < over_ns {
+                calls.seen = (turns, now_ns);
+                continue;
+            }
+            let held_ns = now_ns.saturating_sub(calls.seen.1);
+            if held_ns >= PATIENCE_NS && !calls.was_interrupted {
+                calls.was_interrupted = true;
+                if let Some(interrupt) = &calls.interrupt {
                     interrupt.interrupt();
                 }
             }
+            if held_ns >= PATIENCE_NS + LEFT_BEHIND_NS {
+                patience = Patience::IsOver(place);
+            }
         }
-        if late_ns < PATIENCE_NS + LEFT_BEHIND_NS {
-            Patience::Waits
-        } else {
-            Patience::IsOver
-        }
+        patience
     }
 }

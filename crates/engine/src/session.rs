@@ -409,7 +409,6 @@ impl Session {
         let control = Arc::clone(&self.control);
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;
-        let mut cut_short_ns = None;
         let mut ended: Vec<Option<Ended>> = self.orders.iter().map(|_| None).collect();
         while ended.iter().any(Option::is_none) {
             let now_ns = clock::now_ns();
@@ -420,17 +419,13 @@ impl Session {
                 }
                 control.interrupted_at(now_ns);
             }
-            // A second signal, and the end of a run that has no result, leave no time to drain.
-            let is_cut_short = control.is_hurried() || control.is_aborted();
-            let done_ns = if is_cut_short {
-                *cut_short_ns.get_or_insert(now_ns)
+            let over_ns = if control.is_hurried() || control.is_aborted() {
+                now_ns
             } else {
-                let drained_ns = end_ns.saturating_add(self.prepared.plan.drain_limit_ns);
-                drained_ns.min(control.drain_end_ns())
+                end_ns
             };
             let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if self.generators.look(now_ns, done_ns, is_done) == Patience::IsOver {
-                let place = ended.iter().position(Option::is_none).unwrap_or(0);
+            if let Patience::IsOver(place) = self.generators.look(now_ns, over_ns, is_done) {
                 // Nobody waits for the thread.
                 self.threads.clear();
                 return Err(RunError::LeftBehind {

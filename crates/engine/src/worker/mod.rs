@@ -549,6 +549,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// One turn of the loop: send, wait, take what came, see to what is due.
     fn turn(&mut self, until_ns: u64) -> io::Result<()> {
+        if let Some(generated) = &self.generated {
+            generated.turn();
+        }
         let dial_ns = self.dial();
         self.flush();
         let from_ns = self.backend.now_ns();

@@ -2,6 +2,7 @@
 //! order, what it is told, and how it ends a run.
 
 use std::fmt::{self, Debug, Formatter};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -73,6 +74,7 @@ struct Maker {
     delay_ns: Option<u64>,
     stops_after: Option<u32>,
     interrupt: Option<Arc<Flag>>,
+    address: Option<SocketAddr>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -104,6 +106,7 @@ impl Maker {
             delay_ns: None,
             stops_after: None,
             interrupt: None,
+            address: None,
             log: Arc::default(),
         }
     }
@@ -178,6 +181,10 @@ impl RequestGenerator for Maker {
     fn is_stopped(&self) -> bool {
         let made = self.log.lock().expect("whole").made;
         self.stops_after.is_some_and(|after| made >= after)
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
@@ -767,6 +774,24 @@ fn a_call_that_never_returns_is_left_behind() {
         outcome.run,
         Err(RunError::LeftBehind { worker: 0 })
     ));
+}
+
+/// Connections go where the generator says.
+#[test]
+fn a_generator_may_choose_where_to_connect() {
+    let other = serve(Kind::Epoll);
+    let address = other.address().to_string().parse().expect("an address");
+    let maker = Maker {
+        address: Some(address),
+        ..Maker::of(GET)
+    };
+    let change = |plan: &mut Plan| by_count(plan, 50);
+    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    assert_eq!(
+        lifetime(&outcome.run.expect("a run")).replies.successes(),
+        50
+    );
+    assert_eq!((outcome.served.requests, served(other).requests), (0, 50));
 }
 
 #[test]
