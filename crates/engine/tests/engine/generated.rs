@@ -1,16 +1,14 @@
 //! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
 //! order, what it is told, and how it ends a run.
 
-use std::fmt::{self, Debug, Formatter};
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
 use brunt_load::{
-    ArrivalProcess, Batch, BatchTag, GeneratorError, GeneratorResponse, HttpChoice, Interrupt,
-    LoadModel, Plan, RequestGenerator, ResponseParts, Reuse, Round, Schedule,
+    ArrivalProcess, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator, ResponseParts,
+    Reuse, Round, Schedule,
 };
 use brunt_measure::{GeneratorUse, Run};
 use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
@@ -19,6 +17,7 @@ use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
     many_long, on_every_backend, plan, serve, served, served_in, url,
 };
+use crate::makers::{Flag, Log, Maker};
 
 on_every_backend! {
     an_unchanged_text_is_sent_over_and_over,
@@ -42,161 +41,6 @@ on_every_backend! {
 }
 
 const GET: &str = "GET /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n";
-
-/// What a generator was asked and told.
-#[derive(Debug, Default)]
-struct Log {
-    made: u32,
-    told: Vec<Told>,
-    ended: Vec<u32>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
-    tag: u32,
-    status: u16,
-    headers: Vec<String>,
-    body_bytes: usize,
-    is_truncated: bool,
-}
-
-/// Makes the next text, given how many were made; absent for nothing.
-type Make = dyn FnMut(u32) -> Result<Option<String>, GeneratorError> + Send;
-
-struct Maker {
-    make: Box<Make>,
-    /// Names that requests have in turns.
-    names: Vec<String>,
-    latest: Option<String>,
-    wanted: ResponseParts,
-    /// What is wanted after so many responses.
-    then_wanted: Option<(usize, ResponseParts)>,
-    delay_ns: Option<u64>,
-    stops_after: Option<u32>,
-    interrupt: Option<Arc<Flag>>,
-    address: Option<SocketAddr>,
-    log: Arc<Mutex<Log>>,
-}
-
-impl Debug for Maker {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Maker")
-    }
-}
-
-#[derive(Debug, Default)]
-struct Flag(AtomicBool);
-
-impl Interrupt for Flag {
-    fn interrupt(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Maker {
-    fn new(
-        make: impl FnMut(u32) -> Result<Option<String>, GeneratorError> + Send + 'static,
-    ) -> Self {
-        Self {
-            make: Box::new(make),
-            names: Vec::new(),
-            latest: None,
-            wanted: ResponseParts::Nothing,
-            then_wanted: None,
-            delay_ns: None,
-            stops_after: None,
-            interrupt: None,
-            address: None,
-            log: Arc::default(),
-        }
-    }
-
-    /// One that gives this text each time.
-    fn of(text: &str) -> Self {
-        let text = text.to_owned();
-        Self::new(move |_| Ok(Some(text.clone())))
-    }
-
-    fn wanting(self, wanted: ResponseParts) -> Self {
-        Self { wanted, ..self }
-    }
-}
-
-impl RequestGenerator for Maker {
-    fn delays(&self) -> bool {
-        self.delay_ns.is_some()
-    }
-
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
-        Ok(self.delay_ns.unwrap_or(0))
-    }
-
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
-        let made = self.log.lock().expect("whole").made;
-        let Some(next) = (self.make)(made)? else {
-            return Ok(Batch::Nothing);
-        };
-        self.log.lock().expect("whole").made += 1;
-        let tag = BatchTag(made);
-        let names = self.names.len() as u32;
-        let name = (names > 0).then(|| made % names);
-        if self.latest.as_ref() == Some(&next) {
-            return Ok(Batch::Same { tag, name });
-        }
-        text.extend_from_slice(next.as_bytes());
-        self.latest = Some(next);
-        Ok(Batch::New { tag, name })
-    }
-
-    fn wanted(&self) -> ResponseParts {
-        self.wanted
-    }
-
-    fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut log = self.log.lock().expect("whole");
-        log.told.push(Told {
-            tag: response.tag.0,
-            status: response.status,
-            headers: response
-                .headers
-                .iter()
-                .map(|(name, _)| text(name))
-                .collect(),
-            body_bytes: response.body.len(),
-            is_truncated: response.is_truncated,
-        });
-        if let Some((after, wanted)) = self.then_wanted
-            && log.told.len() == after
-        {
-            self.wanted = wanted;
-        }
-        Ok(())
-    }
-
-    fn ended(&mut self, tag: BatchTag) {
-        self.log.lock().expect("whole").ended.push(tag.0);
-    }
-
-    fn is_stopped(&self) -> bool {
-        let made = self.log.lock().expect("whole").made;
-        self.stops_after.is_some_and(|after| made >= after)
-    }
-
-    fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
-        self.interrupt
-            .clone()
-            .map(|flag| flag as Arc<dyn Interrupt>)
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-}
 
 /// The outcome of a round.
 struct Outcome {

@@ -7,6 +7,7 @@ mod failures;
 mod floods;
 mod generated;
 mod hostile_peers;
+mod makers;
 mod open_loop;
 mod phases;
 mod protocols;
