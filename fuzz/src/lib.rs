@@ -18,6 +18,7 @@
 //!
 //! The tests fail when one of the three is missing.
 
+mod ab_options;
 mod calibration;
 mod cgroup;
 mod control_message;
@@ -40,6 +41,7 @@ mod tls;
 mod typed_text;
 mod wrk_options;
 
+pub use ab_options::ab_options;
 pub use calibration::calibration;
 pub use cgroup::cgroup;
 pub use control_message::control_message;
@@ -67,6 +69,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its function, its corpus and its libFuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("ab_options", ab_options),
     ("calibration", calibration),
     ("cgroup", cgroup),
     ("control_message", control_message),

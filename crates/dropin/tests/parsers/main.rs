@@ -1,5 +1,7 @@
-//! Programs that read wrk's and wrk2's text read ours: their logic and their expressions, applied
-//! to the text of stored runs.
+//! Programs that read other tools' text read ours: their logic and their expressions, applied to
+//! the text of stored runs.
+
+mod ab;
 
 use brunt_dropin::verdict_line;
 use brunt_dropin::wrk::{Asked, Options, Program, heading, report};
