@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use brunt_engine::{RunError, verbatim_requests};
-use brunt_io::threads;
+use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, HttpChoice, Plan, RequestGenerator, RequestSet, Round, Target};
 use brunt_measure::{Judged, Run};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
@@ -34,13 +34,25 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Loads a script, which may take as long as it likes, and fits `plan` to its requests; a
+    /// Loads a script, which may take as long as set-up, and fits `plan` to its requests; a
     /// signal ends that.
     fn new(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Self> {
+        let name = options.path.display().to_string();
+        let limit_ns = plan.setup_timeout_ns;
+        let until_ns = clock::now_ns().saturating_add(limit_ns);
         let body = move || Script::load(&options);
-        let script = threads::run_unless("brunt-script", body, || interrupts.came())
-            .context("cannot start a thread")?;
-        let script = script.ok_or(RunError::Interrupted)??;
+        let is_over = || interrupts.came() || clock::now_ns() >= until_ns;
+        let script =
+            threads::run_unless("brunt-script", body, is_over).context("cannot start a thread")?;
+        let script = match script {
+            Some(script) => script?,
+            None if interrupts.came() => return Err(RunError::Interrupted.into()),
+            None => bail!(
+                "{name} was not ready after {} s: a function of its set-up (or the first call of \
+                 request) takes so long; give it longer with --setup-timeout",
+                limit_ns as f64 / 1e9
+            ),
+        };
         let requests = verbatim_requests(script.first_request())
             .context("what the script's function `request` gives cannot be sent")?;
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);

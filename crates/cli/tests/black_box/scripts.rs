@@ -225,6 +225,24 @@ fn an_error_in_done_comes_after_the_report() {
 }
 
 #[test]
+fn a_script_that_is_never_ready_sends_nothing() {
+    for source in [
+        "while true do end",
+        "function init() while true do end end",
+        "function request() while true do end end",
+    ] {
+        let (outcome, requests) = run_script(source, "--setup-timeout 500ms");
+        assert_eq!((outcome.code, requests), (Some(2), 0), "{source}");
+        assert!(
+            outcome.stderr.contains("was not ready after 0.5 s"),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.stdout, "", "{source}");
+    }
+}
+
+#[test]
 fn a_script_that_does_not_return_does_not_hold_the_run() {
     let source = "function response()\nm = (m or 0) + 1 if m > 10 then while true do end end end";
     let (outcome, _) = run_script(source, "-c 2");
