@@ -83,7 +83,15 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         mib(ordinary),
         mib(refused)
     );
+    let is_generated = agent
+        .workers
+        .iter()
+        .any(|worker| worker.generator.is_some());
     match host.peak_resident_bytes {
+        // Nobody knows how much of that is the script's.
+        peak if peak > ordinary && is_generated => {
+            Outcome::not_applicable(format!("a script holds what it wants: {words}"))
+        }
         peak if peak > refused => Outcome::broken(words),
         peak if peak > ordinary => Outcome::flagged(words),
         _ => Outcome::held(words),
