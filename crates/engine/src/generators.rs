@@ -13,8 +13,9 @@ use crate::run::Ended;
 /// When the load is over, a call of a generator that lasts as long is interrupted. A worker that is
 /// in none looks around twenty times a second.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// A worker that is still in it this long after that is left behind.
-const LEFT_BEHIND_NS: u64 = 2_000_000_000;
+/// A worker that is still in it this long after that is left behind: functions of the system, which
+/// no interrupt reaches, may take as long.
+const LEFT_BEHIND_NS: u64 = 5_000_000_000;
 
 /// Why a session cannot have its requests made by generators.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
