@@ -1,7 +1,6 @@
 //! Requests that a generator makes while the run goes on: asked for, sent, told of their responses.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_load::Spin;
 use brunt_measure::{Answer, NO_NAME, RequestTiming};
 use brunt_proto::{BodiesWanted, Body};
 
@@ -229,15 +228,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             });
         }
         let bytes = self.send_output();
-        self.accounting.recorder.sent(timing, count, bytes);
-        if self.task.spin == Spin::Auto {
-            self.wake_ups.expectation.sent(timing.sent_ns, count);
-        }
-        self.connections
-            .arm(slot, timing.due_ns + self.task.timeout_ns);
-        if self.supply.busy_ns > 0 {
-            self.backend.work(self.supply.busy_ns * u64::from(count));
-        }
+        self.account_sent(slot, timing, count, bytes);
     }
 
     /// What was kept of the response that was given out last, if the generator wants to see it.

@@ -185,6 +185,18 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         } else {
             self.send_output()
         };
+        self.account_sent(slot, timing, count, bytes);
+    }
+
+    /// Accounts for `count` requests that were sent, and when they are late.
+    #[inline]
+    pub(super) fn account_sent(
+        &mut self,
+        slot: Slot,
+        timing: RequestTiming,
+        count: u32,
+        bytes: u64,
+    ) {
         self.accounting.recorder.sent(timing, count, bytes);
         if self.task.spin == Spin::Auto {
             self.wake_ups.expectation.sent(timing.sent_ns, count);
