@@ -38,8 +38,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     let interrupts = Interrupts::listen(Second::Reports)?;
     match measure(arguments, target, load, &interrupts) {
         Ok((mut run, was_interrupted)) => {
-            add_calibration(&mut run);
-            run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
+            complete(&mut run, arguments);
             let code = destination.write(&Judged::of(&run))?;
             Ok(if was_interrupted {
                 ExitCode::from(EXIT_INTERRUPTED)
@@ -119,6 +118,13 @@ fn run_and_diagnose(
         was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupts);
     }
     Ok((run, was_interrupted))
+}
+
+/// Adds to a run what it is judged by beside itself: what it was asked to reach, and what `brunt
+/// calibrate` found on this machine.
+pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
+    run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
+    add_calibration(run);
 }
 
 /// What `brunt calibrate` found on this machine. Simulations do not run on it.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_dropin::wrk;
 use brunt_engine::{RunError, verbatim_requests};
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, HttpChoice, Plan, RequestGenerator, RequestSet, Round, Target};
@@ -14,13 +15,13 @@ use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_ou
 
 use crate::args::LoadArguments;
 use crate::habits;
-use crate::load::{add_calibration, without_report};
+use crate::load::{complete, without_report};
 use crate::output::Destination;
 use crate::plan::Load;
 use crate::progress::Line;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_SETUP, exit_code, message};
+use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
 
 /// Longer texts do not stand for the requests of a script.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -94,7 +95,7 @@ impl Loaded {
     fn done(&mut self, run: &Run) -> Result<()> {
         // A reader that went away is no error.
         let _ = io::stdout().flush();
-        let done = self.script.done(brunt_dropin::wrk::outcome(run));
+        let done = self.script.done(wrk::outcome(run));
         flush_script_output();
         Ok(done?)
     }
@@ -159,25 +160,23 @@ fn measure(
         });
     line.clear();
     let mut run = outcome?;
-    add_calibration(&mut run);
+    complete(&mut run, arguments);
     Ok(Measured { run, script })
 }
 
 fn report(measured: Measured, destination: Destination) -> Result<ExitCode> {
     let Measured { run, mut script } = measured;
     let torn_down = script.tear_down();
-    let judged = Judged::of(&run);
-    destination.write(&judged)?;
+    let code = destination.write(&Judged::of(&run))?;
     let done = script.done(&run);
-    let mut used = run.workers().filter_map(|worker| worker.generator.as_ref());
-    if let Some(error) = used.find_map(|used| used.error.as_ref()) {
-        message::print(error);
+    if let Some(error) = wrk::script_error(&run) {
+        message::print(&error);
         return Ok(ExitCode::from(EXIT_SETUP));
     }
     torn_down.and(done)?;
     Ok(if run.interrupted() {
         ExitCode::from(EXIT_INTERRUPTED)
     } else {
-        exit_code(&judged)
+        code
     })
 }

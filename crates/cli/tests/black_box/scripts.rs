@@ -225,6 +225,16 @@ fn an_error_in_done_comes_after_the_report() {
 }
 
 #[test]
+fn a_run_with_a_script_is_held_to_its_objectives() {
+    let source = "function request() return wrk.format() end";
+    let (met, _) = run_script(source, "-c 2 --objective errors=0");
+    assert_eq!(met.code, Some(0), "{met:?}");
+    let (missed, _) = run_script(source, "-c 2 --objective rate>1g");
+    assert_eq!(missed.code, Some(1), "{missed:?}");
+    assert!(missed.stdout.contains(" MISSED: "), "{}", missed.stdout);
+}
+
+#[test]
 fn a_script_that_is_never_ready_sends_nothing() {
     for source in [
         "while true do end",

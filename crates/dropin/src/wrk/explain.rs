@@ -31,7 +31,21 @@ pub fn explanation(options: &Options) -> String {
     if options.latency {
         words.push("--latency".to_owned());
     }
+    if let Some(script) = &options.script {
+        // What a thread of it counts is its own.
+        let script = script.display().to_string();
+        words.extend([
+            "-t".to_owned(),
+            options.threads.to_string(),
+            "-s".to_owned(),
+            script,
+        ]);
+    }
     words.push(options.url.typed.clone());
+    if options.script.is_some() && options.arguments.len() > 1 {
+        words.push("--".to_owned());
+        words.extend_from_slice(&options.arguments[1..]);
+    }
     let mut text = shell::line(&words);
     for note in notes(options, is_secure) {
         text.push_str("  ");
@@ -42,19 +56,22 @@ pub fn explanation(options: &Options) -> String {
 }
 
 fn notes(options: &Options, is_secure: bool) -> Vec<&'static str> {
-    let mut notes = vec![
-        "-t is left out: brunt finds how many threads the machine and the server leave room for.",
+    let mut notes = Vec::new();
+    if options.script.is_none() {
+        notes.push(
+            "-t is left out: brunt finds how many threads the machine and the server leave room \
+             for.",
+        );
+    }
+    notes.push(
         "A warm-up of 1 s comes first (--warmup 0s for none), and a verdict says what limited it.",
-    ];
+    );
     if options.program == Program::Wrk2 {
         notes.push("-r plans each request; response times count from the planned instant.");
     }
     if is_secure {
         notes.push("Without --http1 HTTP/2 is used where offered; without --insecure the");
         notes.push("certificate is verified.");
-    }
-    if options.script.is_some() {
-        notes.push("The script is not in it: run it by `brunt wrk -s`.");
     }
     notes
 }
@@ -71,6 +88,10 @@ mod tests {
             (
                 &["-t4", "-c100", "-d1m", "--latency", "http://h/a?b"],
                 "brunt -c 100 -d 60s -T 2s --latency 'http://h/a?b'",
+            ),
+            (
+                &["-t2", "-s", "x.lua", "http://h/", "--", "16", "a b"],
+                "brunt -c 10 -d 10s -T 2s -t 2 -s x.lua http://h/ -- 16 'a b'",
             ),
             (
                 &["-R2k", "-H", "X: it's", "-H", "Host: o", "https://h/"],
