@@ -58,6 +58,7 @@ mod sources;
 mod trial;
 mod worker;
 
+pub use brunt_proto::http1::RequestTextError;
 pub use control::Control;
 pub use error::RunError;
 #[doc(hidden)]

@@ -1,9 +1,9 @@
-//! Scripts of wrk's: loaded before the run, told of its outcome after it.
+//! Scripts of wrk's: loaded before the run, given its outcome after it.
 
 use std::num::NonZeroU32;
 
-use brunt_engine::verbatim_requests;
-use brunt_load::{Plan, RequestGenerator, RequestSet};
+use brunt_engine::{RequestTextError, verbatim_requests};
+use brunt_load::{HttpChoice, Plan, RequestGenerator, RequestSet};
 use brunt_measure::Run;
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
@@ -11,11 +11,14 @@ use super::plan::typed_headers;
 use super::{Counts, Options, Program, distribution, rates};
 use crate::Ending;
 
-/// A script that is ready for the run of a command line.
+/// Longer texts do not stand for the requests of a script.
+const SHOWN_BYTES_MAX: usize = 1 << 20;
+
+/// A script that is ready for a run.
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    /// Whether Lua is asked for requests or told of responses.
+    /// Whether Lua is asked for requests or shown responses.
     is_asked: bool,
 }
 
@@ -54,10 +57,34 @@ impl Scripted {
             ScriptError::Load { message } => {
                 Ending::error(&format!("{}: {message}", path.display()), 1)
             }
-            error => Ending::error(&error.to_string(), 1),
+            error => error.into(),
         })?;
-        let is_asked = fit(plan, &script)?;
-        Ok(Some(Self { script, is_asked }))
+        let fitted = Self::fit(script, plan);
+        let scripted = fitted.map_err(|error| Ending::error(&error.to_string(), 1))?;
+        Ok(Some(scripted))
+    }
+
+    /// Fits `plan` to the requests of a script that is loaded.
+    ///
+    /// # Errors
+    ///
+    /// The text of its first request is none that can be sent.
+    pub fn fit(script: Script, plan: &mut Plan) -> Result<Self, RequestTextError> {
+        let requests = verbatim_requests(script.first_request())?;
+        let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
+        plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
+        // What a script makes is the text of HTTP/1.1.
+        plan.http = HttpChoice::Http1;
+        let is_asked = script.constant_request().is_none() || requests.len() != 1;
+        // Where Lua is asked for each request, the first one stands for them in reports. It is kept
+        // as often as it may be in flight, so it is not to be long then.
+        let bytes = script.first_request().len().saturating_mul(requests.len());
+        if let Some(first) = requests.into_iter().next()
+            && (!is_asked || bytes <= SHOWN_BYTES_MAX)
+        {
+            plan.requests = RequestSet::one(first);
+        }
+        Ok(Self { script, is_asked })
     }
 
     /// What makes the requests of each worker; none where they are those of the plan.
@@ -65,27 +92,38 @@ impl Scripted {
     /// # Errors
     ///
     /// As Lua words it.
-    pub fn generators(&mut self) -> Result<Vec<Box<dyn RequestGenerator>>, Ending> {
-        let generators = self.script.generators();
-        let generators = generators.map_err(|error| Ending::error(&error.to_string(), 1))?;
+    pub fn generators(&mut self) -> Result<Vec<Box<dyn RequestGenerator>>, ScriptError> {
+        let mut generators = self.script.generators()?;
         // A script may send the same request to other addresses.
-        let is_elsewhere = generators.iter().any(|it| it.address().is_some());
-        Ok(if self.is_asked || is_elsewhere {
-            generators
-        } else {
-            Vec::new()
-        })
+        let is_elsewhere = generators.iter().any(|one| one.address().is_some());
+        if !self.is_asked && !is_elsewhere {
+            generators.clear();
+        }
+        Ok(generators)
     }
 
-    /// Calls `done`, and before it what forks of wrk call in each thread.
+    /// Calls what forks of wrk call in each thread when the load is over.
     ///
     /// # Errors
     ///
     /// As Lua words it.
-    pub fn finish(&mut self, run: &Run) -> Result<(), ScriptError> {
-        let torn_down = self.script.teardown();
-        let done = self.script.done(outcome(run));
-        torn_down.and(done)
+    pub fn tear_down(&mut self) -> Result<(), ScriptError> {
+        self.script.teardown()
+    }
+
+    /// Calls `done` with the outcome of `run`.
+    ///
+    /// # Errors
+    ///
+    /// As Lua words it.
+    pub fn done(&mut self, run: &Run) -> Result<(), ScriptError> {
+        self.script.done(outcome(run))
+    }
+}
+
+impl From<ScriptError> for Ending {
+    fn from(error: ScriptError) -> Self {
+        Self::error(&error.to_string(), 1)
     }
 }
 
@@ -95,28 +133,9 @@ pub fn script_error(run: &Run) -> Option<String> {
     generators.find_map(|generator| generator.error.clone())
 }
 
-/// Fits the plan to the requests of the script; whether Lua is to be asked for each.
-fn fit(plan: &mut Plan, script: &Script) -> Result<bool, Ending> {
-    let first = verbatim_requests(script.first_request());
-    let first = first.map_err(|error| Ending::error(&error.to_string(), 1))?;
-    plan.pipeline = u32::try_from(first.len())
-        .ok()
-        .and_then(NonZeroU32::new)
-        .unwrap_or(NonZeroU32::MIN);
-    let mut first = first.into_iter();
-    let only = first.next().filter(|_| first.next().is_none());
-    match (script.constant_request(), only) {
-        (Some(_), Some(request)) => {
-            plan.requests = RequestSet::one(request);
-            Ok(false)
-        }
-        _ => Ok(true),
-    }
-}
-
-/// What `done` of a script is told of `run`: counts, latencies in microseconds, and the rates of
+/// What `done` of a script is given of `run`: counts, latencies in microseconds, and the rates of
 /// the workers.
-pub fn outcome(run: &Run) -> Outcome {
+fn outcome(run: &Run) -> Outcome {
     let counts = Counts::of(run);
     let mut response = run.latencies.response.clone();
     response.merge(&run.latencies.response_error);

@@ -1,18 +1,20 @@
 //! brunt in place of other load generators, by the name that it is called by or by its first word:
 //! their command lines, run as brunt's own, and their text.
 
+mod ab;
+mod wrk;
+
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::PoisonError;
 
-use anyhow::{Context, Result};
-use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
-use brunt_dropin::{Ending, ab, verdict_line};
-use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
+use anyhow::Result;
+use brunt_dropin::Ending;
+use brunt_dropin::wrk::Program;
+use brunt_engine::{RunError, RunObserver};
 use brunt_load::{Plan, RequestGenerator, Round};
-use brunt_measure::{Judged, Run};
+use brunt_measure::Run;
 
 use crate::load::add_calibration;
 use crate::output::Destination;
@@ -79,14 +81,8 @@ fn peer(name: &str) -> Option<Peer> {
 /// Runs the command line of the other tool, and ends as it does.
 pub(crate) fn run(called: &Called) -> ExitCode {
     let outcome = words(called).and_then(|words| match called.peer {
-        Peer::Wrk(program) => match Asked::parse(program, &called.name, &words)? {
-            Asked::Explain(options) => {
-                print(&wrk::explanation(&options))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Asked::Run(options) => run_wrk(&options),
-        },
-        Peer::Ab => run_ab(&ab::Options::parse(&called.name, &words)?),
+        Peer::Wrk(program) => wrk::run(program, &called.name, &words),
+        Peer::Ab => ab::run(&called.name, &words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -119,120 +115,6 @@ fn destination(typed: Option<&Path>) -> Result<Destination> {
     let variable = std::env::var_os(REPORT_VARIABLE).filter(|name| !name.is_empty());
     let variable = variable.map(PathBuf::from);
     Destination::of_stored_run(typed.or(variable.as_deref()))
-}
-
-fn run_wrk(options: &Options) -> Result<ExitCode> {
-    let mut plan = wrk::plan(options)?;
-    let mut script = Scripted::load(options, &mut plan)?;
-    let destination = destination(options.brunt_report.as_deref())?;
-    let generators = script.as_mut().map(Scripted::generators).transpose()?;
-    let observer = &mut |_: Phase, _: &Progress| {};
-    let heading = wrk::heading(options);
-    let run = match measure(plan, generators.unwrap_or_default(), &heading, observer) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            let unprepared = error.downcast_ref::<PrepareError>();
-            let ending = unprepared.and_then(|error| wrk::preparation_ending(options, error));
-            return Err(ending.map_or(error, anyhow::Error::from));
-        }
-    };
-    print(&wrk::report(options, &run))?;
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    let failed = wrk::script_error(&run);
-    if let Some(reason) = &failed {
-        message::print(reason);
-    }
-    if let Some(script) = &mut script {
-        script.finish(&run)?;
-    }
-    Ok(match failed {
-        Some(_) => ExitCode::from(EXIT_FAILED),
-        None => ExitCode::SUCCESS,
-    })
-}
-
-fn run_ab(options: &ab::Options) -> Result<ExitCode> {
-    message::print_lines(&options.warning);
-    if options.explains {
-        print(&ab::explanation(options))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let body = match &options.body {
-        Some(file) => std::fs::read(&file.path).map_err(|error| options.unread(&error))?,
-        None => Vec::new(),
-    };
-    let ab::Planned { plan, request } = options.plan(&body)?;
-    let destination = destination(options.brunt_report.as_deref())?;
-    print(&ab::heading(options))?;
-    let (watcher, place) = ab::Seen::watching(request);
-    let mut told = Told::new(options.progress_every);
-    let observer = &mut |_: Phase, progress: &Progress| {
-        told.reached(progress.successes + progress.errors);
-    };
-    let run = match measure(plan, vec![watcher], "", observer) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            let unprepared = error.downcast_ref::<PrepareError>();
-            let ending = unprepared.and_then(|error| ab::preparation_ending(options, error));
-            return Err(ending.map_or(error, anyhow::Error::from));
-        }
-    };
-    let judged = Judged::of(&run);
-    let ended = ab::run_ending(options, &run);
-    if ended.is_none() {
-        told.finished(run.summary().lifetime.replies.total());
-        let seen = place.lock().unwrap_or_else(PoisonError::into_inner);
-        print(&ab::report(options, &run, &seen))?;
-        if let Some(path) = &options.csv {
-            std::fs::write(path, ab::csv(options, &run))
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-    }
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    match ended {
-        Some(ending) => Err(ending.into()),
-        None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
-        None => Ok(ExitCode::SUCCESS),
-    }
-}
-
-/// Progress as ab tells it.
-#[derive(Debug)]
-struct Told {
-    /// Every so many requests; absent: not at all.
-    every: Option<u32>,
-    next: u64,
-}
-
-impl Told {
-    fn new(every: Option<u32>) -> Self {
-        Self {
-            every,
-            next: every.unwrap_or_default().into(),
-        }
-    }
-
-    fn reached(&mut self, requests: u64) {
-        let Some(every) = self.every else {
-            return;
-        };
-        while requests >= self.next {
-            message::print_lines(&format!("Completed {} requests", self.next));
-            self.next += u64::from(every);
-        }
-    }
-
-    fn finished(&mut self, requests: u64) {
-        self.reached(requests);
-        if self.every.is_some() {
-            message::print_lines(&format!("Finished {requests} requests"));
-        }
-    }
 }
 
 /// Makes the run of `plan`, with requests that `generators` make, if any, and prints `heading` when
