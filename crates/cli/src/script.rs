@@ -23,8 +23,8 @@ use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
 
-/// Makes a script ready, which may take as long as set-up, and fits `plan` to its requests; a signal ends
-/// that.
+/// Makes a script ready, which may take as long as set-up, and fits `plan` to its requests; a
+/// signal ends that.
 fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
     let name = options.path.display().to_string();
     let limit_ns = plan.setup_timeout_ns;
