@@ -1,6 +1,7 @@
 //! From errno and parser errors to the kinds that are counted.
 
 use brunt_io::backend::HandshakeFailure;
+use brunt_load::RequestFailure;
 use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
@@ -37,6 +38,21 @@ pub(crate) fn of_socket(errno: i32) -> FailureKind {
         libc::EPROTO => FailureKind::TlsBroken,
         libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => FailureKind::Reset,
         _ => FailureKind::SocketError,
+    }
+}
+
+/// The kind of a request's failure, as generators of requests are told.
+pub(crate) fn for_generators(kind: FailureKind) -> RequestFailure {
+    match kind {
+        FailureKind::TimedOut => RequestFailure::TimedOut,
+        FailureKind::Reset
+        | FailureKind::ClosedBeforeReply
+        | FailureKind::TruncatedHead
+        | FailureKind::TruncatedBody
+        | FailureKind::Unanswered
+        | FailureKind::TlsBroken
+        | FailureKind::SocketError => RequestFailure::ConnectionLost,
+        _ => RequestFailure::Unreadable,
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_io::backend::{PayloadId, Slot};
 use brunt_load::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator, ResponseParts,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,
+    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
 };
-use brunt_measure::{GeneratorUse, NO_NAME};
+use brunt_measure::{Answer, GeneratorUse, NO_NAME};
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
 
@@ -97,6 +98,8 @@ struct OfBatch {
     name: u32,
     /// Requests that have no outcome yet.
     left: u32,
+    /// Why the first one that failed did.
+    failure: Option<RequestFailure>,
 }
 
 /// What came of asking for the next requests.
@@ -106,8 +109,20 @@ pub(crate) enum Asked {
     Requests(u32),
     /// There is none for this connection.
     Nothing,
+    /// There is none, and the connection is to be closed.
+    Close,
     /// The generator failed just now.
     Failed,
+}
+
+impl Asked {
+    /// How many requests there are.
+    pub(crate) fn count(self) -> u32 {
+        match self {
+            Self::Requests(count) => count,
+            Self::Nothing | Self::Close | Self::Failed => 0,
+        }
+    }
 }
 
 /// Time that calls take, by those that are timed.
@@ -167,13 +182,21 @@ impl Batches {
         }
     }
 
-    /// `count` requests of a batch have their outcomes; its tag, if it was the last of them.
-    fn end(&mut self, number: u32, count: u32) -> Option<BatchTag> {
+    /// `count` requests of a batch have this outcome; its tag and how it ended, if no other is
+    /// left.
+    fn end(
+        &mut self,
+        number: u32,
+        count: u32,
+        failure: Option<RequestFailure>,
+    ) -> Option<(BatchTag, BatchOutcome)> {
         let batch = &mut self.batches[number as usize];
         batch.left = batch.left.saturating_sub(count);
+        batch.failure = batch.failure.or(failure);
         (batch.left == 0).then(|| {
             self.free.push(number);
-            batch.tag
+            let outcome = batch.failure.map(BatchOutcome::Failed);
+            (batch.tag, outcome.unwrap_or(BatchOutcome::Answered))
         })
     }
 }
@@ -231,13 +254,14 @@ impl Generated {
         self.delays = CallTime::default();
         self.told = CallTime::default();
         self.cut = 0;
+        self.generator.begin(slots);
     }
 
     /// What a round came to, with the names of the requests by their numbers. Nothing is in flight;
     /// what was made and not written is given up.
     pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
         for slot in 0..self.slots.len() as u32 {
-            self.connected(Slot(slot));
+            self.give_up(Slot(slot));
         }
         let used = GeneratorUse {
             calls: self.calls.calls,
@@ -293,22 +317,35 @@ impl Generated {
         self.slots[slot.0 as usize].is_delayed = true;
         let generator = &mut self.generator;
         let delays = &mut self.delays;
-        let asked = delays.time(is_counted, now_ns, || generator.delay_ns());
+        let connection = ConnectionNumber(slot.0);
+        let asked = delays.time(is_counted, now_ns, || generator.delay_ns(connection));
         asked.unwrap_or_else(|error| {
             self.fail(error);
             0
         })
     }
 
-    /// The connection is another one: what was kept of the one before is given up.
-    pub(crate) fn connected(&mut self, slot: Slot) {
+    /// A connection is open, and another one than was there before.
+    pub(crate) fn opened(&mut self, slot: Slot) {
+        self.generator.opened(ConnectionNumber(slot.0));
+    }
+
+    /// An open connection is no more, and nothing is in flight on it.
+    pub(crate) fn closed(&mut self, slot: Slot) {
+        self.give_up(slot);
+        self.generator.closed(ConnectionNumber(slot.0));
+    }
+
+    /// Gives up what was asked for and is not written.
+    fn give_up(&mut self, slot: Slot) {
         let of_slot = std::mem::take(&mut self.slots[slot.0 as usize]);
         self.parked -= u32::from(of_slot.is_parked);
         if self.made.is_some_and(|made| made.slot == slot) {
             self.give_up_made();
         }
         if let Some(rest) = of_slot.rest {
-            self.end_requests(rest.batch, rest.requests.len() as u32);
+            let count = rest.requests.len() as u32;
+            self.end_requests(slot, rest.batch, count, Some(RequestFailure::NotSent));
         }
     }
 
@@ -340,7 +377,7 @@ impl Generated {
             ..
         } = self;
         let asked = calls.time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
-            let batch = generator.next(fresh)?;
+            let batch = generator.next(ConnectionNumber(slot.0), fresh)?;
             if matches!(batch, Batch::New { .. }) {
                 scan_requests_into(fresh, requests).map_err(|error| GeneratorError {
                     message: format!("the text of a request cannot be sent: {error}"),
@@ -353,6 +390,10 @@ impl Generated {
                 self.fresh.clear();
                 self.park(slot);
                 return Asked::Nothing;
+            }
+            Ok(Batch::Close) => {
+                self.fresh.clear();
+                return Asked::Close;
             }
             Ok(Batch::New { tag, name }) => {
                 std::mem::swap(&mut self.text, &mut self.fresh);
@@ -386,7 +427,12 @@ impl Generated {
         };
         let left = self.requests.len() as u32;
         let name = name.unwrap_or(NO_NAME);
-        let batch = self.batches.add(OfBatch { tag, name, left });
+        let batch = self.batches.add(OfBatch {
+            tag,
+            name,
+            left,
+            failure: None,
+        });
         self.made = Some(Made { slot, batch });
         Asked::Requests(left)
     }
@@ -460,7 +506,8 @@ impl Generated {
 
     fn give_up_made(&mut self) {
         if let Some(made) = self.made.take() {
-            self.end_requests(made.batch, self.requests.len() as u32);
+            let count = self.requests.len() as u32;
+            self.end_requests(made.slot, made.batch, count, Some(RequestFailure::NotSent));
         }
     }
 
@@ -482,15 +529,21 @@ impl Generated {
         self.batches.batches[self.batch_of[place] as usize]
     }
 
-    /// The request that was in this place has its outcome.
-    pub(crate) fn ended(&mut self, slot: Slot, place: u32) {
+    /// The request that was in this place is answered, or failed.
+    pub(crate) fn ended(&mut self, slot: Slot, place: u32, failure: Option<RequestFailure>) {
         let place = slot.0 as usize * self.depth + place as usize;
-        self.end_requests(self.batch_of[place], 1);
+        self.end_requests(slot, self.batch_of[place], 1, failure);
     }
 
-    fn end_requests(&mut self, batch: u32, count: u32) {
-        if let Some(tag) = self.batches.end(batch, count) {
-            self.generator.ended(tag);
+    fn end_requests(
+        &mut self,
+        slot: Slot,
+        batch: u32,
+        count: u32,
+        failure: Option<RequestFailure>,
+    ) {
+        if let Some((tag, outcome)) = self.batches.end(batch, count, failure) {
+            self.generator.ended(ConnectionNumber(slot.0), tag, outcome);
         }
     }
 
@@ -522,17 +575,18 @@ impl Generated {
         wanted != std::mem::replace(&mut self.wanted, wanted)
     }
 
-    /// Tells it of the response to the request in this place, which ends with that.
-    pub(crate) fn tell(
+    /// Shows it the response to the request in this place, which ends with that; `failure` says
+    /// that it came too late.
+    pub(crate) fn show(
         &mut self,
-        slot: Slot,
-        place: u32,
-        status: u16,
+        (slot, place): (Slot, u32),
+        (answer, times): (&Answer, ResponseTimes),
         kept: Option<&Body>,
+        failure: Option<RequestFailure>,
         is_counted: bool,
         now_ns: impl Fn() -> u64,
     ) {
-        let mut told = Ok(());
+        let mut shown = Ok(());
         if self.wanted > ResponseParts::Nothing && self.error.is_none() {
             let tag = self.of_batch(slot, place).tag;
             let headers: Vec<(&[u8], &[u8])> = kept
@@ -541,20 +595,24 @@ impl Generated {
             let sees_body = self.wanted == ResponseParts::Body;
             let kept = kept.filter(|_| sees_body);
             let response = GeneratorResponse {
+                connection: ConnectionNumber(slot.0),
                 tag,
-                status,
+                status: answer.outcome.status().unwrap_or(0),
                 headers: &headers,
                 body: kept.map_or(&[], |kept| &kept.bytes),
                 is_truncated: kept.is_some_and(|kept| kept.is_cut),
+                head_bytes: answer.head_bytes,
+                body_bytes: answer.body_bytes,
+                times,
             };
             self.cut += u64::from(response.is_truncated);
             let generator = &mut self.generator;
-            told = self
+            shown = self
                 .told
                 .time(is_counted, now_ns, || generator.response(&response));
         }
-        self.ended(slot, place);
-        if let Err(error) = told {
+        self.ended(slot, place, failure);
+        if let Err(error) = shown {
             self.fail(error);
         }
     }
@@ -586,11 +644,16 @@ mod tests {
             tag: BatchTag(tag),
             name: NO_NAME,
             left,
+            failure: None,
         };
-        let (first, second) = (batches.add(batch(7, 2)), batches.add(batch(9, 1)));
-        assert_eq!(batches.end(first, 1), None);
-        assert_eq!(batches.end(second, 1), Some(BatchTag(9)));
-        assert_eq!(batches.end(first, 1), Some(BatchTag(7)));
+        let (first, second) = (batches.add(batch(7, 3)), batches.add(batch(9, 1)));
+        let (late, lost) = (RequestFailure::TimedOut, RequestFailure::ConnectionLost);
+        assert_eq!(batches.end(first, 1, Some(late)), None);
+        let answered = (BatchTag(9), BatchOutcome::Answered);
+        assert_eq!(batches.end(second, 1, None), Some(answered));
+        assert_eq!(batches.end(first, 1, Some(lost)), None);
+        let failed = (BatchTag(7), BatchOutcome::Failed(late));
+        assert_eq!(batches.end(first, 1, None), Some(failed));
         // Their numbers are used again.
         assert!(batches.add(batch(1, 1)) < 2 && batches.add(batch(2, 1)) < 2);
     }

@@ -4,14 +4,27 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What a worker asks for its requests, and tells of their responses. One value per worker; it is
+/// What a worker asks for its requests, and shows their responses. One value per worker; it is
 /// asked by that worker's thread alone, and dropped when the run is over: whoever made it gets back
 /// what is inside by that.
 ///
-/// The order of calls for one connection: `delay_ns` (where [`RequestGenerator::delays`]), `next`,
-/// then per response `response` (where [`RequestGenerator::wanted`] asks for any), and `ended` once
-/// every request of the batch is answered or has failed.
+/// The order of calls for one connection: `opened`, and then, over and over: `delay_ns` (where
+/// [`RequestGenerator::delays`]), `next`, per response `response` (where
+/// [`RequestGenerator::wanted`] asks for any), and `ended` once every request of the batch is
+/// answered or has failed. (Where requests are planned, and several may be in flight on a
+/// connection, `next` does not wait for that.) `closed` comes last, once every batch has ended; not
+/// at the end of a run, which leaves connections open.
 pub trait RequestGenerator: Debug + Send {
+    /// A round begins, with as many connections at most. Nothing is in flight. Those that are open
+    /// since the round before are not announced by `opened`.
+    fn begin(&mut self, _connections: u32) {}
+
+    /// A connection was opened, for the first time or anew: nothing was asked on it yet.
+    fn opened(&mut self, _connection: ConnectionNumber) {}
+
+    /// An open connection is no more, whoever closed it.
+    fn closed(&mut self, _connection: ConnectionNumber) {}
+
     /// Whether connections wait before each request, as long as `delay_ns` says.
     fn delays(&self) -> bool;
 
@@ -20,9 +33,9 @@ pub trait RequestGenerator: Debug + Send {
     /// # Errors
     ///
     /// The run is to end.
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError>;
+    fn delay_ns(&mut self, connection: ConnectionNumber) -> Result<u64, GeneratorError>;
 
-    /// Gives what one connection sends next: one request, or several at once.
+    /// Gives what a connection sends next: one request, or several at once.
     ///
     /// Their text (HTTP/1.1) is appended to `text`; nothing is appended where it is that of the
     /// batch before ([`Batch::Same`]).
@@ -30,7 +43,11 @@ pub trait RequestGenerator: Debug + Send {
     /// # Errors
     ///
     /// The run is to end.
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError>;
+    fn next(
+        &mut self,
+        connection: ConnectionNumber,
+        text: &mut Vec<u8>,
+    ) -> Result<Batch, GeneratorError>;
 
     /// What it wants to see of the responses from now on.
     fn wanted(&self) -> ResponseParts;
@@ -42,8 +59,8 @@ pub trait RequestGenerator: Debug + Send {
     /// The run is to end.
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError>;
 
-    /// Every request of a batch with this tag is answered or has failed: the tag is free.
-    fn ended(&mut self, tag: BatchTag);
+    /// Every request of the batch with this tag is answered or has failed: the tag is free.
+    fn ended(&mut self, connection: ConnectionNumber, tag: BatchTag, outcome: BatchOutcome);
 
     /// It is to send no further requests; the run goes on without this worker's.
     fn is_stopped(&self) -> bool;
@@ -72,6 +89,11 @@ pub trait Interrupt: Debug + Send + Sync {
     fn interrupt(&self);
 }
 
+/// One of the connections of a generator's worker, counted from 0 and below what
+/// [`RequestGenerator::begin`] said. One that is lost and opened anew keeps its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionNumber(pub u32);
+
 /// What a connection sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
@@ -89,8 +111,36 @@ pub enum Batch {
         /// As with [`Batch::New`].
         name: Option<u32>,
     },
-    /// Nothing: the connection stays open and sends no more.
+    /// Nothing: the connection stays open and sends no more. Where connections are what is planned,
+    /// it is closed.
     Nothing,
+    /// Nothing: the connection is closed. The next one is opened in its place, where connections
+    /// are not what is planned.
+    Close,
+}
+
+/// How a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOutcome {
+    /// Every request was answered, with whatever status.
+    Answered,
+    /// At least one was not; why the first of these was not.
+    Failed(RequestFailure),
+}
+
+/// Why a request was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestFailure {
+    /// It was not sent: its connection was lost, or the run was over before.
+    NotSent,
+    /// It was answered too late, or not in the time that a request has.
+    TimedOut,
+    /// Its connection was closed or reset before the response was complete.
+    ConnectionLost,
+    /// What came is no response that can be read.
+    Unreadable,
+    /// The run was over before the response was complete.
+    Unfinished,
 }
 
 /// What a generator knows a batch by, as long as one of its requests is in flight.
@@ -100,7 +150,7 @@ pub struct BatchTag(pub u32);
 /// What is wanted of responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResponseParts {
-    /// Nothing: they are not told.
+    /// Nothing: they are not shown.
     #[default]
     Nothing,
     /// Status alone.
@@ -112,8 +162,10 @@ pub enum ResponseParts {
 }
 
 /// A response, as far as it is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct GeneratorResponse<'a> {
+    /// On which it came.
+    pub connection: ConnectionNumber,
     /// Of its request's batch.
     pub tag: BatchTag,
     /// Status code.
@@ -126,6 +178,27 @@ pub struct GeneratorResponse<'a> {
     /// The content had more bytes than are kept: 16 MiB, or less where a worker has more than 64
     /// connections, of all of which it keeps 1 GiB, but 64 KiB of each.
     pub is_truncated: bool,
+    /// Bytes of its head, with those of interim responses before it.
+    pub head_bytes: u64,
+    /// Bytes of its content with their framing, however much of it is wanted and kept.
+    pub body_bytes: u64,
+    /// When it and its request were where.
+    pub times: ResponseTimes,
+}
+
+/// Instants of a response and its request, nanoseconds on the clock of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseTimes {
+    /// When the opening of its connection began.
+    pub opening_ns: u64,
+    /// When the connection was open, with TLS where there is any.
+    pub opened_ns: u64,
+    /// When the request was sent.
+    pub sent_ns: u64,
+    /// When the first byte of the response was received.
+    pub first_byte_ns: u64,
+    /// When the response was complete.
+    pub done_ns: u64,
 }
 
 /// Why a generator ends the run.

@@ -15,7 +15,8 @@ pub mod units;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
 pub use generator::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, Interrupt, RequestGenerator, ResponseParts,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
+    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
 };
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,

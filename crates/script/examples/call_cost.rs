@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use brunt_load::{Batch, BatchTag, GeneratorResponse, RequestGenerator};
+use brunt_load::{Batch, BatchOutcome, ConnectionNumber, GeneratorResponse, RequestGenerator};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
 
 const CALLS: u32 = 200_000;
@@ -123,24 +123,25 @@ fn call(
     calls: Calls,
     text: &mut Vec<u8>,
 ) -> Result<(), Box<dyn Error>> {
+    let connection = ConnectionNumber(0);
     match calls {
         Calls::Requests => {
-            if let Batch::New { tag, .. } | Batch::Same { tag, .. } = generator.next(text)? {
-                generator.ended(tag);
+            let batch = generator.next(connection, text)?;
+            if let Batch::New { tag, .. } | Batch::Same { tag, .. } = batch {
+                generator.ended(connection, tag, BatchOutcome::Answered);
             }
         }
         Calls::Responses(body) => generator.response(&GeneratorResponse {
-            tag: BatchTag::default(),
             status: 200,
             headers: match generator.wanted() {
                 brunt_load::ResponseParts::Status => &[],
                 _ => &HEADERS,
             },
             body,
-            is_truncated: false,
+            ..GeneratorResponse::default()
         })?,
         Calls::Delays => {
-            generator.delay_ns()?;
+            generator.delay_ns(connection)?;
         }
     }
     Ok(())

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use brunt_load::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, Interrupt, RequestGenerator, ResponseParts,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
+    RequestGenerator, ResponseParts,
 };
 
 use crate::lua::{Beside, Requested, ResponseArguments, State};
@@ -98,14 +99,18 @@ impl RequestGenerator for Generator {
         self.callbacks.has_delay
     }
 
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+    fn delay_ns(&mut self, _connection: ConnectionNumber) -> Result<u64, GeneratorError> {
         let delay = self.state()?.delay().map_err(error)?;
         self.look_at_response();
         // Whole milliseconds, as in wrk.
         Ok((delay as u64).saturating_mul(NS_PER_MS))
     }
 
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+    fn next(
+        &mut self,
+        _connection: ConnectionNumber,
+        text: &mut Vec<u8>,
+    ) -> Result<Batch, GeneratorError> {
         if !self.callbacks.has_request {
             let (tag, name) = (BatchTag::default(), None);
             if self.constant.is_empty() {
@@ -161,7 +166,7 @@ impl RequestGenerator for Generator {
         Ok(())
     }
 
-    fn ended(&mut self, tag: BatchTag) {
+    fn ended(&mut self, _connection: ConnectionNumber, tag: BatchTag, _outcome: BatchOutcome) {
         if tag != BatchTag::default()
             && self.tags.free(tag.0)
             && let Some(state) = self.state.as_mut()

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brunt_load::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator, ResponseParts,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,
+    RequestGenerator, ResponseParts,
 };
 
 /// What was seen in the replies of a run.
@@ -74,11 +75,15 @@ impl RequestGenerator for Watcher {
         false
     }
 
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+    fn delay_ns(&mut self, _connection: ConnectionNumber) -> Result<u64, GeneratorError> {
         Ok(0)
     }
 
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+    fn next(
+        &mut self,
+        _connection: ConnectionNumber,
+        text: &mut Vec<u8>,
+    ) -> Result<Batch, GeneratorError> {
         let (tag, name) = (BatchTag::default(), None);
         if self.is_given {
             return Ok(Batch::Same { tag, name });
@@ -97,7 +102,7 @@ impl RequestGenerator for Watcher {
         Ok(())
     }
 
-    fn ended(&mut self, _tag: BatchTag) {}
+    fn ended(&mut self, _connection: ConnectionNumber, _tag: BatchTag, _outcome: BatchOutcome) {}
 
     fn is_stopped(&self) -> bool {
         false
@@ -123,7 +128,9 @@ mod tests {
     fn replies_are_compared_with_the_first() {
         let (mut watcher, place) = Seen::watching(b"GET".to_vec());
         let mut text = Vec::new();
-        let batches = [(); 2].map(|()| watcher.next(&mut text).expect("it cannot fail"));
+        let connection = ConnectionNumber(0);
+        let batches =
+            [(); 2].map(|()| watcher.next(connection, &mut text).expect("it cannot fail"));
         assert!(matches!(batches, [Batch::New { .. }, Batch::Same { .. }]));
         assert_eq!(text, b"GET");
         for (server, body) in [("a", "four"), ("b", "four"), ("b", "fiver")] {
@@ -132,11 +139,10 @@ mod tests {
                 (&b"Connection"[..], &b"Keep-Alive"[..]),
             ];
             let response = GeneratorResponse {
-                tag: BatchTag::default(),
                 status: 200,
                 headers: &headers,
                 body: body.as_bytes(),
-                is_truncated: false,
+                ..GeneratorResponse::default()
             };
             watcher.response(&response).expect("it cannot fail");
         }

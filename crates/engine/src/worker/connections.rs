@@ -60,9 +60,6 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         connection.think_ns = 0;
         connection.is_shut = false;
         connection.depth = self.task.depth;
-        if let Some(generated) = &mut self.generated {
-            generated.connected(slot);
-        }
         let connected_ns = self
             .backend
             .secured(slot)
@@ -114,6 +111,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.accounting
             .recorder
             .connected(now_ns, connected_ns.saturating_sub(since_ns));
+        if let Some(generated) = &mut self.generated {
+            generated.opened(slot);
+        }
         self.settle(slot);
         // Had brunt been on time before, this connection would have been opened earlier.
         let late_ns = std::mem::take(&mut self.connections[slot].late_ns);
@@ -217,6 +217,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.backend.close(slot);
         self.accounting.recorder.disconnected(now_ns);
         self.lose(slot, now_ns);
+        if let Some(generated) = &mut self.generated {
+            generated.closed(slot);
+        }
         let connection = &mut self.connections[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         // One that was ended at once, and before it carried a request, is a failed attempt but for

@@ -1,10 +1,12 @@
-//! Requests that a generator makes while the run goes on: asked for, sent, told of their responses.
+//! Requests that a generator makes while the run goes on: asked for, sent, their responses shown.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_measure::{Answer, NO_NAME, RequestTiming};
+use brunt_load::{RequestFailure, ResponseTimes};
+use brunt_measure::{Answer, FailureKind, NO_NAME, RequestTiming};
 use brunt_proto::{BodiesWanted, Body};
 
 use super::{Mode, Pacing, Worker, error_bodies};
+use crate::failure;
 use crate::generated::{Asked, Generated};
 use crate::protocol::ClientProtocol;
 
@@ -80,7 +82,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             }
             return;
         }
-        let there = self.ask(slot);
+        let asked = self.ask(slot);
+        let there = asked.count();
         let sent_ns = self.backend.now_ns();
         let is_over = sent_ns >= self.timeline.window_end_ns;
         let count = if is_over { 0 } else { quota.min(there.into()) };
@@ -89,8 +92,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             if let Some(generated) = &mut self.generated {
                 generated.put_off(slot);
             }
-            if there == 0 && matches!(self.pacing, Pacing::Sessions(_)) {
-                // A session is over when it has no more requests.
+            // A session is over when it has no more requests.
+            let is_session = matches!(self.pacing, Pacing::Sessions(_));
+            if asked == Asked::Close || is_session && there == 0 {
                 self.replace(slot, sent_ns);
             }
             return;
@@ -127,11 +131,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         now_ns < due_ns
     }
 
-    /// How many requests the connection has to send next; 0 for none at all.
-    pub(super) fn ask(&mut self, slot: Slot) -> u32 {
+    /// What the connection has to send next.
+    fn ask(&mut self, slot: Slot) -> Asked {
         let is_measured = self.is_measured();
         let Some(generated) = &mut self.generated else {
-            return 0;
+            return Asked::Nothing;
         };
         // Whichever of the two is called, it is one after the other.
         let backend = std::cell::RefCell::new(&mut self.backend);
@@ -142,10 +146,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             |text| backend.borrow_mut().add_payload(text.into()),
         );
         self.follow_generator();
-        match asked {
-            Asked::Requests(count) => count,
-            Asked::Nothing | Asked::Failed => 0,
-        }
+        asked
     }
 
     /// The generator was called: it may have failed, and may want to see something else.
@@ -166,7 +167,20 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// generator there is always something to send.
     pub(super) fn has_request(&mut self, slot: Slot) -> bool {
         let is_planned = matches!(self.pacing, Pacing::Open(_));
-        self.generated.is_none() || !is_planned || self.ask(slot) > 0
+        if self.generated.is_none() || !is_planned {
+            return true;
+        }
+        let asked = self.ask(slot);
+        if asked == Asked::Close {
+            let connection = &mut self.connections[slot];
+            // It is replaced when the last of what is in flight is answered.
+            connection.requests_left = 0;
+            if connection.in_flight == 0 {
+                let now_ns = self.backend.now_ns();
+                self.replace(slot, now_ns);
+            }
+        }
+        asked.count() > 0
     }
 
     /// Whether the connection has nothing to send, ever.
@@ -240,11 +254,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.protocol.take_body(connection)
     }
 
-    /// Tells the generator of the response to the request that was in this place.
-    pub(super) fn tell_generator(
+    /// Shows the generator the response to the request that was in this place.
+    pub(super) fn show_generator(
         &mut self,
-        slot: Slot,
-        place: u32,
+        (slot, place): (Slot, u32),
+        (timing, done_ns): (RequestTiming, u64),
         answer: &Answer,
         kept: Option<&Body>,
     ) {
@@ -252,9 +266,20 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let Some(generated) = &mut self.generated else {
             return;
         };
-        let backend = &self.backend;
-        let status = answer.outcome.status().unwrap_or(0);
-        generated.tell(slot, place, status, kept, is_measured, || backend.now_ns());
+        let connection = &self.connections[slot];
+        let times = ResponseTimes {
+            opening_ns: connection.opened_from_ns,
+            opened_ns: connection.opened_ns,
+            sent_ns: timing.sent_ns,
+            first_byte_ns: answer.first_byte_ns,
+            done_ns,
+        };
+        let is_late = done_ns.saturating_sub(timing.due_ns) > self.task.timeout_ns;
+        let failure = is_late.then_some(RequestFailure::TimedOut);
+        let (place, answer, backend) = ((slot, place), (answer, times), &self.backend);
+        generated.show(place, answer, kept, failure, is_measured, || {
+            backend.now_ns()
+        });
         self.follow_generator();
     }
 
@@ -264,12 +289,19 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         generated.map_or(NO_NAME, |generated| generated.name_in(slot, place))
     }
 
-    /// Takes a request out of its place that has no response.
-    pub(super) fn end_request(&mut self, slot: Slot, place: u32) -> RequestTiming {
+    /// Takes a request out of its place that has failed, or, without a kind, is given up at the end
+    /// of the run.
+    pub(super) fn end_request(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        kind: Option<FailureKind>,
+    ) -> RequestTiming {
         let mut timing = self.connections.end_request(slot, place);
         if let Some(generated) = &mut self.generated {
             timing.request = generated.name_in(slot, place);
-            generated.ended(slot, place);
+            let failure = kind.map_or(RequestFailure::Unfinished, failure::for_generators);
+            generated.ended(slot, place, Some(failure));
         }
         timing
     }

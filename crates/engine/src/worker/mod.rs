@@ -528,7 +528,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.take_kernel_sample();
         for slot in self.connections.slots() {
             self.stop_awaiting_retry(slot, now_ns);
-            while let Some((issue, discarded_bytes)) = self.take_any(slot) {
+            while let Some((issue, discarded_bytes)) = self.take_any(slot, None) {
                 self.accounting
                     .recorder
                     .censored(issue, now_ns, discarded_bytes);

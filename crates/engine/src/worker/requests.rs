@@ -2,7 +2,7 @@
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_load::{RequestSource, Spin, ThinkTimes};
-use brunt_measure::RequestTiming;
+use brunt_measure::{FailureKind, RequestTiming};
 
 use super::{Mode, Pacing, Worker};
 use crate::connection::State;
@@ -208,14 +208,19 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
     }
 
-    /// Takes a request out of a connection that is lost, with the bytes of its incomplete response.
-    pub(super) fn take_any(&mut self, slot: Slot) -> Option<(RequestTiming, u64)> {
+    /// Takes a request out of a connection that is lost, with the bytes of its incomplete response;
+    /// without a kind of failure the connection is not, but the run over.
+    pub(super) fn take_any(
+        &mut self,
+        slot: Slot,
+        kind: Option<FailureKind>,
+    ) -> Option<(RequestTiming, u64)> {
         let connection = &mut self.connections[slot];
         if connection.in_flight == 0 {
             return None;
         }
         let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
-        Some((self.end_request(slot, place), discarded_bytes))
+        Some((self.end_request(slot, place, kind), discarded_bytes))
     }
 
     pub(super) fn is_stamped(&self, slot: Slot) -> bool {

@@ -101,7 +101,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     kind,
                     discarded_bytes,
                 } => {
-                    let timing = self.end_request(slot, place);
+                    let timing = self.end_request(slot, place, Some(kind));
                     self.accounting
                         .request_failed(timing, now_ns, kind, discarded_bytes);
                     self.places_freed(slot, 1, reception.free_ns());
@@ -155,7 +155,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.record_done(slot, place, timing, (reception, done_ns), answer);
     }
 
-    /// The same of a request that a generator made, which is told of the response.
+    /// The same of a request that a generator made, which is shown the response.
     #[cold]
     fn generated_done(
         &mut self,
@@ -176,7 +176,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let mut timing = self.connections.end_request(slot, place);
         timing.request = self.name_of_generated(slot, place);
         self.record_done(slot, place, timing, (reception, done_ns), answer);
-        self.tell_generator(slot, place, answer, kept.as_ref());
+        self.show_generator((slot, place), (timing, done_ns), answer, kept.as_ref());
     }
 
     /// Records a request that is answered and no longer in flight.
@@ -361,14 +361,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 if self.backend.is_cut(slot) {
                     // It has no length of its own, and may have been cut anywhere (RFC 9112 section
                     // 9.8).
-                    let timing = self.end_request(slot, place);
+                    let kind = FailureKind::TruncatedBody;
+                    let timing = self.end_request(slot, place, Some(kind));
                     let bytes = answer.head_bytes + answer.body_bytes;
-                    self.accounting.request_failed(
-                        timing,
-                        now_ns,
-                        FailureKind::TruncatedBody,
-                        bytes,
-                    );
+                    self.accounting.request_failed(timing, now_ns, kind, bytes);
                 } else {
                     // The end of a connection has no stamp.
                     let reception = Reception {
@@ -384,7 +380,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 self.replace(slot, now_ns);
             }
             Ending::Cuts => {
-                while let Some((timing, discarded_bytes)) = self.take_any(slot) {
+                let cut = Some(FailureKind::ClosedBeforeReply);
+                while let Some((timing, discarded_bytes)) = self.take_any(slot, cut) {
                     let kind = if discarded_bytes == 0 {
                         FailureKind::ClosedBeforeReply
                     } else {
@@ -429,7 +426,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// are lost.
     pub(super) fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         let mut kind = kind;
-        while let Some((timing, discarded_bytes)) = self.take_any(slot) {
+        while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
             self.accounting
                 .request_failed(timing, now_ns, kind, discarded_bytes);
             if P::IN_ORDER {

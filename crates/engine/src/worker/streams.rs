@@ -65,7 +65,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     place,
                     discarded_bytes,
                 } => {
-                    let issue = self.end_request(slot, place);
+                    let issue = self.end_request(slot, place, Some(FailureKind::TimedOut));
                     self.accounting.request_failed(
                         issue,
                         now_ns,

@@ -1,28 +1,31 @@
 //! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
 //! order, what it is told, and how it ends a run.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
 use brunt_load::{
-    ArrivalProcess, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator, ResponseParts,
-    Reuse, Round, Schedule,
+    ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestFailure,
+    RequestGenerator, ResponseParts, Reuse, Round, Schedule,
 };
 use brunt_measure::{GeneratorUse, Run};
-use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
+use brunt_sim::{Framing, ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
     many_long, on_every_backend, plan, serve, served, served_in, url,
 };
-use crate::makers::{Flag, Log, Maker};
+use crate::makers::{Call, Flag, Log, Maker};
 
 on_every_backend! {
     an_unchanged_text_is_sent_over_and_over,
     requests_come_in_order_with_their_tags,
     a_connection_without_a_request_is_parked,
+    a_connection_may_be_closed,
+    batches_end_as_their_requests_do,
     a_generator_that_stops_sends_no_more,
     batches_go_out_whole,
     batches_of_any_size_are_sent,
@@ -155,6 +158,18 @@ fn an_unchanged_text_is_sent_over_and_over(kind: Kind) {
     assert!(log.told.is_empty() && run.names.is_empty());
     let used = used(&run);
     assert!(used.calls >= sent && used.told == 0 && used.error.is_none());
+    // Each connection has its own number, and is asked for itself.
+    for connection in 0..4 {
+        let calls = log.calls_of(connection);
+        assert_eq!(calls[..2], [Call::Opened, Call::Next]);
+        let ended = Call::Ended(BatchOutcome::Answered);
+        assert!(
+            calls[2..]
+                .chunks(2)
+                .all(|pair| pair[0] == ended || pair.len() == 1)
+        );
+    }
+    assert!(log.calls.iter().all(|call| call.0 < 4));
 }
 
 fn requests_come_in_order_with_their_tags(kind: Kind) {
@@ -198,6 +213,76 @@ fn a_connection_without_a_request_is_parked(kind: Kind) {
     assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
     assert_eq!(lifetime(&run).connections_opened, 4);
     expect_all_ended(&log);
+}
+
+/// Where it is, another one is opened in its place, and asked for anew.
+fn a_connection_may_be_closed(kind: Kind) {
+    // Each second call gives nothing.
+    let mut asked = 0;
+    let maker = Maker::new(move |_| {
+        asked += 1;
+        Ok((asked % 2 == 1).then(|| GET.to_owned()))
+    });
+    let maker = Maker {
+        closes: true,
+        ..maker
+    };
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        by_count(plan, 5);
+    };
+    let (run, log) = load(kind, SimServer::default(), change, maker).faultless("closed");
+    assert_eq!(lifetime(&run).requests_sent, 5);
+    let answered = Call::Ended(BatchOutcome::Answered);
+    let one = [Call::Opened, Call::Next, answered, Call::Closed];
+    let calls = log.calls_of(0);
+    assert!(calls.len() >= 19, "{calls:?}");
+    assert!(
+        calls.chunks(4).all(|calls| one.starts_with(calls)),
+        "{calls:?}"
+    );
+    let opened = calls.iter().filter(|call| **call == Call::Opened).count();
+    assert_eq!(lifetime(&run).connections_opened, opened as u64);
+}
+
+fn batches_end_as_their_requests_do(kind: Kind) {
+    // The server closes behind this one, and what is behind it in the batch is not answered.
+    let closing = GET.replace("Host", "Connection: close\r\nHost");
+    let batches = [GET.repeat(2), format!("{GET}{GET}"), closing];
+    let maker = Maker::new(move |made| Ok(batches.get(made as usize).cloned()));
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        plan.pipeline = many(2);
+    };
+    let outcome = load(
+        kind,
+        SimServer::default(),
+        change,
+        maker.wanting(ResponseParts::Status),
+    );
+    let (run, log) = outcome.faultless("closing");
+    let answered = Call::Ended(BatchOutcome::Answered);
+    let pair = [Call::Next, answered];
+    let mut expected = vec![Call::Opened];
+    expected.extend(pair.repeat(3));
+    expected.extend([Call::Closed, Call::Opened]);
+    assert_eq!(log.calls_of(0), expected);
+    assert_eq!(lifetime(&run).requests_sent, 5);
+    for times in &log.times {
+        let in_order = [
+            times.opening_ns,
+            times.opened_ns,
+            times.sent_ns,
+            times.done_ns,
+        ];
+        assert!(in_order.is_sorted(), "{times:?}");
+        assert!((times.sent_ns..=times.done_ns).contains(&times.first_byte_ns));
+    }
+    assert!(
+        log.told
+            .iter()
+            .all(|told| told.bytes.0 > 30 && told.bytes.1 >= 2)
+    );
 }
 
 fn a_generator_that_stops_sends_no_more(kind: Kind) {
@@ -599,6 +684,45 @@ fn a_call_without_end_is_interrupted() {
     let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
     assert_eq!(outcome.error.expect("it failed").message, "interrupted");
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
+}
+
+/// Batches of three of which two are sent at once: how they end is said.
+#[test]
+fn batches_fail_for_a_reason() {
+    let closing = |after, announces_close| SimServer {
+        close_after: NonZeroU64::new(after),
+        announces_close,
+        ..SimServer::default()
+    };
+    let slow = SimServer {
+        service: ServiceTime::Constant(10 * S),
+        ..SimServer::default()
+    };
+    let malformed = SimServer {
+        faults: SimFaults {
+            malformed: 1.0,
+            ..SimFaults::default()
+        },
+        ..SimServer::default()
+    };
+    for (server, timeout_ns, failure) in [
+        (closing(1, false), S, RequestFailure::ConnectionLost),
+        (closing(2, true), S, RequestFailure::NotSent),
+        (slow.clone(), 50 * MS, RequestFailure::TimedOut),
+        (slow, 30 * S, RequestFailure::Unfinished),
+        (malformed, S, RequestFailure::Unreadable),
+    ] {
+        let maker = Maker::new(|made| Ok((made < 3).then(|| GET.repeat(3))));
+        let change = |plan: &mut Plan| {
+            plan.connections = many(1);
+            plan.pipeline = many(2);
+            plan.timeout_ns = timeout_ns;
+            plan.drain_limit_ns = 10 * MS;
+        };
+        let log = load(Kind::Sim, server, change, maker).log;
+        let failed = Call::Ended(BatchOutcome::Failed(failure));
+        assert_eq!(log.calls_of(0)[..3], [Call::Opened, Call::Next, failed]);
+    }
 }
 
 /// One that cannot be interrupted holds up nothing but its own thread.

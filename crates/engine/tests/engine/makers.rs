@@ -1,4 +1,4 @@
-//! A generator of requests for tests: it makes what a closure gives, and logs what it is told.
+//! A generator of requests for tests: it makes what a closure gives, and logs how it is called.
 
 use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
@@ -6,15 +6,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use brunt_load::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, Interrupt, RequestGenerator, ResponseParts,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
+    RequestGenerator, ResponseParts, ResponseTimes,
 };
 
-/// What a generator was asked and told.
+/// How a generator was called.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) made: u32,
     pub(crate) told: Vec<Told>,
     pub(crate) ended: Vec<u32>,
+    /// Connections by the calls about them, in order; without responses.
+    pub(crate) calls: Vec<(u32, Call)>,
+    /// Those of responses.
+    pub(crate) times: Vec<ResponseTimes>,
+}
+
+/// A call about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Opened,
+    Next,
+    Ended(BatchOutcome),
+    Closed,
+}
+
+impl Log {
+    /// The calls about one connection.
+    pub(crate) fn calls_of(&self, connection: u32) -> Vec<Call> {
+        let calls = self.calls.iter().filter(|call| call.0 == connection);
+        calls.map(|call| call.1).collect()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +46,8 @@ pub(crate) struct Told {
     pub(crate) headers: Vec<String>,
     pub(crate) body_bytes: usize,
     pub(crate) is_truncated: bool,
+    /// Of head and content as they came.
+    pub(crate) bytes: (u64, u64),
 }
 
 /// Makes the next text, given how many were made; absent for nothing.
@@ -39,6 +63,8 @@ pub(crate) struct Maker {
     pub(crate) then_wanted: Option<(usize, ResponseParts)>,
     pub(crate) delay_ns: Option<u64>,
     pub(crate) stops_after: Option<u32>,
+    /// Connections are closed, not parked, where there is no text.
+    pub(crate) closes: bool,
     pub(crate) interrupt: Option<Arc<Flag>>,
     pub(crate) address: Option<SocketAddr>,
     pub(crate) log: Arc<Mutex<Log>>,
@@ -71,6 +97,7 @@ impl Maker {
             then_wanted: None,
             delay_ns: None,
             stops_after: None,
+            closes: false,
             interrupt: None,
             address: None,
             log: Arc::default(),
@@ -93,16 +120,27 @@ impl RequestGenerator for Maker {
         self.delay_ns.is_some()
     }
 
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+    fn delay_ns(&mut self, _connection: ConnectionNumber) -> Result<u64, GeneratorError> {
         Ok(self.delay_ns.unwrap_or(0))
     }
 
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+    fn next(
+        &mut self,
+        connection: ConnectionNumber,
+        text: &mut Vec<u8>,
+    ) -> Result<Batch, GeneratorError> {
         let made = self.log.lock().expect("whole").made;
         let Some(next) = (self.make)(made)? else {
-            return Ok(Batch::Nothing);
+            return Ok(if self.closes {
+                Batch::Close
+            } else {
+                Batch::Nothing
+            });
         };
-        self.log.lock().expect("whole").made += 1;
+        let mut log = self.log.lock().expect("whole");
+        log.made += 1;
+        log.calls.push((connection.0, Call::Next));
+        drop(log);
         let tag = BatchTag(made);
         let names = self.names.len() as u32;
         let name = (names > 0).then(|| made % names);
@@ -131,7 +169,9 @@ impl RequestGenerator for Maker {
                 .collect(),
             body_bytes: response.body.len(),
             is_truncated: response.is_truncated,
+            bytes: (response.head_bytes, response.body_bytes),
         });
+        log.times.push(response.times);
         if let Some((after, wanted)) = self.then_wanted
             && log.told.len() == after
         {
@@ -140,8 +180,20 @@ impl RequestGenerator for Maker {
         Ok(())
     }
 
-    fn ended(&mut self, tag: BatchTag) {
-        self.log.lock().expect("whole").ended.push(tag.0);
+    fn ended(&mut self, connection: ConnectionNumber, tag: BatchTag, outcome: BatchOutcome) {
+        let mut log = self.log.lock().expect("whole");
+        log.ended.push(tag.0);
+        log.calls.push((connection.0, Call::Ended(outcome)));
+    }
+
+    fn opened(&mut self, connection: ConnectionNumber) {
+        let mut log = self.log.lock().expect("whole");
+        log.calls.push((connection.0, Call::Opened));
+    }
+
+    fn closed(&mut self, connection: ConnectionNumber) {
+        let mut log = self.log.lock().expect("whole");
+        log.calls.push((connection.0, Call::Closed));
     }
 
     fn is_stopped(&self) -> bool {

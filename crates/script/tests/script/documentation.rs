@@ -51,9 +51,8 @@ fn the_token_is_carried() {
     let response = GeneratorResponse {
         tag,
         status: 200,
-        headers: &[],
         body: b"{\"token\":\"abc\"}",
-        is_truncated: false,
+        ..GeneratorResponse::default()
     };
     generator.response(&response).expect("a response");
     assert_eq!(generator.wanted(), ResponseParts::Status);

@@ -111,7 +111,9 @@ fn the_first_request_is_asked_for_once_more() {
     assert!(script.first_request().starts_with(b"GET /1 HTTP/1.1\r\n"));
     let mut generator = only(&mut script);
     let mut text = Vec::new();
-    generator.next(&mut text).expect("a request");
+    generator
+        .next(brunt_load::ConnectionNumber(0), &mut text)
+        .expect("a request");
     assert!(text.starts_with(b"GET /2 HTTP/1.1\r\n"));
 }
 

@@ -72,7 +72,9 @@ fn what_fails_in_the_run_says_where() {
     );
     let error = respond(&mut generator, 200, &[], b"").expect_err("a response");
     assert_eq!(trial.plain(&error.message), "script.lua:4: boom");
-    let error = generator.delay_ns().expect_err("a delay");
+    let error = generator
+        .delay_ns(brunt_load::ConnectionNumber(0))
+        .expect_err("a delay");
     assert!(trial.plain(&error.message).starts_with("script.lua:6: "));
     // And goes on afterwards.
     next(&mut generator).expect("a request");

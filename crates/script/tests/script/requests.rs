@@ -1,6 +1,6 @@
 //! What `request`, `delay` and `wrk.format` give.
 
-use brunt_load::{Batch, BatchTag, ResponseParts};
+use brunt_load::{Batch, BatchOutcome, BatchTag, ConnectionNumber, ResponseParts};
 
 use crate::support::{Trial, lines, next, only, respond, said_at_load};
 
@@ -154,7 +154,7 @@ fn a_second_result_comes_back_with_the_response() {
     }
     let told = batches.iter().map(|batch| match batch {
         Batch::New { tag, name } | Batch::Same { tag, name } => (*tag, *name),
-        Batch::Nothing => panic!("a request"),
+        Batch::Nothing | Batch::Close => panic!("a request"),
     });
     let told: Vec<_> = told.collect();
     assert_eq!(
@@ -166,17 +166,16 @@ fn a_second_result_comes_back_with_the_response() {
         ]
     );
     assert_eq!(generator.names(), ["name 2", "name 3"]);
+    let connection = ConnectionNumber(0);
     // In another order than they were sent in.
     for (status, tag) in [(203, 3), (201, 1), (202, 2)] {
         let response = brunt_load::GeneratorResponse {
             tag: BatchTag(tag),
             status,
-            headers: &[],
-            body: b"",
-            is_truncated: false,
+            ..brunt_load::GeneratorResponse::default()
         };
         generator.response(&response).expect("a response");
-        generator.ended(BatchTag(tag));
+        generator.ended(connection, BatchTag(tag), BatchOutcome::Answered);
     }
     assert_eq!(trial.said(), ["203 4", "201 name 2", "202 name 3"]);
     let again = next(&mut generator).expect("a request").0;
@@ -212,7 +211,7 @@ fn delays_are_whole_milliseconds() {
         let mut script = Trial::new(&format!("function delay() return {delay} end")).load();
         let mut generator = only(&mut script);
         assert!(generator.delays());
-        assert_eq!(generator.delay_ns(), Ok(ns), "{delay}");
+        assert_eq!(generator.delay_ns(ConnectionNumber(0)), Ok(ns), "{delay}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brunt_load::{Batch, BatchTag, GeneratorError, GeneratorResponse, RequestGenerator};
+use brunt_load::{Batch, ConnectionNumber, GeneratorError, GeneratorResponse, RequestGenerator};
 use brunt_script::{Flavour, Script, ScriptError, ScriptOptions, ScriptTarget};
 use tempfile::TempDir;
 
@@ -89,7 +89,7 @@ pub(crate) fn next(
     generator: &mut Box<dyn RequestGenerator>,
 ) -> Result<(Batch, String), GeneratorError> {
     let mut text = Vec::new();
-    let batch = generator.next(&mut text)?;
+    let batch = generator.next(ConnectionNumber(0), &mut text)?;
     Ok((batch, String::from_utf8_lossy(&text).into_owned()))
 }
 
@@ -105,11 +105,10 @@ pub(crate) fn respond(
     body: &[u8],
 ) -> Result<(), GeneratorError> {
     generator.response(&GeneratorResponse {
-        tag: BatchTag::default(),
         status,
         headers,
         body,
-        is_truncated: false,
+        ..GeneratorResponse::default()
     })
 }
 

@@ -4,15 +4,23 @@ use std::sync::{Arc, Mutex};
 
 use brunt_engine::{Rounds, RunError, prepare_simulated};
 use brunt_load::{
-    Batch, BatchTag, GeneratorError, GeneratorResponse, Plan, RequestGenerator, ResponseParts,
-    Round,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, LoadModel,
+    Plan, RequestGenerator, ResponseParts, Round,
 };
 use brunt_measure::Run;
 use brunt_sim::{SimCounts, SimMachine, SimSettings};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use crate::common::MS;
+use crate::common::{MS, lifetime};
+
+/// What is known of a connection.
+#[derive(Clone, Debug, Default)]
+struct OfConnection {
+    is_open: bool,
+    /// The batches that have not ended.
+    batches: Vec<BatchTag>,
+}
 
 /// What became of the batches of all workers.
 #[derive(Debug, Default)]
@@ -22,6 +30,8 @@ struct Batches {
     /// Per batch, requests and responses.
     requests: Vec<u32>,
     responses: Vec<u32>,
+    /// Those that ended with every request answered.
+    answered: Vec<bool>,
     failed: bool,
 }
 
@@ -29,10 +39,13 @@ struct Batches {
 struct RandomGenerator {
     values: Pcg64,
     batches: Arc<Mutex<Batches>>,
+    connections: Vec<OfConnection>,
     text: Vec<u8>,
     requests: u32,
     wanted: ResponseParts,
     delays: bool,
+    /// Requests are planned, so that several batches may be in flight on a connection.
+    is_planned: bool,
     /// Per thousand calls, those that give nothing, and those that fail.
     nothing: u32,
     failing: u32,
@@ -41,7 +54,7 @@ struct RandomGenerator {
 }
 
 impl RandomGenerator {
-    fn new(seed: u64, worker: u32, batches: &Arc<Mutex<Batches>>) -> Self {
+    fn new(plan: &Plan, seed: u64, worker: u32, batches: &Arc<Mutex<Batches>>) -> Self {
         let mut common = Pcg64::new(seed.into(), 2_000);
         let mut sometimes = |part: u32| common.random_range(0..part) == 0;
         let (delays, parks, fails) = (sometimes(4), sometimes(4), sometimes(20));
@@ -49,10 +62,12 @@ impl RandomGenerator {
         Self {
             values: Pcg64::new(seed.into(), 2_001 + u128::from(worker)),
             batches: Arc::clone(batches),
+            connections: Vec::new(),
             text: Vec::new(),
             requests: 0,
             wanted: ResponseParts::Nothing,
             delays,
+            is_planned: matches!(plan.model, LoadModel::Open { .. }),
             nothing: if parks { 20 } else { 0 },
             failing: if fails { 2 } else { 0 },
             batch_most: if has_batches { 9 } else { 1 },
@@ -64,6 +79,10 @@ impl RandomGenerator {
 
     fn one_in(&mut self, part: u32) -> bool {
         self.values.random_range(0..part) == 0
+    }
+
+    fn connection(&mut self, number: ConnectionNumber) -> &mut OfConnection {
+        &mut self.connections[number.0 as usize]
     }
 
     fn request(&mut self) -> Vec<u8> {
@@ -81,17 +100,45 @@ impl RandomGenerator {
 }
 
 impl RequestGenerator for RandomGenerator {
+    fn begin(&mut self, connections: u32) {
+        self.connections = vec![OfConnection::default(); connections as usize];
+    }
+
+    fn opened(&mut self, number: ConnectionNumber) {
+        let connection = self.connection(number);
+        assert!(!connection.is_open, "it was not closed");
+        connection.is_open = true;
+    }
+
+    fn closed(&mut self, number: ConnectionNumber) {
+        let connection = self.connection(number);
+        assert!(connection.is_open && connection.batches.is_empty());
+        connection.is_open = false;
+    }
+
     fn delays(&self) -> bool {
         self.delays
     }
 
-    fn delay_ns(&mut self) -> Result<u64, GeneratorError> {
+    fn delay_ns(&mut self, number: ConnectionNumber) -> Result<u64, GeneratorError> {
+        assert!(self.connection(number).is_open);
         Ok(self.values.random_range(0..5 * MS))
     }
 
-    fn next(&mut self, text: &mut Vec<u8>) -> Result<Batch, GeneratorError> {
+    fn next(
+        &mut self,
+        number: ConnectionNumber,
+        text: &mut Vec<u8>,
+    ) -> Result<Batch, GeneratorError> {
+        let is_planned = self.is_planned;
+        let connection = self.connection(number);
+        assert!(connection.is_open && (is_planned || connection.batches.is_empty()));
         if self.values.random_range(0..1_000) < self.nothing {
-            return Ok(Batch::Nothing);
+            return Ok(if self.one_in(2) {
+                Batch::Nothing
+            } else {
+                Batch::Close
+            });
         }
         if self.values.random_range(0..1_000) < self.failing {
             self.batches.lock().expect("whole").failed = true;
@@ -114,6 +161,9 @@ impl RequestGenerator for RandomGenerator {
         batches.ended.push(0);
         batches.requests.push(self.requests);
         batches.responses.push(0);
+        batches.answered.push(false);
+        drop(batches);
+        self.connection(number).batches.push(tag);
         Ok(match is_same {
             true => Batch::Same { tag, name },
             false => Batch::New { tag, name },
@@ -127,6 +177,16 @@ impl RequestGenerator for RandomGenerator {
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
         let mut batches = self.batches.lock().expect("whole");
         let tag = response.tag.0 as usize;
+        let connection = &self.connections[response.connection.0 as usize];
+        assert!(connection.batches.contains(&response.tag));
+        let times = response.times;
+        let in_order = [
+            times.opening_ns,
+            times.opened_ns,
+            times.sent_ns,
+            times.done_ns,
+        ];
+        assert!(in_order.is_sorted(), "{times:?}");
         assert_eq!(batches.ended[tag], 0, "a tag was given back too early");
         batches.responses[tag] += 1;
         drop(batches);
@@ -139,8 +199,14 @@ impl RequestGenerator for RandomGenerator {
         Ok(())
     }
 
-    fn ended(&mut self, tag: BatchTag) {
-        self.batches.lock().expect("whole").ended[tag.0 as usize] += 1;
+    fn ended(&mut self, number: ConnectionNumber, tag: BatchTag, outcome: BatchOutcome) {
+        let batches = &mut self.connection(number).batches;
+        let place = batches.iter().position(|&batch| batch == tag);
+        batches.remove(place.expect("a batch of this connection"));
+        let mut batches = self.batches.lock().expect("whole");
+        batches.ended[tag.0 as usize] += 1;
+        batches.answered[tag.0 as usize] = outcome == BatchOutcome::Answered;
+        drop(batches);
         if self.wanted == ResponseParts::Nothing && self.one_in(20) {
             self.wanted = ResponseParts::Status;
         }
@@ -166,7 +232,8 @@ pub(super) fn simulate_generated(
     let control = prepared.control();
     let batches = Arc::new(Mutex::new(Batches::default()));
     let generators = (0..prepared.worker_count()).map(|worker| {
-        Box::new(RandomGenerator::new(settings.seed, worker, &batches)) as Box<dyn RequestGenerator>
+        Box::new(RandomGenerator::new(plan, settings.seed, worker, &batches))
+            as Box<dyn RequestGenerator>
     });
     let generators = generators.collect();
     let mut session = prepared.open(&mut machine, &control);
@@ -186,6 +253,13 @@ pub(super) fn simulate_generated(
         .any(|(responses, requests)| responses > requests)
     {
         problems.push("more responses than requests".to_owned());
+    }
+    let answered: u64 = (batches.requests.iter().zip(&batches.answered))
+        .filter(|(_, is_answered)| **is_answered)
+        .map(|(requests, _)| u64::from(*requests))
+        .sum();
+    if answered > lifetime(&run).replies.total() {
+        problems.push(format!("{answered} requests were answered, it is said"));
     }
     if has_failed != batches.failed {
         problems.push("a failure was lost, or made up".to_owned());
