@@ -94,6 +94,9 @@ pub enum Event {
     /// Bytes came: [`Backend::received`] shows them until the next call of
     /// [`Backend::next_event`] or [`Backend::wait`].
     Received(Slot),
+    /// As many bytes as this came, and nobody will see them: [`ClientBackend::discard`] allowed
+    /// that.
+    Discarded(Slot, u32),
     /// Everything given to `send` was taken by the kernel. Exactly one `Sent` or `SendFailed`
     /// follows each `send`, unless the slot is closed first.
     Sent(Slot),
@@ -115,6 +118,7 @@ impl Event {
             | Self::Accepted(slot)
             | Self::AcceptFailed(slot, _)
             | Self::Received(slot)
+            | Self::Discarded(slot, _)
             | Self::Sent(slot)
             | Self::SendFailed(slot, _)
             | Self::Ended(slot)
@@ -199,6 +203,11 @@ pub trait ClientBackend: Backend {
     /// where given. An error is a limit of this machine (no descriptor, no port, no memory) or a
     /// refusal that the kernel gave at once; the slot stays free.
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()>;
+
+    /// The next `bytes` bytes that come on `slot` need not be shown: those that are not are told by
+    /// [`Event::Discarded`]. Bytes that are shown meanwhile count among them; asked again, the new
+    /// number takes the place of what is left. A backend that cannot discard shows all of them.
+    fn discard(&mut self, _slot: Slot, _bytes: u64) {}
 
     /// Lets a wait that sleeps go on for `gather_ns` although there is an event, so that more of
     /// them are taken at once. A backend that cannot just does not.

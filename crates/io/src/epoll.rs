@@ -32,6 +32,8 @@ const READY_MAX: usize = 1_024;
 const READS_MAX: u32 = 8;
 /// Bytes of all sockets after which a turn ends; the next one goes on from there.
 const TURN_BYTES_MAX: usize = 4 << 20;
+/// Bytes discarded at once.
+const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// Marks the listening socket among the epoll tokens.
 const LISTENER: u64 = u64::MAX;
 
@@ -55,7 +57,10 @@ pub struct Epoll {
     /// Events known without asking the kernel.
     events: VecDeque<(u32, Event)>,
     buffer: Box<[u8]>,
+    /// Bytes in it that are shown.
     received: usize,
+    /// Bytes that the latest read took, and that it asked for.
+    read: (usize, usize),
     received_stamp_ns: Option<u64>,
     /// How long a wait that sleeps lasts at least.
     gather_ns: u64,
@@ -76,6 +81,10 @@ struct Connection {
     is_stamped: bool,
     /// The kernel stamps what it receives.
     has_receive_stamps: bool,
+    /// Bytes that need not be shown, of those that come next.
+    discard_bytes: u64,
+    /// It is TCP: the kernel throws bytes away where it is asked to.
+    may_discard: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(Outgoing, usize)>,
 }
@@ -112,6 +121,7 @@ impl Epoll {
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
             received: 0,
+            read: (0, 0),
             received_stamp_ns: None,
             gather_ns: 0,
             send_calls: SendCalls::default(),
@@ -189,11 +199,12 @@ impl Epoll {
     /// Whether more may wait behind the bytes just read: an edge-triggered socket says it once.
     fn must_read_again(&self) -> bool {
         let closing = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-        if self.received == 0 {
+        let (taken, asked) = self.read;
+        if taken == 0 {
             return false;
         }
         let flags = self.ready[self.ready_next - 1].flags;
-        self.received == self.buffer.len() || flags.intersects(closing)
+        taken == asked || flags.intersects(closing)
     }
 
     /// Looks at the readiness in hand again, in this turn or, after many reads, in the next.
@@ -289,8 +300,11 @@ impl Epoll {
             return None;
         }
         let socket = connection.socket.as_ref()?;
+        let discard_bytes = connection.discard_bytes.min(DISCARD_BYTES_MAX) as usize;
         loop {
-            let outcome = if connection.has_receive_stamps {
+            let outcome = if discard_bytes > 0 {
+                socket::discard(socket.as_fd(), discard_bytes).map(|count| (count, None))
+            } else if connection.has_receive_stamps {
                 receive_stamps::receive(socket.as_fd(), &mut self.buffer)
             } else {
                 rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
@@ -301,8 +315,15 @@ impl Epoll {
                     connection.state = State::Ended;
                     Some(Event::Ended(slot))
                 }
+                Ok((count, _)) if discard_bytes > 0 => {
+                    self.read = (count, discard_bytes);
+                    self.turn_bytes += count;
+                    connection.discard_bytes -= count as u64;
+                    Some(Event::Discarded(slot, count as u32))
+                }
                 Ok((count, stamp)) => {
                     self.received = count;
+                    self.read = (count, self.buffer.len());
                     self.turn_bytes += count;
                     self.received_stamp_ns =
                         stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
@@ -343,6 +364,8 @@ impl Backend for Epoll {
         connection.state = State::Free;
         connection.is_stamped = false;
         connection.has_receive_stamps = false;
+        connection.discard_bytes = 0;
+        connection.may_discard = false;
         if let Some(socket) = &connection.socket
             && connection.sending.is_some()
             && !connection.accepted
@@ -406,9 +429,10 @@ impl Backend for Epoll {
         loop {
             if self.must_read_again() {
                 self.read_again();
-            } else if self.received > 0 {
+            } else if self.read.0 > 0 {
                 self.reads = 0;
             }
+            self.read = (0, 0);
             self.received = 0;
             self.received_stamp_ns = None;
             if let Some((generation, event)) = self.events.pop_front() {
@@ -469,12 +493,20 @@ impl ClientBackend for Epoll {
         let connection = self.connection(slot);
         connection.is_stamped = is_stamped;
         connection.has_receive_stamps = has_receive_stamps;
+        connection.may_discard = matches!(peer, Peer::Tcp(_));
         connection.accepted = false;
         if state == State::Open {
             let generation = self.connection(slot).generation;
             self.events.push_back((generation, Event::Connected(slot)));
         }
         Ok(())
+    }
+
+    fn discard(&mut self, slot: Slot, bytes: u64) {
+        let connection = &mut self.slots[slot.0 as usize];
+        if connection.may_discard {
+            connection.discard_bytes = bytes;
+        }
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
+use crate::socket;
+
 /// Bytes of a control message that holds one stamp.
 // SAFETY: the macro only computes with its argument.
 pub const CONTROL_BYTES: usize =
@@ -40,7 +42,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Opti
     // SAFETY: the message describes `buffer` and `control`, which outlive the call.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
     if count < 0 {
-        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+        return Err(socket::last_errno());
     }
     // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
     // are still 0.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::backend::Peer;
@@ -90,6 +91,21 @@ pub fn listen_unix(path: &std::path::Path) -> io::Result<OwnedFd> {
 pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let address = rustix::net::getsockname(socket)?;
     SocketAddr::try_from(address).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Takes bytes that wait in a TCP socket, `bytes` of them at most, without looking at them; gives
+/// their number, 0 at the end. The kernel copies none of them (tcp(7), MSG_TRUNC).
+pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
+    let none = std::ptr::null_mut();
+    // SAFETY: with this flag a TCP socket writes nothing to the address, which is null; another
+    // kind of socket fails with EFAULT.
+    let count = unsafe { libc::recv(socket.as_raw_fd(), none, bytes, libc::MSG_TRUNC) };
+    usize::try_from(count).map_err(|_| last_errno())
+}
+
+/// Why the latest system call of this thread failed.
+pub(crate) fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// Whether a socket to `peer` can have receive stamps. Those of a Unix socket come without, and

@@ -92,6 +92,11 @@ impl Bodies {
         });
     }
 
+    /// Whether nothing is kept of what is being received.
+    pub(crate) fn keeps_none(&self) -> bool {
+        self.0.as_ref().is_none_or(|kept| kept.receiving.is_empty())
+    }
+
     /// Takes content that came on `stream`.
     #[inline]
     pub(crate) fn add(&mut self, stream: u32, content: &[u8]) {

@@ -286,10 +286,11 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
                 }
             }
             Event::SendFailed(slot, _) | Event::ReceiveFailed(slot, _) => self.close(slot),
-            // This worker never connects.
+            // This worker never connects, and discards nothing.
             Event::Connected(slot)
             | Event::ConnectFailed(slot, _)
-            | Event::HandshakeFailed(slot, _) => self.close(slot),
+            | Event::HandshakeFailed(slot, _)
+            | Event::Discarded(slot, _) => self.close(slot),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use brunt_io::backend::Slot;
 
+use super::counts::SimCounts;
 use super::http2::Http2;
 use super::message::{Message, Scanner};
 use super::piece::Piece;
@@ -70,9 +71,39 @@ pub(super) struct Link {
     pub(super) arrivals: VecDeque<(u64, Piece)>,
     pub(super) bytes_arrived: u64,
     pub(super) bytes_taken: u64,
+    /// Of what arrives next, what brunt does not look at.
+    pub(super) discard_bytes: u64,
 }
 
 impl Link {
+    /// Throws away what has arrived of the bytes that brunt does not look at; gives their number.
+    pub(super) fn discard(&mut self, counts: &mut SimCounts) -> u64 {
+        let before = self.discard_bytes;
+        while let Some((_, piece)) = self.arrivals.front_mut() {
+            let Piece::Bytes {
+                start,
+                end,
+                completes,
+                ..
+            } = piece
+            else {
+                break;
+            };
+            let taken = self.discard_bytes.min(u64::from(*end - *start));
+            *start += taken as u32;
+            self.discard_bytes -= taken;
+            if *start < *end {
+                break;
+            }
+            counts.completed(*completes);
+            self.arrivals.pop_front();
+        }
+        let taken = before - self.discard_bytes;
+        self.bytes_taken += taken;
+        counts.bytes_delivered += taken;
+        taken
+    }
+
     /// Turns to the next request, if nothing hinders the server: its stream.
     pub(super) fn take_turn(&mut self) -> Option<u32> {
         let is_busy = self.http2.is_none() && !self.serving.is_empty();

@@ -146,6 +146,15 @@ impl Sim {
         let (links, counts) = (&mut world.links, &mut world.counts);
         let link = links.get_mut(id)?;
         buffer.clear();
+        if link.discard_bytes > 0 {
+            let discarded = link.discard(counts);
+            if discarded > 0 {
+                if !link.arrivals.is_empty() {
+                    world.notices.push_front((id, Notice::Arrived));
+                }
+                return Some(Event::Discarded(slot, discarded as u32));
+            }
+        }
         let mut taken = 0;
         while let Some((arrived_ns, piece)) = link.arrivals.front_mut() {
             let Piece::Bytes {
@@ -325,6 +334,15 @@ impl ClientBackend for Sim {
         self.slots[index] = Some(self.world.attempt(now_ns, slot));
         self.send_calls.opened(slot);
         Ok(())
+    }
+
+    fn discard(&mut self, slot: Slot, bytes: u64) {
+        let link = self
+            .link_of(slot)
+            .and_then(|id| self.world.links.get_mut(id));
+        if let Some(link) = link {
+            link.discard_bytes = bytes;
+        }
     }
 
     fn received_stamp_ns(&self) -> Option<u64> {

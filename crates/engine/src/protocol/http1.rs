@@ -319,6 +319,14 @@ impl ClientProtocol for Http1 {
         })
     }
 
+    fn unread_bytes(&self, connection: &Http1Connection) -> u64 {
+        connection.parser.unread_bytes()
+    }
+
+    fn discarded(&self, connection: &mut Http1Connection, bytes: u64) {
+        connection.parser.discarded(bytes);
+    }
+
     fn ended(&self, connection: &mut Http1Connection) -> Ending {
         match connection.parser.end() {
             Ok(Some(reply)) => Ending::Completes {

@@ -240,6 +240,14 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         out: &mut Out,
     ) -> Result<Progress, Broken>;
 
+    /// How many of the bytes that come next on a connection need not be seen.
+    fn unread_bytes(&self, _connection: &Self::Connection) -> u64 {
+        0
+    }
+
+    /// As many of these bytes came, and nobody saw them.
+    fn discarded(&self, _connection: &mut Self::Connection, _bytes: u64) {}
+
     /// The server closed its side, with requests in flight.
     fn ended(&self, connection: &mut Self::Connection) -> Ending;
 

@@ -672,6 +672,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         match event {
             Event::Received(slot) => self.receive(slot, now_ns),
+            Event::Discarded(slot, bytes) => self.discarded(slot, now_ns, bytes.into()),
             Event::Sent(slot) => self.sent(slot, now_ns),
             Event::Connected(slot) => self.connected(slot, now_ns),
             Event::ConnectFailed(slot, errno) => {

@@ -8,6 +8,10 @@ use super::{Pacing, Worker};
 use crate::connection::{SendTime, State};
 use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent};
 
+/// The rest of a response that nobody reads is discarded where it has this many bytes: to ask for
+/// that costs about as much as to receive a few thousand.
+const DISCARD_BYTES_MIN: u64 = 64 * 1024;
+
 /// When received bytes were where.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reception {
@@ -64,6 +68,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             };
             taken += consumed;
             let Some(event) = event else {
+                self.discard_unread(slot);
                 break;
             };
             match event {
@@ -131,6 +136,25 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.connections.arm(slot, timeout_ns);
             self.reuse(slot, reception.free_ns(), now_ns, has_more_room);
         }
+    }
+
+    /// What nobody reads of a response that is not complete, the backend need not show, where it is
+    /// long.
+    #[inline]
+    fn discard_unread(&mut self, slot: Slot) {
+        let connection = &self.connections[slot].protocol;
+        let bytes = self.protocol.unread_bytes(connection);
+        if bytes >= DISCARD_BYTES_MIN {
+            self.backend.discard(slot, bytes);
+        }
+    }
+
+    /// Bytes of a response came, and nobody saw them.
+    pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
+        self.accounting.recorder.received(now_ns, bytes);
+        let connection = &mut self.connections[slot];
+        connection.received_bytes += bytes;
+        self.protocol.discarded(&mut connection.protocol, bytes);
     }
 
     /// The request in `place` is answered.

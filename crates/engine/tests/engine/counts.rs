@@ -1,6 +1,6 @@
 //! What brunt counts is what the server counts, whatever the plan and the replies.
 
-use brunt_load::{Plan, Reuse};
+use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Stamps};
 use brunt_sim::{Framing, SimServer};
 
 use crate::common::{
@@ -17,6 +17,7 @@ on_every_backend! {
     heads,
     bodies_larger_than_the_socket_buffer,
     replies_of_every_framing,
+    long_bodies_that_nobody_reads,
     connections_dealt_unevenly,
 }
 
@@ -187,6 +188,32 @@ fn replies_of_every_framing(kind: Kind) {
         expect_answered(&run, served, path);
         assert!(lifetime(&run).connections_opened >= 40, "{path}");
         crate::common::expect_connecting(&run, true);
+    }
+}
+
+fn long_bodies_that_nobody_reads(kind: Kind) {
+    let server = SimServer {
+        body_bytes: 1 << 20,
+        pieces_max: many(9),
+        ..SimServer::default()
+    };
+    let paths = ["/bytes/1m", "/bytes/1m", "/bytes/10", "/bytes/70k", "/"];
+    let requests = paths.map(RequestSpec::get).to_vec();
+    let set = RequestSet::list(requests, RequestOrder::Turns, RequestSpec::name);
+    let set = set.expect("five requests");
+    for (stamps, pipeline) in [(Stamps::Off, 1), (Stamps::Full, 1), (Stamps::Sampled, 3)] {
+        let run = faultless(kind, "/", server.clone(), |plan| {
+            plan.requests = set.clone();
+            plan.stamps = stamps;
+            plan.pipeline = many(pipeline);
+            by_count(plan, 200);
+        });
+        let least = if kind == Kind::Sim {
+            200 << 20
+        } else {
+            40 * (2 << 20)
+        };
+        assert!(lifetime(&run).bytes_received > least, "{stamps:?}");
     }
 }
 

@@ -258,7 +258,7 @@ fn an_answer_without_end_times_out_in_time(kind: Kind) {
 fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
     use FailureKind as Is;
     let none = SimFaults::default;
-    let cases: [(&str, SimFaults, &[FailureKind]); 3] = [
+    let cases: [(&str, SimFaults, &[FailureKind]); 4] = [
         (
             "/reset",
             SimFaults {
@@ -270,6 +270,15 @@ fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
         ),
         (
             "/truncate/1k",
+            SimFaults {
+                truncated: 1.0,
+                ..none()
+            },
+            &[Is::TruncatedBody, Is::TruncatedHead],
+        ),
+        // What nobody reads of a long body is cut short like any other.
+        (
+            "/truncate/1m",
             SimFaults {
                 truncated: 1.0,
                 ..none()

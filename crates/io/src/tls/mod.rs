@@ -488,7 +488,10 @@ impl<B: Backend> Tls<B> {
                 self.handshakes.taken();
                 Some(event)
             }
-            Event::ConnectFailed(..) | Event::HandshakeFailed(..) => Some(event),
+            // Nothing is to be discarded: what comes has to be decrypted.
+            Event::ConnectFailed(..) | Event::HandshakeFailed(..) | Event::Discarded(..) => {
+                Some(event)
+            }
         }
     }
 }

@@ -46,6 +46,11 @@ const BUFFERS_MAX: u32 = 256;
 const SAMPLE_EVERY: u32 = 64;
 /// Connections in that sample at most.
 const SAMPLE_MAX: usize = 16;
+/// Bytes that one receive discards at most.
+const DISCARD_BYTES_MAX: u64 = 1 << 20;
+/// Receives of one completion each after bytes were discarded: the end of that response, and the
+/// begin of the next one, which may have to be discarded, too.
+const SINGLE_RECEIVES: u8 = 2;
 
 /// One worker's rings and connections.
 pub struct Uring {
@@ -66,6 +71,9 @@ pub struct Uring {
     /// Connections, with their generation, whose next send waits for the result of the last
     /// one.
     held: Vec<(Slot, u32)>,
+    /// A connection, with its generation, that is to receive again when what it received is dealt
+    /// with.
+    rearmed_next: Option<(Slot, u32)>,
     /// Connections, with their generation, that are to receive again after all others.
     rearmed_last: Vec<(Slot, u32)>,
     /// Counts waits.
@@ -104,7 +112,13 @@ struct Connection {
     /// Whether the peer connected to us. It may leave answers unread for as long as it likes, so
     /// that its socket's buffer fills.
     accepted: bool,
-    receiving: bool,
+    receiving: Receiving,
+    /// Bytes that need not be shown, of those that come next.
+    discard_bytes: u64,
+    /// Receives of one completion each that come before one that stays armed.
+    single_receives: u8,
+    /// It is TCP: the kernel throws bytes away where it is asked to.
+    may_discard: bool,
     /// `Uring::turn` when bytes came last.
     received_turn: u32,
     /// The times of its send calls are taken.
@@ -112,6 +126,21 @@ struct Connection {
     /// The kernel stamps what it receives.
     has_receive_stamps: bool,
     sends: Sends,
+}
+
+/// The receive of a connection that the kernel has, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Receiving {
+    #[default]
+    No,
+    /// It stays armed.
+    Many,
+    /// The same, and it is being cancelled.
+    Cancelled,
+    /// One completion, with bytes.
+    Once,
+    /// One completion, of bytes that were thrown away.
+    Discarding,
 }
 
 /// What a completion answers.
@@ -164,6 +193,7 @@ impl Uring {
             addresses: Vec::new(),
             abandoned: HashMap::new(),
             held: Vec::new(),
+            rearmed_next: None,
             rearmed_last: Vec::new(),
             turn: 0,
             sample: Vec::new(),
@@ -244,11 +274,20 @@ impl Uring {
     fn arm_receive(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        connection.receiving = true;
         let data = user_data(Operation::Receive, connection.generation, slot);
-        let outcome = if connection.has_receive_stamps {
+        let bytes = connection.discard_bytes.min(DISCARD_BYTES_MAX) as u32;
+        let outcome = if bytes > 0 {
+            connection.receiving = Receiving::Discarding;
+            self.rings[ring].discard(place, bytes, data)
+        } else if connection.has_receive_stamps {
+            connection.receiving = Receiving::Many;
             self.rings[ring].receive_stamped(place, data)
+        } else if connection.single_receives > 0 {
+            connection.single_receives -= 1;
+            connection.receiving = Receiving::Once;
+            self.rings[ring].receive_once(place, data)
         } else {
+            connection.receiving = Receiving::Many;
             self.rings[ring].receive(place, data)
         };
         self.queued(slot, ring, outcome);
@@ -258,6 +297,9 @@ impl Uring {
         self.received_stamp_ns = None;
         if let Some(filled) = self.received.take() {
             self.rings[filled.ring].buffers.put_back(filled.buffer);
+        }
+        if let Some((slot, generation)) = self.rearmed_next.take() {
+            self.rearm(slot, generation);
         }
     }
 
@@ -393,16 +435,31 @@ impl Uring {
         }
         let armed = cqueue::more(entry.flags());
         let connection = &mut self.slots[slot.0 as usize];
-        connection.receiving = armed;
+        let receiving = connection.receiving;
+        if !armed {
+            connection.receiving = Receiving::No;
+        }
         match result {
             1.. => {
                 connection.received_turn = self.turn;
-                if !armed {
+                let bytes = u64::from(result.unsigned_abs());
+                connection.discard_bytes = connection.discard_bytes.saturating_sub(bytes);
+                if receiving == Receiving::Discarding {
                     self.arm_receive(slot);
+                    return Some(Event::Discarded(slot, bytes as u32));
+                }
+                if !armed {
+                    // What came may show that what follows is to be discarded.
+                    self.rearmed_next = Some((slot, connection.generation));
                 }
                 Some(Event::Received(slot))
             }
             0 => Some(Event::Ended(slot)),
+            // For another kind of receive.
+            _ if result == -libc::ECANCELED => {
+                self.arm_receive(slot);
+                None
+            }
             // All buffers were in use: they are free again by the time that this is submitted.
             // Whoever had some of them takes its turn after those that had none.
             _ if result == -libc::ENOBUFS => {
@@ -432,13 +489,17 @@ impl Uring {
         }
     }
 
+    /// Has a connection receive again, if it is still the one with this generation.
+    fn rearm(&mut self, slot: Slot, generation: u32) {
+        if self.slots[slot.0 as usize].generation == generation {
+            self.arm_receive(slot);
+        }
+    }
+
     /// Has those receive again that were put last.
     fn rearm_last(&mut self) {
         while let Some((slot, generation)) = self.rearmed_last.pop() {
-            let connection = &self.slots[slot.0 as usize];
-            if connection.generation == generation {
-                self.arm_receive(slot);
-            }
+            self.rearm(slot, generation);
         }
     }
 
@@ -526,7 +587,7 @@ impl Backend for Uring {
         connection.generation = generation.wrapping_add(1);
         connection.is_used = false;
         let connecting = std::mem::take(&mut connection.connecting);
-        let receiving = std::mem::take(&mut connection.receiving);
+        let receiving = std::mem::take(&mut connection.receiving) != Receiving::No;
         let accepted = connection.accepted;
         let sending = self.abandon_sends(slot, user_data(Operation::Send, generation, slot));
         if connecting && accepted {
@@ -642,6 +703,9 @@ impl ClientBackend for Uring {
         connection.accepted = false;
         connection.is_stamped = is_stamped;
         connection.has_receive_stamps = has_receive_stamps;
+        connection.discard_bytes = 0;
+        connection.single_receives = 0;
+        connection.may_discard = matches!(peer, Peer::Tcp(_));
         let data = user_data(Operation::Connect, connection.generation, slot);
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
@@ -650,6 +714,20 @@ impl ClientBackend for Uring {
             self.sample.push((slot, socket.into()));
         }
         Ok(())
+    }
+
+    fn discard(&mut self, slot: Slot, bytes: u64) {
+        let connection = &mut self.slots[slot.0 as usize];
+        if !connection.may_discard {
+            return;
+        }
+        connection.discard_bytes = bytes;
+        connection.single_receives = SINGLE_RECEIVES;
+        if connection.receiving == Receiving::Many {
+            connection.receiving = Receiving::Cancelled;
+            let generation = connection.generation;
+            self.queue_cancel(slot, Operation::Receive, generation);
+        }
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {
@@ -699,6 +777,9 @@ impl ServerBackend for Uring {
         connection.accepted = true;
         connection.is_stamped = false;
         connection.has_receive_stamps = false;
+        connection.discard_bytes = 0;
+        connection.single_receives = 0;
+        connection.may_discard = false;
         let data = user_data(Operation::Accept, connection.generation, slot);
         let outcome = self.rings[ring].accept(listener, place, data);
         self.queued(slot, ring, outcome);

@@ -163,7 +163,30 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
-    /// The same, with time stamps: the kernel puts a header and the stamp before the bytes.
+    /// Queues one receive, into one of the ring's buffers.
+    pub(super) fn receive_once(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::Recv::new(Fixed(place), std::ptr::null_mut(), 0)
+            .buf_group(GROUP)
+            .build()
+            .flags(Flags::BUFFER_SELECT)
+            .user_data(user_data);
+        // SAFETY: the buffers belong to the ring and are dropped after it.
+        unsafe { self.push(&entry) }
+    }
+
+    /// Queues one receive on a TCP socket whose bytes, `bytes` of them at most, the kernel throws
+    /// away (tcp(7), MSG_TRUNC).
+    pub(super) fn discard(&mut self, place: u32, bytes: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::Recv::new(Fixed(place), std::ptr::null_mut(), bytes)
+            .flags(libc::MSG_TRUNC)
+            .build()
+            .user_data(user_data);
+        // SAFETY: with this flag a TCP socket writes nothing to the address, which is null.
+        unsafe { self.push(&entry) }
+    }
+
+    /// The same as [`Ring::receive`], with time stamps: the kernel puts a header and the stamp before
+    /// the bytes.
     pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry =
             opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)

@@ -304,6 +304,24 @@ impl ReplyParser {
         self.bodies.take()
     }
 
+    /// How many of the bytes that come next nobody reads: those of a body of known length that is
+    /// not kept, but for its last one, which completes the reply.
+    pub fn unread_bytes(&self) -> u64 {
+        match self.stage {
+            Stage::Length(left) if self.bodies.keeps_none() => left.saturating_sub(1),
+            _ => 0,
+        }
+    }
+
+    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    pub fn discarded(&mut self, bytes: u64) {
+        if let Stage::Length(left) = &mut self.stage {
+            debug_assert!(bytes < *left, "the last byte completes the reply");
+            *left -= bytes;
+            self.body_bytes += bytes;
+        }
+    }
+
     /// The peer closed its side. A reply: its body was delimited by this. `None`: nothing of a
     /// reply had come.
     ///
