@@ -185,8 +185,8 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
-    /// The same as [`Ring::receive`], with time stamps: the kernel puts a header and the stamp before
-    /// the bytes.
+    /// The same as [`Ring::receive`], with time stamps: the kernel puts a header and the stamp
+    /// before the bytes.
     pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry =
             opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)
