@@ -1,13 +1,16 @@
-//! Target: reading a stored run, judging it, printing it again, and merging it with others.
+//! Target: reading a stored run or experiment, judging it, printing it again, and merging a run
+//! with others.
 
 use brunt_measure::{Judged, Run};
-use brunt_report::{Format, Style};
+use brunt_report::{Experiment, Format, Stored, Style};
 
-/// Takes the input as a stored run. One that is accepted can be judged and printed in every form,
-/// its JSON form reads back as the same run, and so does what it makes merged with another one.
+/// Takes the input as what is stored. A run that is accepted can be judged and printed in every
+/// form, its JSON form reads back as the same run, and so does what it makes merged with another.
 pub fn stored_run(data: &[u8]) {
-    let Ok(run) = brunt_report::read(&mut &data[..]) else {
-        return;
+    let run = match brunt_report::read_stored(&mut &data[..]) {
+        Ok(Stored::Run(run)) => *run,
+        Ok(Stored::Experiment(experiment)) => return print_experiment(*experiment),
+        Err(_) => return,
     };
     assert_eq!(printed(&run), run);
     let alone = Run::merge(vec![run.clone()]).expect("one run merges with none");
@@ -22,6 +25,19 @@ pub fn stored_run(data: &[u8]) {
     assert_eq!(there, back);
     if let Ok(merged) = there {
         assert_eq!(printed(&merged), merged);
+    }
+}
+
+/// An experiment can be printed in every form, and its JSON form reads back as the same one.
+fn print_experiment(experiment: Experiment) {
+    for &format in Format::ALL {
+        let mut out = Vec::new();
+        brunt_report::write_experiment(&experiment, format, &Style::default(), &mut out)
+            .expect("an experiment that could be read can be printed");
+        if format == Format::Json {
+            let back = brunt_report::read_stored(&mut &out[..]).expect("it can be read");
+            assert_eq!(back, Stored::Experiment(Box::new(experiment.clone())));
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! The step `schema`: the committed JSON Schema of a stored run must be the generated one.
+//! The step `schema`: the committed JSON Schemas of what is stored must be the generated ones.
 
 use anyhow::{Context, Result, bail};
 
 use crate::shell;
 use crate::workspace::Workspace;
 
-const COMMITTED: &str = "crates/report/schema/run.schema.json";
+const COMMITTED: &str = "crates/report/schema";
 
 /// What to do with a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,35 +31,44 @@ impl Mode {
     }
 }
 
-/// Compares, or rewrites.
+/// Compares, or rewrites, each of them.
 ///
 /// # Errors
 ///
 /// The schemas differ, or the schema cannot be generated, read or written.
 pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
-    let generated = generate(workspace)?;
-    let path = workspace.root().join(COMMITTED);
+    for name in generate(workspace, &[])?.lines() {
+        let file = format!("{COMMITTED}/{name}.schema.json");
+        let generated = generate(workspace, &["--", name])?;
+        check(workspace, mode, &file, generated)?;
+    }
+    Ok(())
+}
+
+fn check(workspace: &Workspace, mode: Mode, file: &str, generated: String) -> Result<()> {
+    let path = workspace.root().join(file);
     if mode == Mode::Bless {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        std::fs::write(&path, generated).with_context(|| format!("cannot write {COMMITTED}"))?;
-        println!("schema: wrote {COMMITTED}");
+        std::fs::write(&path, generated).with_context(|| format!("cannot write {file}"))?;
+        println!("schema: wrote {file}");
         return Ok(());
     }
     let committed =
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {COMMITTED}"))?;
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
     if let Some(line) = first_difference(&committed, &generated) {
         bail!(
-            "{COMMITTED}:{line}: differs from what the code generates; if the change of the \
+            "{file}:{line}: differs from what the code generates; if the change of the \
              format is meant, `cargo xtask schema --bless` and commit"
         );
     }
     Ok(())
 }
 
-fn generate(workspace: &Workspace) -> Result<String> {
+/// What the example prints with these arguments.
+fn generate(workspace: &Workspace, arguments: &[&str]) -> Result<String> {
     let mut command = shell::cargo();
     command.current_dir(workspace.root()).args([
         "run",
@@ -71,6 +80,7 @@ fn generate(workspace: &Workspace) -> Result<String> {
         "--example",
         "schema",
     ]);
+    command.args(arguments);
     shell::announce(&command);
     // What the compiler says still goes to the terminal.
     let output = command

@@ -79,7 +79,7 @@ impl Machine {
 }
 
 /// The model in the text of `/proc/cpuinfo`, whose name differs between architectures.
-fn processor_model(cpuinfo: &str) -> Option<String> {
+pub(crate) fn processor_model(cpuinfo: &str) -> Option<String> {
     ["model name", "Model", "cpu model", "CPU part"]
         .into_iter()
         .find_map(|wanted| {
@@ -163,7 +163,7 @@ fn file_name_of(machine: &Machine) -> String {
 }
 
 /// `brunt` in the user's state directory.
-fn directory() -> Option<PathBuf> {
+pub(crate) fn directory() -> Option<PathBuf> {
     let path = |name| std::env::var_os(name).map(PathBuf::from);
     directory_in(path("XDG_STATE_HOME"), path("HOME"))
 }

@@ -1,65 +1,44 @@
 //! `brunt compare URL URL...`: which of several servers is faster, from rounds in turns.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::compare;
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{Plan, Round, Target};
-use brunt_measure::Run;
-use brunt_report::ComparedSides;
+use brunt_measure::{
+    Compared, ComparedRounds, ComparedSide, ComparisonKind, Judged, RoundRecord, Run, SIDES_MAX,
+};
+use brunt_report::Experiment;
 
-use crate::args::{CompareArguments, FormatName, LoadArguments};
-use crate::output::{is_standard, print, terminal_style};
+use crate::args::{CompareArguments, LoadArguments};
+use crate::environment::environment;
+use crate::output::Destination;
 use crate::plan::{Load, default_workers, faults};
 use crate::progress::Line;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, list, message};
 
+/// The quantiles of the response time that are compared at equal rates.
+const QUANTILES: [f64; 2] = [0.5, 0.99];
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
-/// Most servers: each keeps its connections open while the others have their turns.
-const SIDES_MAX: usize = 26;
 
 /// Measures in turns, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     let plans = plans(&arguments.load)?;
-    let output = &arguments.load.output;
-    let file = match &output.output {
-        Some(path) if !is_standard(path) => Some((path, open(path)?)),
-        _ => None,
-    };
+    let destination = Destination::of_experiment(&arguments.load.output)?;
     let interrupts = Interrupts::listen(Second::Ends)?;
     match measure(arguments, plans, &interrupts) {
-        Ok(runs) => {
-            let sides = ComparedSides(&runs);
-            let is_json = output.format == Some(FormatName::Json) || output.output.is_some();
-            if let Some((path, mut file)) = file {
-                let json = sides.json()?;
-                let written = file
-                    .set_len(0)
-                    .and_then(|()| file.write_all(json.as_bytes()));
-                written.with_context(|| format!("cannot write to {}", path.display()))?;
-                if !output.quiet {
-                    print(sides.text(&terminal_style()).as_bytes())?;
-                }
-            } else if is_json {
-                print(sides.json()?.as_bytes())?;
-            } else {
-                print(sides.text(&terminal_style()).as_bytes())?;
-            }
+        Ok(compared) => {
+            destination.write_experiment(&Experiment::Comparison(compared))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            if let Some((path, file)) = file {
-                abandon(path, &file);
-            }
+            destination.abandon();
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
                 message::print(&"interrupted: a part of the rounds is no comparison");
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
@@ -96,12 +75,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
             bail!("{option} is about a single run; leave it out, or run brunt without compare");
         }
     }
-    match output.format {
-        None | Some(FormatName::Text | FormatName::Json) => Ok(()),
-        Some(FormatName::Csv | FormatName::Markdown) => {
-            Err(anyhow!("a comparison has the forms text and json"))
-        }
-    }
+    Ok(())
 }
 
 fn plan(arguments: &LoadArguments, url: &str) -> Result<Plan> {
@@ -125,7 +99,7 @@ fn measure(
     arguments: &CompareArguments,
     plans: Vec<Plan>,
     interrupts: &Interrupts,
-) -> Result<Vec<Vec<Run>>> {
+) -> Result<ComparedRounds> {
     let quiet = arguments.load.output.quiet;
     let pairs = arguments.pairs.get() as usize;
     let first = plans.first().context("there are no plans")?.clone();
@@ -133,11 +107,39 @@ fn measure(
     let rounds = (pairs * plans.len()) as u64;
     let mut line = Line::of_comparison(quiet, &first, round_ns.saturating_mul(rounds));
     let round = Round::of(&first);
-    let runs = in_sessions(interrupts, plans.into_iter(), Vec::new(), &mut |sides| {
-        Ok(compare(sides, &round, pairs, &mut line)?)
+    let mut compared = ComparedRounds {
+        kind: ComparisonKind::Comparison,
+        format: ComparedRounds::FORMAT,
+        brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+        load: None,
+        environment: environment(),
+        compared: match first.model.schedule() {
+            None => vec![Compared::SuccessesPerS],
+            Some(_) => QUANTILES.map(Compared::ResponseQuantile).into(),
+        },
+        limits: Vec::new(),
+        sides: plans
+            .iter()
+            .map(|plan| ComparedSide {
+                url: plan.target.url.clone(),
+                rounds: Vec::with_capacity(pairs),
+                capacity: None,
+            })
+            .collect(),
+    };
+    let measured = in_sessions(interrupts, plans.into_iter(), Vec::new(), &mut |sides| {
+        let mut taken = |side: usize, run: &Run| {
+            if side == 0 {
+                compared.environment.add(run);
+                compared.load.get_or_insert_with(|| run.plan.clone());
+            }
+            let record = RoundRecord::of(&Judged::of(run));
+            compared.sides[side].rounds.push(record);
+        };
+        Ok(compare(sides, &round, pairs, &mut line, &mut taken)?)
     });
     line.clear();
-    runs
+    measured.map(|()| compared)
 }
 
 /// Does `body` while each plan has its session.
@@ -158,24 +160,4 @@ fn in_sessions<T>(
         sides.push(session);
         in_sessions(interrupts, plans, sides, body)
     })
-}
-
-fn open(path: &Path) -> Result<File> {
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
-    file.with_context(|| format!("cannot write to {}", path.display()))
-}
-
-/// There is nothing to write: an empty file goes.
-fn abandon(path: &Path, file: &File) {
-    if file
-        .metadata()
-        .is_ok_and(|metadata| metadata.len() == 0 && metadata.is_file())
-    {
-        // Should it not go away, it is empty.
-        let _ = std::fs::remove_file(path);
-    }
 }

@@ -6,6 +6,7 @@ mod calibration_store;
 mod compare;
 mod diagnose;
 mod dropin;
+mod environment;
 mod habits;
 mod list;
 mod load;

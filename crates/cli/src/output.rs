@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_measure::Judged;
-use brunt_report::{Format, ReportError, Style};
+use brunt_report::{Experiment, Format, ReportError, Style};
 
 use crate::args::{FormatName, OutputArguments};
 use crate::{exit_code, objectives};
@@ -25,6 +25,9 @@ pub(crate) struct Destination {
     verbose: bool,
     spectrum: bool,
 }
+
+/// The outcome of writing a report.
+type Written = Result<(), ReportError>;
 
 /// What a file is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,21 @@ impl Destination {
         Ok(destination)
     }
 
+    /// The same for an experiment of several rounds, of which there are fewer forms.
+    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
+        for (is_given, option) in [
+            (arguments.hdr_log.is_some(), "--hdr-log"),
+            (arguments.hgrm.is_some(), "--hgrm"),
+            (arguments.latency, "--latency"),
+            (arguments.junit.is_some(), "--junit"),
+        ] {
+            if is_given {
+                bail!("{option} is about a single run; leave it out");
+            }
+        }
+        Self::open(arguments)
+    }
+
     /// A file for the stored run, if any, and nothing for standard output.
     pub(crate) fn of_stored_run(path: Option<&Path>) -> Result<Self> {
         let content = Content::Report(Format::Json);
@@ -136,18 +154,42 @@ impl Destination {
     }
 
     fn print(&self, judged: &Judged<'_>) -> Result<()> {
+        self.print_with(|format, style, out| brunt_report::write(judged, format, style, out))
+    }
+
+    /// Prints what goes to standard output. A reader that went away is no error.
+    fn print_with(
+        &self,
+        write: impl FnOnce(Format, &Style, &mut dyn Write) -> Written,
+    ) -> Result<()> {
         if let Some(format) = self.terminal {
             let style = Style {
                 verbose: self.verbose,
                 spectrum: self.spectrum,
                 ..terminal_style()
             };
-            match brunt_report::write(judged, format, &style, &mut io::stdout().lock()) {
+            match write(format, &style, &mut io::stdout().lock()) {
                 Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 outcome => outcome?,
             }
         }
         Ok(())
+    }
+
+    /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
+    pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
+        let mut outcome = Ok(());
+        for output in &self.files {
+            let Content::Report(format) = output.content else {
+                continue;
+            };
+            outcome = outcome.and(output.write_bytes(|style, bytes| {
+                brunt_report::write_experiment(experiment, format, style, bytes)
+            }));
+        }
+        outcome.and(self.print_with(|format, style, out| {
+            brunt_report::write_experiment(experiment, format, style, out)
+        }))
     }
 
     /// There is nothing to write: leaves no empty files behind.
@@ -209,19 +251,27 @@ impl OutputFile {
     }
 
     fn write(&self, judged: &Judged<'_>, spectrum: bool) -> Result<()> {
+        self.write_bytes(|style, bytes| {
+            let style = Style { spectrum, ..*style };
+            match self.content {
+                Content::Report(format) => brunt_report::write(judged, format, &style, bytes),
+                Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
+                Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
+                Content::Junit => brunt_report::write_junit(judged, bytes),
+            }
+        })
+    }
+
+    /// Writes what `make` makes.
+    fn write_bytes(&self, make: impl FnOnce(&Style, &mut Vec<u8>) -> Written) -> Result<()> {
         let style = Style {
             colour: false,
             width: PLAIN_WIDTH,
             verbose: true,
-            spectrum,
+            spectrum: false,
         };
         let mut bytes = Vec::new();
-        match self.content {
-            Content::Report(format) => brunt_report::write(judged, format, &style, &mut bytes)?,
-            Content::HdrLog => brunt_report::write_hlog(judged.run, &mut bytes)?,
-            Content::Hgrm => brunt_report::write_hgrm(judged.run, &mut bytes)?,
-            Content::Junit => brunt_report::write_junit(judged, &mut bytes)?,
-        }
+        make(&style, &mut bytes)?;
         let Some(mut file) = self.file.as_ref() else {
             return print(&bytes);
         };

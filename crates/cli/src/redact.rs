@@ -1,16 +1,12 @@
-//! `--redact` of a run that is stored already: its URLs lose their queries.
+//! `--redact` of what is stored already: its URLs lose their queries.
 
 use brunt_load::redact_queries;
-use brunt_measure::{Evidence, Run, ServerScope};
+use brunt_measure::{Capacity, Evidence, PlanDescription, RoundRecord, Run, ServerScope};
+use brunt_report::Experiment;
 
 /// Makes the queries of all URLs in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
-    let hide = |text: &mut String| *text = redact_queries(text);
-    hide(&mut run.plan.url);
-    let first = &mut run.plan.requests.first.path;
-    if let Some((before, _)) = first.split_once('?') {
-        *first = format!("{before}?redacted");
-    }
+    redact_plan(&mut run.plan);
     for name in &mut run.names {
         if let Some((before, _)) = name.name.split_once('?') {
             name.name = before.to_owned();
@@ -21,8 +17,54 @@ pub(crate) fn redact(run: &mut Run) {
         .for_each(|agent| redact_evidence(&mut agent.evidence));
 }
 
+/// The same in an experiment.
+pub(crate) fn redact_experiment(experiment: &mut Experiment) {
+    match experiment {
+        Experiment::Sweep(sweep) => {
+            hide(&mut sweep.plan.url);
+            sweep.load.iter_mut().for_each(redact_plan);
+            let rounds = sweep.rounds.iter_mut();
+            rounds.for_each(|round| redact_round(&mut round.record));
+        }
+        Experiment::Comparison(compared) => {
+            compared.load.iter_mut().for_each(redact_plan);
+            for side in &mut compared.sides {
+                hide(&mut side.url);
+                side.rounds.iter_mut().for_each(redact_round);
+                side.capacity.iter_mut().for_each(redact_capacity);
+            }
+        }
+        Experiment::Capacity(capacity) => redact_capacity(capacity),
+    }
+}
+
+fn redact_capacity(capacity: &mut Capacity) {
+    hide(&mut capacity.plan.url);
+    capacity.load.iter_mut().for_each(redact_plan);
+    for step in &mut capacity.steps {
+        hide(&mut step.because);
+        redact_round(&mut step.record);
+    }
+}
+
+fn redact_round(round: &mut RoundRecord) {
+    hide(&mut round.because);
+    round.missing.values_mut().for_each(hide);
+}
+
+fn redact_plan(plan: &mut PlanDescription) {
+    hide(&mut plan.url);
+    let first = &mut plan.requests.first.path;
+    if let Some((before, _)) = first.split_once('?') {
+        *first = format!("{before}?redacted");
+    }
+}
+
+fn hide(text: &mut String) {
+    *text = redact_queries(text);
+}
+
 fn redact_evidence(evidence: &mut Evidence) {
-    let hide = |text: &mut String| *text = redact_queries(text);
     evidence.missing.values_mut().for_each(hide);
     if let Some(count) = &mut evidence.server_count {
         hide(&mut count.url);

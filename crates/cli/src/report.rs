@@ -1,24 +1,45 @@
-//! `brunt report FILE`: any report from a stored run.
+//! `brunt report FILE`: any report from a stored run or experiment.
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use brunt_measure::Judged;
+use anyhow::{Result, bail};
+use brunt_measure::{Judged, Run};
+use brunt_report::{Experiment, Stored};
 
-use crate::args::ReportArguments;
+use crate::args::{OutputArguments, ReportArguments};
 use crate::objectives;
 use crate::output::Destination;
-use crate::redact::redact;
+use crate::redact::{redact, redact_experiment};
 use crate::stored;
 
 /// Prints the report.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode> {
-    let mut run = stored::read(&arguments.file)?;
-    if arguments.output.redact {
+    match stored::read_any(&arguments.file)? {
+        Stored::Run(run) => of_run(*run, &arguments.output),
+        Stored::Experiment(experiment) => of_experiment(*experiment, &arguments.output),
+    }
+}
+
+fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
+    if output.redact {
         redact(&mut run);
     }
-    if let Some(objectives) = objectives::asked(&arguments.output.objective) {
+    if let Some(objectives) = objectives::asked(&output.objective) {
         run.objectives = objectives;
     }
-    Destination::open(&arguments.output)?.write(&Judged::of(&run))
+    Destination::open(output)?.write(&Judged::of(&run))
+}
+
+fn of_experiment(mut experiment: Experiment, output: &OutputArguments) -> Result<ExitCode> {
+    if !output.objective.is_empty() {
+        bail!(
+            "--objective is about a single run, and a {} is stored here",
+            experiment.name()
+        );
+    }
+    if output.redact {
+        redact_experiment(&mut experiment);
+    }
+    Destination::of_experiment(output)?.write_experiment(&experiment)?;
+    Ok(ExitCode::SUCCESS)
 }

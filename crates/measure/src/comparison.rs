@@ -1,7 +1,8 @@
 //! Whether one server is faster than another, from rounds of load on both that took turns.
 
-use crate::verdict::Verdict;
-use crate::{Judged, PAIRS_LEAST, Paired, Quantile, Run};
+use serde::{Deserialize, Serialize};
+
+use crate::{PAIRS_LEAST, Paired, ROUND_QUANTILES, RoundRecord};
 
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
@@ -9,12 +10,21 @@ const CHANGE_LEAST: f64 = 0.01;
 const DROPPED_MOST: f64 = 0.2;
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// Successful replies per second: more is better.
     SuccessesPerS,
-    /// A quantile (0 to 1) of the response time: less is better.
+    /// A quantile (0 to 1) of the response time, one of [`ROUND_QUANTILES`]: less is better.
     ResponseQuantile(f64),
+}
+
+impl Compared {
+    /// Whether more of it is better.
+    pub fn is_better_if_more(self) -> bool {
+        matches!(self, Self::SuccessesPerS)
+    }
 }
 
 /// What rounds of two sides tell.
@@ -54,7 +64,7 @@ pub enum Claim {
 
 impl Comparison {
     /// Compares two sides, whose rounds at the same place were made one after the other.
-    pub fn of(compared: Compared, a: &[Run], b: &[Run]) -> Self {
+    pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord]) -> Self {
         let pairs = a.iter().zip(b);
         let values = pairs.map(|(a, b)| Ok((value(compared, a)?, value(compared, b)?)));
         Self::of_values(compared, values)
@@ -89,30 +99,25 @@ impl Comparison {
 }
 
 /// What is compared, of one round; or why it does not count.
-fn value(compared: Compared, run: &Run) -> Result<f64, String> {
-    let judged = Judged::of(run);
-    if let Some(reason) = judged.withheld() {
+fn value(compared: Compared, round: &RoundRecord) -> Result<f64, String> {
+    if let Some(reason) = round.is_no_measurement() {
         return Err(reason);
     }
-    match judged.judgement.verdict {
-        Verdict::ClientLimited => return Err("brunt was the limit".to_owned()),
-        Verdict::NoSuccess => return Err("no request succeeded".to_owned()),
-        Verdict::ServerFailed => return Err("the server failed".to_owned()),
-        _ => {}
-    }
-    let found = match compared {
-        Compared::SuccessesPerS => judged.summary.successes_per_s.known(),
-        Compared::ResponseQuantile(q) => match run.response_quantile(q) {
-            Quantile::Known { ns, .. } => Some(ns as f64),
-            Quantile::AtLeast { .. } => return Err("requests were never answered".to_owned()),
-            Quantile::TooFew { samples, needed } => {
-                return Err(format!("{samples} replies, {needed} are needed"));
-            }
-        },
+    let (found, name) = match compared {
+        Compared::SuccessesPerS => (round.successes_per_s, "successes_per_s"),
+        Compared::ResponseQuantile(q) => {
+            let known = ROUND_QUANTILES
+                .iter()
+                .find(|(_, known)| (known - q).abs() < 1e-9);
+            let name = known.map_or("", |(name, _)| name);
+            (round.response.quantile_ns(q).map(|ns| ns as f64), name)
+        }
     };
-    found
-        .filter(|value| *value > 0.0)
-        .ok_or_else(|| "nothing was measured".to_owned())
+    let missing = || match round.missing.get(name) {
+        Some(reason) => reason.clone(),
+        None => "nothing was measured".to_owned(),
+    };
+    found.filter(|value| *value > 0.0).ok_or_else(missing)
 }
 
 /// What each side differs from itself by, from one pair to the next.
@@ -180,6 +185,7 @@ fn medians(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Judged;
     use crate::invariants::sample::steady_run;
     use crate::noise::Noise;
 
@@ -240,13 +246,18 @@ mod tests {
     #[test]
     fn rounds_give_what_is_compared_or_why_they_do_not_count() {
         let (whole, mut broken) = (steady_run(), steady_run());
+        broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
+        let record = |run| RoundRecord::of(&Judged::of(run));
+        let (whole, broken) = (record(&whole), record(&broken));
         let rate = value(Compared::SuccessesPerS, &whole).expect("it counts");
         let p50_ns = value(Compared::ResponseQuantile(0.5), &whole).expect("it counts");
         assert!(rate > 1_000.0, "{rate}");
         assert!((900_000.0..1_100_000.0).contains(&p50_ns), "{p50_ns}");
-        let reason = value(Compared::ResponseQuantile(0.999_99), &whole).expect_err("too few");
-        assert!(reason.contains("are needed"), "{reason}");
-        broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
+        let mut few = whole.clone();
+        few.response.p99_9_ns = None;
+        let reason = "3 replies, 3,688 are needed".to_owned();
+        few.missing.insert("p99.9".to_owned(), reason.clone());
+        assert_eq!(value(Compared::ResponseQuantile(0.999), &few), Err(reason));
         let reason = value(Compared::SuccessesPerS, &broken).expect_err("it is broken");
         assert!(reason.contains("withheld"), "{reason}");
         let (a, b) = ([whole.clone(), whole.clone()], [whole, broken]);

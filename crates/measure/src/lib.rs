@@ -11,11 +11,15 @@ mod backend;
 mod bounded;
 mod by_name;
 mod calibration;
+mod capacity;
 mod carried_in;
 mod clean;
+mod compared_rounds;
 mod comparison;
 mod confidence;
+mod cpu_use;
 mod diagnosis;
+mod environment;
 mod error_body;
 mod evidence;
 mod failure;
@@ -27,6 +31,7 @@ mod histogram;
 mod intervals;
 mod invariants;
 mod judged;
+mod knee;
 mod latencies;
 mod loglinear;
 #[cfg(test)]
@@ -43,16 +48,19 @@ mod precision;
 mod quantile;
 mod record;
 mod recorder;
+mod round_record;
 mod run;
 mod series;
 mod sparse;
 mod split;
+mod spread;
 mod stages;
 mod status;
 mod steadiness;
 mod student_t;
 mod success;
 mod summary;
+mod sweep;
 mod tally;
 mod trend;
 mod unfinished;
@@ -69,11 +77,20 @@ pub use by_name::{
     merge_names,
 };
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
+pub use capacity::{
+    CAPACITY_STEPS_MAX, CONFIRMATIONS, Capacity, CapacityKind, CapacityNext, CapacityObjective,
+    CapacityOutcome, CapacityPlan, CapacityResult, CapacitySearch, CapacityStage, CapacityStep,
+};
 pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};
+pub use compared_rounds::{
+    ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, SIDES_MAX,
+};
 pub use comparison::{Claim, Compared, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
+pub use cpu_use::CpuUse;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
+pub use environment::{ClientDescription, Environment, MachineDescription, ServerDescription};
 pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
@@ -88,6 +105,7 @@ pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};
 pub use invariants::{Finding, INVARIANTS, Invariant, Scope, Standing, check, is_valid};
 pub use judged::Judged;
+pub use knee::{Bend, knee};
 pub use latencies::Latencies;
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
@@ -102,6 +120,7 @@ pub use record::{
     SetUp, ThreadUse, WorkerEdges, WorkerRecord,
 };
 pub use recorder::{Answer, Recorder, Recording, RequestTiming, Skip};
+pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
     HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, ModelDescription,
@@ -113,11 +132,16 @@ pub use run::{
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;
 pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
+pub use spread::Spread;
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use steadiness::Steadiness;
 pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
+pub use sweep::{
+    SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepKind, SweepPlan, SweepPoint,
+    SweepRound, UseSpread, VerdictCount, VerdictStretch, VerdictTurn,
+};
 pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,

@@ -7,7 +7,7 @@
 //! with its counts, but no rate is given for it.
 
 mod certificate;
-mod comparison;
+mod experiment;
 mod figures;
 mod foreign;
 mod hdr;
@@ -37,7 +37,10 @@ use thiserror::Error;
 pub use certificate::{
     CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
 };
-pub use comparison::ComparedSides;
+pub use experiment::{
+    ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
+    exceeded_limits, side_name, write_experiment,
+};
 pub use figures::{
     AgentFigures, AllPhases, CleanSummary, ClientFigures, GeneratorFigures, Latency, LiveRange,
     ObjectiveFigures, OverloadFigures, QuantileInterval, RateIntervalFigures, Replies, Requests,
@@ -46,9 +49,9 @@ pub use figures::{
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{PhaseLength, PlannedRate, Progress, progress_line};
-pub use read::{ReadError, STORED_BYTES_MAX, read};
+pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 #[cfg(feature = "schema")]
-pub use schema::{schema, schema_text};
+pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
 pub use stored::StoredRun;
 pub use text::calibration_text;
 
@@ -66,7 +69,13 @@ pub enum Format {
     Markdown,
 }
 
-/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes.
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a sweep.
+pub const SWEEP_SCHEMA: &str = include_str!("../schema/sweep.schema.json");
+/// The same of a comparison.
+pub const COMPARISON_SCHEMA: &str = include_str!("../schema/comparison.schema.json");
+/// The same of a search for a capacity.
+pub const CAPACITY_SCHEMA: &str = include_str!("../schema/capacity.schema.json");
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a run.
 pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 
 impl Format {

@@ -76,7 +76,7 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
 }
 
 /// `text` with what Markdown or HTML would obey made inert.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in crate::printable(text).chars() {
         match character {
@@ -94,7 +94,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// `text` as code, in a line or a cell of a table: a fence that is longer than any within.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = crate::printable(text).replace('|', "\\|");
     let mut longest = 0;
     let mut length = 0;

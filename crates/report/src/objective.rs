@@ -47,7 +47,7 @@ pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
 }
 
 /// `p99`, `p99.9`.
-fn quantile(q: f64) -> String {
+pub(crate) fn quantile(q: f64) -> String {
     // Nines beyond what floats hold are not told.
     let text = format!("{:.6}", q * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,12 +1,15 @@
-//! A stored run, taken back: bounded, and refused with a reason where it cannot be believed.
+//! A stored run or experiment, taken back: bounded, and refused with a reason where it cannot be
+//! believed.
 
 use std::io::{self, Read};
 
-use brunt_measure::{Run, UnsoundRun};
+use brunt_measure::{Capacity, ComparedRounds, Run, Sweep, UnsoundRun};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 use thiserror::Error;
+
+use crate::Experiment;
 
 /// The largest stored run that is read: 256 MiB, some 700 workers with series of full length.
 pub const STORED_BYTES_MAX: u64 = 256 << 20;
@@ -59,6 +62,9 @@ pub enum ReadError {
         /// The format number that is read.
         known: u32,
     },
+    /// The input holds an experiment, where a run is needed.
+    #[error("a {0} is stored here, not a run; brunt report prints it")]
+    Experiment(&'static str),
     /// The parts of the run do not belong together.
     #[error("not a sound run ({0}); the file was changed after it was written: repeat the run")]
     Unsound(UnsoundRun),
@@ -70,6 +76,15 @@ pub enum ReadError {
     Field(serde_json::Error),
 }
 
+/// What a stored file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stored {
+    /// A run.
+    Run(Box<Run>),
+    /// An experiment of several rounds.
+    Experiment(Box<Experiment>),
+}
+
 /// Reads a run that [`crate::Format::Json`] wrote. Its `summary` is ignored, as are fields that
 /// this version does not know. The memory that this takes is at most a few times that of the input,
 /// which is bounded, whatever the input says.
@@ -78,10 +93,22 @@ pub enum ReadError {
 ///
 /// See [`ReadError`]; nothing is repaired or guessed.
 pub fn read(json: &mut dyn Read) -> Result<Run, ReadError> {
+    match read_stored(json)? {
+        Stored::Run(run) => Ok(*run),
+        Stored::Experiment(experiment) => Err(ReadError::Experiment(experiment.name())),
+    }
+}
+
+/// Reads a run or an experiment, in the same way.
+///
+/// # Errors
+///
+/// See [`ReadError`]; nothing is repaired or guessed.
+pub fn read_stored(json: &mut dyn Read) -> Result<Stored, ReadError> {
     read_bounded(json, STORED_BYTES_MAX)
 }
 
-fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError> {
+fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Stored, ReadError> {
     let mut bytes = Vec::new();
     json.take(limit_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit_bytes {
@@ -106,19 +133,28 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Run, ReadError>
         return Err(ReadError::NotARun);
     }
     let envelope: Envelope = serde_json::from_slice(&bytes).map_err(refusal)?;
-    match envelope.format {
-        None => return Err(ReadError::NotARun),
-        Some(found) if found != u64::from(Run::FORMAT) => {
-            return Err(ReadError::OtherFormat {
-                found,
-                known: Run::FORMAT,
-            });
+    let found = envelope.format.ok_or(ReadError::NotARun)?;
+    let experiment = match envelope.kind {
+        None => {
+            let run: Run = of_format(&bytes, found, Run::FORMAT)?;
+            run.check_sound().map_err(ReadError::Unsound)?;
+            return Ok(Stored::Run(Box::new(run)));
         }
-        Some(_) => {}
+        Some(Kind::Sweep) => Experiment::Sweep(of_format(&bytes, found, Sweep::FORMAT)?),
+        Some(Kind::Comparison) => {
+            Experiment::Comparison(of_format(&bytes, found, ComparedRounds::FORMAT)?)
+        }
+        Some(Kind::Capacity) => Experiment::Capacity(of_format(&bytes, found, Capacity::FORMAT)?),
+    };
+    Ok(Stored::Experiment(Box::new(experiment)))
+}
+
+/// What is stored in this format, if it is the known one.
+fn of_format<T: DeserializeOwned>(json: &[u8], found: u64, known: u32) -> Result<T, ReadError> {
+    if found != u64::from(known) {
+        return Err(ReadError::OtherFormat { found, known });
     }
-    let run: Run = serde_json::from_slice(&bytes).map_err(ReadError::Field)?;
-    run.check_sound().map_err(ReadError::Unsound)?;
-    Ok(run)
+    serde_json::from_slice(json).map_err(ReadError::Field)
 }
 
 /// Whose format it is, and what to do about that.
@@ -185,7 +221,18 @@ fn is_at_the_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
 /// What is looked at before the whole run is.
 #[derive(Deserialize)]
 struct Envelope {
+    /// Absent in a run.
+    kind: Option<Kind>,
     format: Option<u64>,
+}
+
+/// What a file holds that is no run.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Sweep,
+    Comparison,
+    Capacity,
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn what_cannot_be_compared_is_refused() {
         ("", "2 to 26 servers"),
         ("--pairs 5 http://a/ http://b/", "6 to 100 pairs"),
         ("--diagnose http://a/ http://b/", "--diagnose"),
-        ("--format csv http://a/ http://b/", "text and json"),
+        ("--hgrm x http://a/ http://b/", "--hgrm"),
         ("ftp://a/ http://b/", "ftp"),
     ] {
         let outcome = brunt(&format!("compare {words}"));

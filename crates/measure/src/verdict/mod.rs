@@ -17,7 +17,7 @@ mod thresholds;
 mod weighed;
 mod words;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Finding, Run, Summary};
 use case::Case;
@@ -27,7 +27,7 @@ pub use signals::{SIGNALS, SignalRule};
 use weighed::{Decision, Weighed};
 
 /// What limited a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

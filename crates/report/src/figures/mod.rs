@@ -28,10 +28,7 @@ pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::objectives::ObjectiveFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
-pub(crate) use self::resources::{
-    CpuUse, client_cpu, cpu_ns_per_reply, peak_resident_bytes, requests_per_cpu_s, server_counted,
-    server_cpu,
-};
+pub(crate) use self::resources::{cpu_ns_per_reply, requests_per_cpu_s, server_counted};
 pub use self::stages::StageFigures;
 pub(crate) use self::stages::{RecordedStage, recorded_stages};
 pub use self::verdict::{RateIntervalFigures, SteadinessFigures, VerdictFigures};
@@ -441,7 +438,7 @@ impl StoredSummary {
             server,
             server_counted,
             cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
-            peak_resident_bytes: peak_resident_bytes(run),
+            peak_resident_bytes: run.peak_resident_bytes(),
             generator: GeneratorFigures::new(run, summary, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),

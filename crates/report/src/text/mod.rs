@@ -2,13 +2,12 @@
 
 mod agents;
 mod certificate;
-mod comparison;
 mod describe;
 mod diagnosis;
 mod errors;
 mod evidence;
 mod latency;
-mod layout;
+pub(crate) mod layout;
 mod load;
 mod names;
 mod objectives;

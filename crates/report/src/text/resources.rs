@@ -1,13 +1,10 @@
 //! What client and server used: their CPU, memory and descriptors, side by side.
 
-use brunt_measure::{Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
+use brunt_measure::{CpuUse, Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
-use crate::figures::{
-    CpuUse, GeneratorFigures, ceiling_share, client_cpu, cpu_ns_per_reply, peak_resident_bytes,
-    requests_per_cpu_s, server_cpu,
-};
+use crate::figures::{GeneratorFigures, ceiling_share, cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
 use crate::units;
 
@@ -25,7 +22,7 @@ pub(super) fn client(
     page: &mut Page,
 ) {
     let mut items = Vec::new();
-    match client_cpu(run) {
+    match run.client_cpu() {
         // Each worker can use a CPU.
         Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()), verbose)),
         Err(reason) => items.push(format!("CPU not known: {reason}")),
@@ -43,7 +40,7 @@ pub(super) fn client(
     if verbose && summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
-    let peak_bytes = peak_resident_bytes(run);
+    let peak_bytes = run.peak_resident_bytes();
     if peak_bytes > 0 {
         items.push(match run.is_plain() {
             true => units::bytes(peak_bytes),
@@ -128,7 +125,7 @@ pub(super) fn server(
         return;
     };
     let mut items = vec![who(server, verbose)];
-    match server_cpu(server) {
+    match server.cpu_use() {
         Some(cpu) => items.push(cpu_of(&cpu, server.cpus, verbose)),
         None => items.push("CPU not known: it was not read twice".to_owned()),
     }

@@ -1,21 +1,25 @@
-//! The committed JSON Schema is the one that the types give. `BLESS=1` rewrites it.
+//! The committed JSON Schemas are those that the types give. `BLESS=1` rewrites them.
 
-use brunt_report::{Format, Style, schema_text, write};
+use brunt_report::{Format, SCHEMAS, Style, schema_text, write, write_experiment};
 use serde_json::Value;
 
-use crate::fixtures;
+use crate::{experiments, fixtures};
 
 #[test]
-fn the_committed_schema_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/run.schema.json");
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(path, schema_text()).unwrap();
+fn the_committed_schemas_are_current() {
+    for (name, _) in SCHEMAS {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/schema");
+        let path = format!("{directory}/{name}.schema.json");
+        let generated = schema_text(name).unwrap();
+        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+            std::fs::write(&path, &generated).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == generated,
+            "{path} is out of date: run this test with BLESS=1"
+        );
     }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        committed == schema_text(),
-        "{path} is out of date: run this test with BLESS=1"
-    );
 }
 
 /// Checks `value` against the parts of `schema` that the types can give: references, properties,
@@ -95,6 +99,24 @@ fn every_fixture_conforms_to_the_schema() {
             &mut bytes,
         )
         .unwrap();
+        let stored: Value = serde_json::from_slice(&bytes).unwrap();
+        conforms(&schema, &schema, &stored, name).unwrap();
+        for field in stored.as_object().unwrap().keys() {
+            assert!(
+                schema["properties"].get(field).is_some(),
+                "{field} is not in the schema"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_experiment_conforms_to_its_schema() {
+    for (name, kind, experiment) in experiments::all() {
+        let (_, make) = SCHEMAS.iter().find(|(known, _)| *known == kind).unwrap();
+        let schema = make();
+        let mut bytes = Vec::new();
+        write_experiment(&experiment, Format::Json, &Style::default(), &mut bytes).unwrap();
         let stored: Value = serde_json::from_slice(&bytes).unwrap();
         conforms(&schema, &schema, &stored, name).unwrap();
         for field in stored.as_object().unwrap().keys() {

@@ -1,0 +1,139 @@
+//! Rounds of several servers that took turns, as they are stored. What they show is worked out when
+//! they are read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+use crate::{Capacity, Compared, Comparison, Environment, PAIRS_MAX, PlanDescription, RoundRecord};
+
+/// Most servers of a comparison.
+pub const SIDES_MAX: usize = 26;
+/// Most things that are compared, and most limits.
+const COMPARED_MAX: usize = 100;
+
+/// What kind of stored file it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ComparisonKind {
+    /// A comparison.
+    #[default]
+    #[serde(rename = "comparison")]
+    Comparison,
+}
+
+/// One server and its rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedSide {
+    /// Its URL.
+    pub url: String,
+    /// Its rounds, in the order in which they were measured: those at the same place of all sides
+    /// were measured one after the other.
+    #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
+    pub rounds: Vec<RoundRecord>,
+    /// The search for the highest rate that holds the objectives; null without objectives.
+    pub capacity: Option<Capacity>,
+}
+
+/// A change of a side against the first that is too large.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangeLimit {
+    /// What changes.
+    pub compared: Compared,
+    /// The limit, as a ratio less 1: a rise where it is above 0, a fall where it is below. Of 0 and
+    /// its direction `is_rise` tells.
+    pub change: f64,
+    /// Whether it is a limit of a rise.
+    pub is_rise: bool,
+}
+
+impl ChangeLimit {
+    /// Whether a change is shown to be beyond the limit: by the whole of its 95 % interval.
+    pub fn is_exceeded_by(&self, low: f64, high: f64) -> bool {
+        match self.is_rise {
+            true => low > self.change,
+            false => high < self.change,
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedRounds {
+    /// `comparison`.
+    pub kind: ComparisonKind,
+    /// Version of this layout: 2.
+    pub format: u32,
+    /// Version of brunt that made it.
+    pub brunt_version: String,
+    /// The load of a round in full, on the first server; null where none was measured.
+    pub load: Option<PlanDescription>,
+    /// Where it was measured; the server is the first one.
+    pub environment: Environment,
+    /// What is compared: throughput of a closed loop, response times at equal rates.
+    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
+    pub compared: Vec<Compared>,
+    /// Changes that are too large, by `--fail-if`.
+    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
+    pub limits: Vec<ChangeLimit>,
+    /// The servers, of which each is compared with the first.
+    #[serde(deserialize_with = "bounded::some::<_, _, SIDES_MAX>")]
+    pub sides: Vec<ComparedSide>,
+}
+
+/// Two sides and what was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedPair {
+    /// The place of the first side, from 0.
+    pub first: usize,
+    /// The place of the other one.
+    pub second: usize,
+    /// What their rounds show.
+    pub comparison: Comparison,
+}
+
+impl ComparedRounds {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 2;
+
+    /// Every side against the first one.
+    pub fn comparisons(&self) -> Vec<ComparedPair> {
+        let Some((first, others)) = self.sides.split_first() else {
+            return Vec::new();
+        };
+        let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
+            first: 0,
+            second,
+            comparison: Comparison::of(compared, &first.rounds, &other.rounds),
+        };
+        others
+            .iter()
+            .zip(1..)
+            .flat_map(|(other, second)| {
+                let all = self.compared.iter();
+                all.map(move |&compared| pair(compared, second, other))
+            })
+            .collect()
+    }
+
+    /// The limits that were exceeded, and by which pair.
+    pub fn exceeded(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        let pairs = self.comparisons();
+        let limits = self.limits.iter();
+        limits
+            .flat_map(|limit| pairs.iter().map(move |pair| (limit, pair)))
+            .filter(|(limit, pair)| {
+                let change = pair
+                    .comparison
+                    .paired
+                    .as_ref()
+                    .map(|paired| paired.change());
+                pair.comparison.compared == limit.compared
+                    && change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
+            })
+            .map(|(limit, pair)| (*limit, pair.clone()))
+            .collect()
+    }
+}

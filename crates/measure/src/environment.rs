@@ -1,0 +1,94 @@
+//! Where rounds were measured: the machine, the server and the client, told once for all of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Backend, Run, ServerScope};
+
+/// Machine, server and client of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// The machine that brunt ran on.
+    pub machine: MachineDescription,
+    /// The server, where it was watched in the first round; null where it was not.
+    pub server: Option<ServerDescription>,
+    /// What of brunt ran; null before a round was measured.
+    pub client: Option<ClientDescription>,
+}
+
+/// A machine in words and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineDescription {
+    /// Model of its processor; null where unknown, as all of the following.
+    pub processor: Option<String>,
+    /// CPUs that are online.
+    pub cpus: Option<u32>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Release of the kernel.
+    pub kernel: Option<String>,
+    /// Name and version of the distribution.
+    pub distribution: Option<String>,
+}
+
+/// A server, as it was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerDescription {
+    /// Name of its process, such as `nginx`.
+    pub name: String,
+    /// What its replies name as their software (`Server`), such as `nginx/1.22.1`; null where they
+    /// name none.
+    pub software: Option<String>,
+    /// Its processes that were watched; null where it is on another machine.
+    pub processes: Option<u32>,
+    /// Its threads, all processes together; null where unknown.
+    pub threads: Option<u32>,
+    /// CPUs that it may use; null where unknown.
+    pub cpus: Option<f64>,
+}
+
+/// What of brunt ran, and its limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClientDescription {
+    /// The backend.
+    pub backend: Backend,
+    /// CPUs that it may use.
+    pub usable_cpus: u32,
+    /// File descriptors that it may have.
+    pub descriptors_limit: u64,
+    /// Local ports that its source addresses offer; null for a Unix socket.
+    pub ports_available: Option<u64>,
+}
+
+impl Environment {
+    /// Adds what a round showed of server and client.
+    pub fn add(&mut self, run: &Run) {
+        let agent = run.first();
+        self.client = Some(ClientDescription {
+            backend: agent.backend,
+            usable_cpus: agent.host.usable_cpus,
+            descriptors_limit: agent.limits.descriptors_limit,
+            ports_available: agent.limits.ports_available,
+        });
+        let Some(server) = &agent.evidence.server else {
+            return;
+        };
+        let processes = match &server.scope {
+            ServerScope::Processes { pids, .. } => u32::try_from(pids.len()).ok(),
+            ServerScope::OwnThreads
+            | ServerScope::ExporterProcess { .. }
+            | ServerScope::ExporterHost { .. } => None,
+        };
+        let software = self.server.take().and_then(|server| server.software);
+        self.server = Some(ServerDescription {
+            name: server.name.clone(),
+            software,
+            processes,
+            threads: server.threads.map(|threads| threads.count),
+            cpus: server.cpus,
+        });
+    }
+}

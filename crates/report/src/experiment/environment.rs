@@ -1,0 +1,127 @@
+//! The environment of an experiment in words: machine, server and client.
+
+use brunt_measure::{Environment, ModelDescription, PlanDescription};
+
+use crate::text::layout::{Page, Tone};
+use crate::{markdown, units};
+
+/// Rows for machine, server and client.
+pub(super) fn rows(environment: &Environment, brunt_version: &str, page: &mut Page) {
+    for (label, items) in described(environment, brunt_version) {
+        page.row(label, &items, Tone::Plain);
+    }
+}
+
+/// The same as a table in Markdown.
+pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String {
+    let mut table = "| | |\n|---|---|\n".to_owned();
+    for (label, items) in described(environment, brunt_version) {
+        let items = markdown::escaped(&items.join(" · "));
+        table.push_str(&format!("| {label} | {items} |\n"));
+    }
+    table
+}
+
+/// What is known of each, by label.
+fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static str, Vec<String>)> {
+    let machine = &environment.machine;
+    let mut rows = Vec::new();
+    let counted = |count: u64, one: &str, many: &str| {
+        let noun = if count == 1 { one } else { many };
+        format!("{} {noun}", units::count(count))
+    };
+    let items: Vec<String> = [
+        machine.processor.clone(),
+        machine.cpus.map(|cpus| counted(cpus.into(), "CPU", "CPUs")),
+        machine
+            .memory_bytes
+            .map(|bytes| format!("{} memory", units::bytes(bytes))),
+        machine
+            .kernel
+            .as_ref()
+            .map(|kernel| format!("Linux {kernel}")),
+        machine.distribution.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !items.is_empty() {
+        rows.push(("machine", items));
+    }
+    if let Some(server) = &environment.server {
+        let mut items = vec![server.name.clone()];
+        items.extend(server.software.clone());
+        let processes = server.processes.map(u64::from);
+        items.extend(processes.map(|count| counted(count, "process", "processes")));
+        let threads = server.threads.map(u64::from);
+        items.extend(threads.map(|count| counted(count, "thread", "threads")));
+        items.extend(
+            server
+                .cpus
+                .map(|cpus| format!("may use {} CPUs", units::cpu_limit(cpus))),
+        );
+        rows.push(("server", items));
+    }
+    let mut items = vec![format!("brunt {brunt_version}")];
+    if let Some(client) = &environment.client {
+        items.push(client.backend.name().to_owned());
+        items.push(counted(
+            client.usable_cpus.into(),
+            "usable CPU",
+            "usable CPUs",
+        ));
+        items.push(counted(
+            client.descriptors_limit,
+            "descriptor",
+            "descriptors",
+        ));
+        let ports = client.ports_available;
+        items.extend(ports.map(|ports| counted(ports, "local port", "local ports")));
+    }
+    rows.push(("client", items));
+    rows
+}
+
+/// The load of a round in a few words.
+pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
+    let mut items = Vec::new();
+    let first = &plan.requests.first;
+    items.push(match &plan.requests.list {
+        Some(list) => format!("a list of {} requests", units::count(list.requests)),
+        None => first.method.clone(),
+    });
+    items.push(match &plan.model {
+        ModelDescription::Closed { .. } => "closed loop".to_owned(),
+        ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
+            Some(rate) => format!(
+                "{} requests/s, {}",
+                units::rate(rate),
+                schedule.process.name()
+            ),
+            None => "requests in stages".to_owned(),
+        },
+        ModelDescription::Sessions { schedule } => match schedule.rate_per_s {
+            Some(rate) => format!("{} connections/s", units::rate(rate)),
+            None => "connections in stages".to_owned(),
+        },
+    });
+    let noun = if plan.connections == 1 {
+        "connection"
+    } else {
+        "connections"
+    };
+    items.push(format!("{} {noun}", units::count(plan.connections.into())));
+    if plan.pipeline > 1 {
+        items.push(format!("{} requests in flight on each", plan.pipeline));
+    }
+    if plan.streams > 1 {
+        items.push(format!("{} streams on each", plan.streams));
+    }
+    if first.body_bytes > 0 {
+        items.push(format!("bodies of {}", units::bytes(first.body_bytes)));
+    }
+    if plan.tls.is_some() {
+        items.push("TLS".to_owned());
+    }
+    items
+}

@@ -1,0 +1,318 @@
+//! A sweep for people, in Markdown, and as it is stored.
+
+use std::fmt::Write;
+
+use brunt_measure::{Spread, Sweep, SweepAxis, SweepPoint, VerdictStretch, VerdictTurn};
+use serde::Serialize;
+
+use super::environment;
+use crate::text::layout::{Grid, Page, Tone};
+use crate::{Style, markdown, units};
+
+/// Columns of the two tables.
+const RATES: Grid = Grid { label: 8, cell: 9 };
+const USES: Grid = Grid { label: 8, cell: 10 };
+
+/// A sweep as it is stored: its own fields, and a `summary` that is derived from them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "StoredSweep")
+)]
+pub struct StoredSweep<'a> {
+    /// The sweep.
+    #[serde(flatten)]
+    pub sweep: &'a Sweep,
+    /// Derived figures; ignored when the sweep is read again.
+    pub summary: SweepSummary,
+}
+
+/// What follows from the rounds of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SweepSummary {
+    /// Whether every planned round was measured.
+    pub complete: bool,
+    /// Each value, ascending.
+    pub points: Vec<SweepPoint>,
+    /// The value at the knee of the curve; null without one.
+    pub knee: Option<f64>,
+    /// Where the verdict turns from concurrency to the server; null where it does not.
+    pub turn: Option<VerdictTurn>,
+    /// The verdicts over the values.
+    pub verdicts: Vec<VerdictStretch>,
+}
+
+impl<'a> StoredSweep<'a> {
+    /// With its derived figures.
+    pub fn of(sweep: &'a Sweep) -> Self {
+        Self {
+            sweep,
+            summary: SweepSummary {
+                complete: sweep.is_complete(),
+                points: sweep.points(),
+                knee: sweep.knee(),
+                turn: sweep.turn(),
+                verdicts: sweep.stretches(),
+            },
+        }
+    }
+}
+
+/// A value of what is varied.
+fn value(axis: SweepAxis, value: f64) -> String {
+    match axis {
+        SweepAxis::Rate => units::rate(value),
+        _ => units::count(value as u64),
+    }
+}
+
+fn rounds(sweep: &Sweep) -> String {
+    let length = match sweep.plan.window_ns {
+        Some(ns) => format!("{} each", units::duration(ns)),
+        None => "ended by requests".to_owned(),
+    };
+    let order = match sweep.plan.seed {
+        Some(seed) => format!("shuffled (seed {seed})"),
+        None => "in ascending order".to_owned(),
+    };
+    format!("{} of each value, {length}, {order}", sweep.plan.rounds)
+}
+
+fn varied(sweep: &Sweep) -> String {
+    let (plan, axis) = (&sweep.plan, sweep.plan.varied);
+    let ends = [plan.values.first(), plan.values.last()]
+        .map(|end| end.map_or_else(String::new, |&end| value(axis, end)));
+    match &plan.values[..] {
+        [_] => format!("{} {}", axis.name(), ends[0]),
+        values => format!(
+            "{} {} to {}, {} values",
+            axis.name(),
+            ends[0],
+            ends[1],
+            values.len()
+        ),
+    }
+}
+
+/// What was found, as label and words.
+fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
+    let axis = sweep.plan.varied;
+    let at = |found: f64| value(axis, found);
+    let mut found = Vec::new();
+    let points = sweep.points();
+    let best = points
+        .iter()
+        .filter_map(|point| Some((point, point.successes_per_s?)))
+        .max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
+    if let Some((point, rate)) = best {
+        let words = format!(
+            "{} req/s at {} {} (median of {})",
+            units::rate(rate.median),
+            at(point.value),
+            axis.name(),
+            rate.rounds
+        );
+        found.push(("highest", words));
+    }
+    let of = if axis == SweepAxis::Rate {
+        "p99"
+    } else {
+        "the throughput"
+    };
+    match sweep.knee() {
+        Some(knee) => found.push((
+            "knee",
+            format!("{} {}: there {of} bends (Kneedle)", at(knee), axis.name()),
+        )),
+        None if matches!(axis, SweepAxis::BodyBytes | SweepAxis::Requests) => {}
+        None => found.push(("knee", format!("none: {of} does not bend"))),
+    }
+    if let Some(turn) = sweep.turn() {
+        let words = format!(
+            "CONCURRENCY-LIMITED up to {}, SERVER-LIMITED from {} {}",
+            at(turn.concurrency_limited_to),
+            at(turn.server_limited_from),
+            axis.name()
+        );
+        found.push(("turn", words));
+    }
+    let widest = points
+        .iter()
+        .filter_map(|point| half_width(point.successes_per_s?));
+    if let Some(widest) = widest.reduce(f64::max) {
+        let words = format!(
+            "every median is known to ±{} or better (95 %)",
+            units::percent(widest)
+        );
+        found.push(("precision", words));
+    }
+    found
+}
+
+/// Half of the interval's width, as a share of the median.
+fn half_width(spread: Spread) -> Option<f64> {
+    let width = (spread.high? - spread.median).max(spread.median - spread.low?);
+    (spread.median > 0.0).then(|| width / spread.median)
+}
+
+/// How far the sweep came, where that is not to the end.
+fn shortfall(sweep: &Sweep) -> Option<String> {
+    let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
+    (!sweep.is_complete()).then(|| {
+        format!(
+            "{} of {} rounds were measured; --resume goes on",
+            units::count(sweep.rounds.len() as u64),
+            units::count(planned)
+        )
+    })
+}
+
+fn ns(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |it| units::duration(it.median as u64))
+}
+
+fn cpus(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |it| units::cpus(it.median))
+}
+
+fn bytes(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |it| units::bytes(it.max as u64))
+}
+
+fn rates(spread: Option<Spread>) -> [String; 3] {
+    let text = |of: fn(&Spread) -> f64| {
+        let spread = spread.as_ref();
+        spread.map_or_else(|| "-".to_owned(), |it| units::rate(of(it)))
+    };
+    [text(|it| it.min), text(|it| it.median), text(|it| it.max)]
+}
+
+fn errors(point: &SweepPoint) -> String {
+    match point.error_share {
+        Some(share) if share.max > 0.0 => units::percent(share.max),
+        Some(_) => "0 %".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+fn verdict(point: &SweepPoint) -> &'static str {
+    point.verdict.map_or("-", |verdict| verdict.name())
+}
+
+/// For people.
+pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let axis = sweep.plan.varied;
+    page.row(
+        "sweep",
+        &[varied(sweep), sweep.plan.url.clone()],
+        Tone::Plain,
+    );
+    if let Some(plan) = &sweep.load {
+        page.row("load", &environment::load(plan), Tone::Plain);
+    }
+    page.row("rounds", &[rounds(sweep)], Tone::Plain);
+    environment::rows(&sweep.environment, &sweep.brunt_version, &mut page);
+    page.blank();
+    let points = sweep.points();
+    let head = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
+    page.line(
+        &format!(
+            "{}: successful replies per second, and response times",
+            axis.name()
+        ),
+        Tone::Plain,
+    );
+    let cells = head(&["min", "median", "max", "p50", "p99"]);
+    page.table_row(RATES, "", &cells, "verdict", Tone::Plain);
+    for point in &points {
+        let mut cells: Vec<String> = rates(point.successes_per_s).into();
+        cells.extend([ns(point.p50_ns), ns(point.p99_ns)]);
+        let label = value(axis, point.value);
+        page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
+    }
+    page.blank();
+    page.line(
+        &format!(
+            "{}: requests without success, CPUs used, and most memory",
+            axis.name()
+        ),
+        Tone::Plain,
+    );
+    for cells in [
+        ["", "server", "", "", "brunt", "", ""],
+        [
+            "errors", "user", "system", "memory", "user", "system", "memory",
+        ],
+    ] {
+        page.table_row(USES, "", &head(&cells), "", Tone::Plain);
+    }
+    for point in &points {
+        let mut cells = vec![errors(point)];
+        for used in [&point.server, &point.client] {
+            cells.push(cpus(used.user_cpus));
+            cells.push(cpus(used.system_cpus));
+            cells.push(bytes(used.resident_bytes));
+        }
+        page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
+    }
+    page.blank();
+    for (label, words) in findings(sweep) {
+        page.row(label, &[words], Tone::Strong);
+    }
+    if let Some(words) = shortfall(sweep) {
+        page.row("incomplete", &[words], Tone::Warning);
+    }
+    page.into_text()
+}
+
+/// For pull requests.
+pub(super) fn markdown(sweep: &Sweep) -> String {
+    let axis = sweep.plan.varied;
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let url = markdown::code(&sweep.plan.url);
+    let _ = writeln!(page, "### brunt sweep: {url}\n");
+    for (label, words) in findings(sweep) {
+        let _ = writeln!(page, "- **{label}**: {}", markdown::escaped(&words));
+    }
+    if let Some(words) = shortfall(sweep) {
+        let _ = writeln!(page, "- **incomplete**: {}", markdown::escaped(&words));
+    }
+    let _ = writeln!(page, "- rounds: {}", markdown::escaped(&rounds(sweep)));
+    page.push('\n');
+    page.push_str(&environment::markdown(
+        &sweep.environment,
+        &sweep.brunt_version,
+    ));
+    let _ = writeln!(
+        page,
+        "\n| {} | req/s min | median | max | p50 | p90 | p99 | errors | server CPUs | brunt CPUs \
+         | verdict |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        axis.name()
+    );
+    for point in sweep.points() {
+        let [min, median, max] = rates(point.successes_per_s);
+        let both = |user: Option<Spread>, system: Option<Spread>| match (user, system) {
+            (Some(user), Some(system)) => units::cpus(user.median + system.median),
+            _ => "-".to_owned(),
+        };
+        let cells = [
+            value(axis, point.value),
+            min,
+            median,
+            max,
+            ns(point.p50_ns),
+            ns(point.p90_ns),
+            ns(point.p99_ns),
+            errors(&point),
+            both(point.server.user_cpus, point.server.system_cpus),
+            both(point.client.user_cpus, point.client.system_cpus),
+            verdict(&point).to_owned(),
+        ];
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    page
+}

@@ -1,0 +1,340 @@
+//! Experiments whose figures are known, in every form, compared byte for byte with `tests/golden/`.
+
+use std::collections::BTreeMap;
+
+use brunt_measure::{
+    Backend, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
+    CapacityStage, CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds,
+    ComparedSide, ComparisonKind, Environment, MachineDescription, Objective, RoundRecord,
+    RoundResponse, RoundUse, ServerDescription, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound,
+    Verdict,
+};
+use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
+
+use crate::fixtures;
+use crate::golden::compare;
+
+const MS: u64 = 1_000_000;
+
+fn environment() -> Environment {
+    Environment {
+        machine: MachineDescription {
+            processor: Some("Example CPU 9000 @ 3.0 GHz".to_owned()),
+            cpus: Some(8),
+            memory_bytes: Some(16 << 30),
+            kernel: Some("6.1.0-18-amd64".to_owned()),
+            distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        },
+        server: Some(ServerDescription {
+            name: "nginx".to_owned(),
+            software: Some("nginx/1.22.1".to_owned()),
+            processes: Some(3),
+            threads: Some(3),
+            cpus: Some(8.0),
+        }),
+        client: Some(ClientDescription {
+            backend: Backend::Uring,
+            usable_cpus: 8,
+            descriptors_limit: 1_048_576,
+            ports_available: Some(28_232),
+        }),
+    }
+}
+
+/// A round at this rate with these response times.
+fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
+    let successes = per_s as u64;
+    RoundRecord {
+        started_unix_ms: 1_767_225_600_000,
+        window_ns: 1_000 * MS,
+        verdict,
+        because: String::new(),
+        successes_per_s: Some(per_s),
+        planned_per_s: None,
+        response: RoundResponse {
+            min_ns: Some(p50_ns / 2),
+            mean_ns: Some(p50_ns + p50_ns / 10),
+            p50_ns: Some(p50_ns),
+            p90_ns: Some(2 * p50_ns),
+            p99_ns: Some(4 * p50_ns),
+            p99_9_ns: (successes > 3_688).then_some(8 * p50_ns),
+            max_ns: Some(16 * p50_ns),
+        },
+        issued: successes + successes / 1_000,
+        successes,
+        errors: successes / 1_000,
+        failed: 0,
+        client: RoundUse {
+            user_cpus: Some(per_s / 1e6),
+            system_cpus: Some(per_s / 5e5),
+            resident_bytes: Some(12 << 20),
+        },
+        server: Some(RoundUse {
+            user_cpus: Some(per_s / 2e5),
+            system_cpus: Some(per_s / 1e5),
+            resident_bytes: Some(31 << 20),
+        }),
+        missing: match successes > 3_688 {
+            true => BTreeMap::new(),
+            false => BTreeMap::from([(
+                "p99.9".to_owned(),
+                format!("{successes} replies, 3688 are needed"),
+            )]),
+        },
+    }
+}
+
+/// A server that takes 0.5 ms and has 40 places.
+fn sweep(rounds: u32) -> Sweep {
+    let values: Vec<f64> = [
+        1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0,
+    ]
+    .into();
+    let measured = (0..rounds).flat_map(|round| {
+        values.iter().map(move |&value| {
+            let off = 1.0 + 0.01 * f64::from(round * 7 % 5) - 0.02;
+            let per_s = value.min(40.0) * 2_000.0 * off;
+            let p50_ns = (value.max(40.0) / 40.0 * 0.5e6 / off) as u64;
+            let verdict = match value {
+                ..40.0 => Verdict::ConcurrencyLimited,
+                ..60.0 => Verdict::Inconclusive,
+                _ => Verdict::ServerLimited,
+            };
+            SweepRound {
+                value,
+                round,
+                record: record(per_s, p50_ns, verdict),
+            }
+        })
+    });
+    Sweep {
+        kind: SweepKind::Sweep,
+        format: Sweep::FORMAT,
+        brunt_version: "0.1.0".to_owned(),
+        plan: SweepPlan {
+            url: "http://192.0.2.1:8080/".to_owned(),
+            varied: SweepAxis::Connections,
+            values: values.clone(),
+            rounds,
+            seed: Some(7),
+            window_ns: Some(1_000 * MS),
+            warmup_ns: 1_000 * MS,
+            round_warmup_ns: 100 * MS,
+        },
+        load: Some(fixtures::all()[0].1.plan.clone()),
+        environment: environment(),
+        rounds: measured.collect(),
+    }
+}
+
+/// Cut short in the middle of its second round, against a server elsewhere.
+fn sweep_cut_short() -> Sweep {
+    let mut sweep = sweep(2);
+    sweep.rounds.truncate(14);
+    sweep.plan.seed = None;
+    sweep.environment = Environment::default();
+    sweep.load = None;
+    for round in &mut sweep.rounds {
+        round.record.server = None;
+    }
+    sweep
+}
+
+fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
+    let side = |url: &str, ratio: f64| ComparedSide {
+        url: url.to_owned(),
+        rounds: (0..10)
+            .map(|round| {
+                let off = 1.0 + 0.004 * f64::from(round * 7 % 5);
+                record(
+                    20_000.0 * ratio * off,
+                    (1e6 / ratio) as u64,
+                    Verdict::ServerLimited,
+                )
+            })
+            .collect(),
+        capacity: None,
+    };
+    ComparedRounds {
+        kind: ComparisonKind::Comparison,
+        format: ComparedRounds::FORMAT,
+        brunt_version: "0.1.0".to_owned(),
+        load: Some(fixtures::all()[0].1.plan.clone()),
+        environment: environment(),
+        compared: vec![Compared::SuccessesPerS],
+        limits,
+        sides: vec![side("http://old/", 1.0), side("http://new/", ratio)],
+    }
+}
+
+/// Slower by more than is allowed, and one pair that does not count.
+fn comparison_exceeded() -> ComparedRounds {
+    let limit = ChangeLimit {
+        compared: Compared::SuccessesPerS,
+        change: -0.05,
+        is_rise: false,
+    };
+    let mut compared = comparison(0.9, vec![limit]);
+    compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
+    compared.sides[0].capacity = Some(capacity(1_000.0));
+    compared.sides[1].capacity = Some(capacity(900.0));
+    compared
+}
+
+fn capacity(holds: f64) -> Capacity {
+    let objective = Objective::ResponseQuantile {
+        q: 0.99,
+        below_ns: 10 * MS,
+    };
+    let plan = CapacityPlan {
+        url: "http://192.0.2.1:8080/".to_owned(),
+        objectives: vec![objective, Objective::Errors { below: 0.01 }],
+        tolerance: 0.02,
+        first_per_s: 500.0,
+        most_per_s: 1e6,
+        window_ns: 2_000 * MS,
+        warmup_ns: 500 * MS,
+    };
+    let mut search = brunt_measure::CapacitySearch::new(&plan);
+    let mut steps = Vec::new();
+    while let brunt_measure::CapacityNext::Step { stage, rate_per_s } = search.next() {
+        let is_met = rate_per_s <= holds;
+        let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
+        let outcome = match is_met {
+            true => CapacityOutcome::Met,
+            false => CapacityOutcome::Missed,
+        };
+        let mut record = record(
+            rate_per_s.min(holds),
+            p99_ns as u64 / 4,
+            Verdict::RateLimited,
+        );
+        record.planned_per_s = Some(rate_per_s);
+        let confirms = stage == CapacityStage::Confirmation;
+        record.window_ns = if confirms { 8_000 * MS } else { 2_000 * MS };
+        steps.push(CapacityStep {
+            stage,
+            rate_per_s,
+            outcome,
+            because: match is_met {
+                true => String::new(),
+                false => "p99 < 10.0 ms MISSED: 70.0 ms, up to 77.0 ms with 95 % confidence".into(),
+            },
+            objectives: vec![CapacityObjective {
+                objective,
+                measured: Some(p99_ns),
+                bound: Some(1.1 * p99_ns),
+                is_met,
+                reason: None,
+            }],
+            record,
+        });
+        search.tell(stage, rate_per_s, outcome);
+    }
+    Capacity {
+        kind: CapacityKind::Capacity,
+        format: Capacity::FORMAT,
+        brunt_version: "0.1.0".to_owned(),
+        plan,
+        load: Some(fixtures::all()[0].1.plan.clone()),
+        environment: environment(),
+        steps,
+    }
+}
+
+/// Brunt was the limit before the server was.
+fn capacity_of_client() -> Capacity {
+    let mut found = capacity(1e9);
+    found.steps.truncate(4);
+    let rate_per_s = 8_000.0;
+    for _ in 0..3 {
+        let mut record = record(rate_per_s, MS, Verdict::ClientLimited);
+        record.because = "worker 0 was busy for 99 % of the window".to_owned();
+        found.steps.push(CapacityStep {
+            stage: CapacityStage::Bracket,
+            rate_per_s,
+            outcome: CapacityOutcome::ClientLimited,
+            because: record.because.clone(),
+            objectives: Vec::new(),
+            record,
+        });
+    }
+    found
+}
+
+/// Name, kind and experiment.
+pub(crate) fn all() -> Vec<(&'static str, &'static str, Experiment)> {
+    vec![
+        ("sweep", "sweep", Experiment::Sweep(sweep(3))),
+        ("sweep-intervals", "sweep", Experiment::Sweep(sweep(10))),
+        (
+            "sweep-cut-short",
+            "sweep",
+            Experiment::Sweep(sweep_cut_short()),
+        ),
+        (
+            "comparison",
+            "comparison",
+            Experiment::Comparison(comparison(1.08, Vec::new())),
+        ),
+        (
+            "comparison-exceeded",
+            "comparison",
+            Experiment::Comparison(comparison_exceeded()),
+        ),
+        (
+            "capacity",
+            "capacity",
+            Experiment::Capacity(capacity(1_000.0)),
+        ),
+        (
+            "capacity-client",
+            "capacity",
+            Experiment::Capacity(capacity_of_client()),
+        ),
+    ]
+}
+
+fn written(experiment: &Experiment, format: Format, style: &Style) -> String {
+    let mut bytes = Vec::new();
+    write_experiment(experiment, format, style, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn text_csv_and_markdown() {
+    for (name, _, experiment) in all() {
+        for (ending, format) in [
+            ("txt", Format::Text),
+            ("csv", Format::Csv),
+            ("md", Format::Markdown),
+        ] {
+            let page = written(&experiment, format, &Style::default());
+            compare(&format!("experiment.{name}.{ending}"), &page);
+            if format == Format::Text {
+                let wide = page.lines().find(|line| line.chars().count() > 80);
+                assert_eq!(wide, None, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_reads_back_as_it_was() {
+    for (name, _, experiment) in all() {
+        let json = written(&experiment, Format::Json, &Style::default());
+        // A round more says nothing new.
+        if name != "sweep-intervals" {
+            compare(&format!("experiment.{name}.json"), &json);
+        }
+        let back = read_stored(&mut json.as_bytes()).unwrap();
+        assert_eq!(back, Stored::Experiment(Box::new(experiment)), "{name}");
+        let error = read(&mut json.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("not a run"), "{error}");
+        let other = json.replacen("\"format\": ", "\"format\": 9", 1);
+        let error = read_stored(&mut other.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("of a newer version"), "{error}");
+    }
+    let odd = read_stored(&mut "{\"kind\": \"else\", \"format\": 1}".as_bytes());
+    assert!(odd.is_err());
+}
