@@ -132,6 +132,8 @@ pub(crate) enum FormatName {
     Csv,
     /// A few lines for a pull request
     Markdown,
+    /// A page with charts, in one file that needs no network
+    Html,
 }
 
 #[derive(Debug, Args)]
@@ -433,7 +435,7 @@ pub(crate) struct OutputArguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Form of the report [default: text, or with --output what the file's name ends in: .json,
-    /// .csv, .txt, .md, and json without an ending]
+    /// .html, .csv, .txt, .md, and json without an ending]
     #[arg(long, value_name = "FORM", help_heading = "Output")]
     pub(crate) format: Option<FormatName>,
     /// No progress on standard error; with --output, nothing on the terminal

@@ -325,10 +325,11 @@ fn format_by_name(path: &Path) -> Result<Format> {
         Some("csv") => Ok(Format::Csv),
         Some("json") => Ok(Format::Json),
         Some("md") => Ok(Format::Markdown),
+        Some("html" | "htm") => Ok(Format::Html),
         None if path.extension().is_none() => Ok(Format::Json),
         Some(_) | None => bail!(
-            "{} ends in the name of no form of a report; end it in .json, .csv, .txt or .md, or \
-             say which one with --format",
+            "{} ends in the name of no form of a report; end it in .json, .html, .csv, .txt or \
+             .md, or say which one with --format",
             path.display()
         ),
     }
@@ -340,6 +341,7 @@ fn format_of(name: FormatName) -> Format {
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv,
         FormatName::Markdown => Format::Markdown,
+        FormatName::Html => Format::Html,
     }
 }
 

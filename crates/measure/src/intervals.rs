@@ -119,11 +119,35 @@ impl Intervals {
 
     /// The same with intervals of at least 100 ms, which is how fine they are in long runs.
     pub fn coarsened(&self) -> Self {
+        self.coarsened_to(grid::USUAL_NS)
+    }
+
+    /// The same with intervals of at least `interval_ns`.
+    pub fn coarsened_to(&self, interval_ns: u64) -> Self {
         let mut coarse = self.clone();
-        while coarse.interval_ns < grid::USUAL_NS {
+        while coarse.interval_ns < interval_ns.min(INTERVAL_MAX_NS) {
             coarse.double();
         }
         coarse
+    }
+
+    /// The response times of each interval, oldest first, each in the middle of its bucket: known
+    /// to 0.4 %.
+    pub fn histograms(&self) -> impl Iterator<Item = Histogram> + '_ {
+        self.sparse.iter().map(|sparse| {
+            let mut histogram = Histogram::of_two_digits();
+            record_middles(sparse, &mut histogram);
+            histogram
+        })
+    }
+
+    /// How many response times each interval has in each of its filled buckets, with the shortest
+    /// of the bucket, nanoseconds; intervals oldest first, buckets shortest first.
+    pub fn filled(&self) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)> + '_> + '_ {
+        self.sparse.iter().map(|sparse| {
+            let filled = sparse.iter();
+            filled.map(|it| (loglinear::lowest(it.index(), BITS), it.count()))
+        })
     }
 
     /// Of each interval, by its number, the response times from `least_ns` on; where that is 0
@@ -147,13 +171,8 @@ impl Intervals {
     /// All response times as one histogram, each in the middle of its bucket: known to 0.4 %.
     pub(crate) fn together(&self) -> Histogram {
         let mut histogram = Histogram::default();
-        for filled in self.sparse.iter().flatten() {
-            let index = filled.index();
-            let (from_ns, to_ns) = (
-                loglinear::lowest(index, BITS),
-                loglinear::lowest(index + 1, BITS) - 1,
-            );
-            histogram.record_many(u64::midpoint(from_ns, to_ns), filled.count());
+        for sparse in &self.sparse {
+            record_middles(sparse, &mut histogram);
         }
         histogram
     }
@@ -341,6 +360,18 @@ impl IntervalRecorder {
             }
         }
         self.intervals.add(self.index, sparse.into_boxed_slice());
+    }
+}
+
+/// Records the middle of each bucket as often as it was filled.
+fn record_middles(sparse: &[Filled], histogram: &mut Histogram) {
+    for filled in sparse {
+        let index = filled.index();
+        let (from_ns, to_ns) = (
+            loglinear::lowest(index, BITS),
+            loglinear::lowest(index + 1, BITS) - 1,
+        );
+        histogram.record_many(u64::midpoint(from_ns, to_ns), filled.count());
     }
 }
 

@@ -1,5 +1,5 @@
-//! Reports: a [`Run`] in, bytes out, as text for people, JSON for keeping, CSV for tables and
-//! Markdown for pull requests.
+//! Reports: a [`Run`] in, bytes out, as text for people, HTML with charts, JSON for keeping, CSV
+//! for tables and Markdown for pull requests.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
 //! every report can be printed again later. [`write_hlog`] and [`write_hgrm`] write files for the
@@ -11,6 +11,7 @@ mod experiment;
 mod figures;
 mod foreign;
 mod hdr;
+mod html;
 mod junit;
 mod markdown;
 mod objective;
@@ -67,6 +68,8 @@ pub enum Format {
     Csv,
     /// A few lines for a pull request.
     Markdown,
+    /// A page with charts, in one file that needs no network.
+    Html,
 }
 
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a sweep.
@@ -80,7 +83,13 @@ pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 
 impl Format {
     /// Every format.
-    pub const ALL: &'static [Self] = &[Self::Text, Self::Json, Self::Csv, Self::Markdown];
+    pub const ALL: &'static [Self] = &[
+        Self::Text,
+        Self::Json,
+        Self::Csv,
+        Self::Markdown,
+        Self::Html,
+    ];
 
     /// Its name, as typed.
     pub fn name(self) -> &'static str {
@@ -89,6 +98,7 @@ impl Format {
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
+            Self::Html => "html",
         }
     }
 }
@@ -101,7 +111,7 @@ impl fmt::Display for Format {
 
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no such format: {0:?}; give text, json, csv or markdown")]
+#[error("no such format: {0:?}; give text, json, csv, markdown or html")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
@@ -173,6 +183,7 @@ pub fn write(
         Format::Json => stored::write(judged, out)?,
         Format::Csv => table::write(judged, out)?,
         Format::Markdown => out.write_all(markdown::page(judged).as_bytes())?,
+        Format::Html => out.write_all(html::page(judged)?.as_bytes())?,
     }
     Ok(out.flush()?)
 }
@@ -204,10 +215,10 @@ mod tests {
             assert_eq!(format.name().parse(), Ok(format));
             assert_eq!(format.to_string(), format.name());
         }
-        for wrong in ["", "TEXT", "html", "json "] {
+        for wrong in ["", "TEXT", "htm", "json "] {
             let error = wrong.parse::<Format>().unwrap_err();
             assert!(
-                error.to_string().contains("text, json, csv or markdown"),
+                error.to_string().contains("csv, markdown or html"),
                 "{error}"
             );
         }

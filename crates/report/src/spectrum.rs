@@ -36,6 +36,16 @@ pub(crate) struct Spectrum {
 }
 
 impl Spectrum {
+    /// Durations of which all ended.
+    pub(crate) fn of(values: &Histogram) -> Self {
+        Self {
+            steps: steps(values, values),
+            bounds: 0,
+            bounds_from_ns: None,
+            values: values.clone(),
+        }
+    }
+
     /// The response times of `run`.
     pub(crate) fn of_response(run: &Run) -> Self {
         let unfinished = &run.latencies.unfinished;

@@ -30,6 +30,7 @@ mod open_loop;
 mod options;
 mod outcomes;
 mod output;
+mod pages;
 mod placement;
 mod readme;
 mod real_http2;

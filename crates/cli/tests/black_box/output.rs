@@ -207,7 +207,7 @@ fn an_unknown_ending_is_refused_before_load() {
     let load = format!("-c 2 -n 10 -o {} {}", path.display(), server.url("/"));
     let outcome = brunt(&load);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    for words in ["run.xml", ".json, .csv, .txt or .md", "--format"] {
+    for words in ["run.xml", ".json, .html, .csv, .txt or .md", "--format"] {
         assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
     }
     assert!(!path.exists());

@@ -98,7 +98,7 @@ pub(super) fn says(capacity: &Capacity) -> String {
     }
 }
 
-fn asked(capacity: &Capacity) -> Vec<String> {
+pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
     capacity
         .plan
         .objectives
@@ -107,7 +107,7 @@ fn asked(capacity: &Capacity) -> Vec<String> {
         .collect()
 }
 
-fn stage(stage: CapacityStage) -> &'static str {
+pub(super) fn stage(stage: CapacityStage) -> &'static str {
     match stage {
         CapacityStage::Bracket => "bracket",
         CapacityStage::Bisection => "bisect",
@@ -115,7 +115,7 @@ fn stage(stage: CapacityStage) -> &'static str {
     }
 }
 
-fn outcome(outcome: CapacityOutcome) -> &'static str {
+pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
     match outcome {
         CapacityOutcome::Met => "met",
         CapacityOutcome::Missed => "MISSED",
@@ -125,7 +125,7 @@ fn outcome(outcome: CapacityOutcome) -> &'static str {
 }
 
 /// The quantile that is shown: that of the first objective that has one.
-fn quantile(capacity: &Capacity) -> (String, f64) {
+pub(super) fn quantile(capacity: &Capacity) -> (String, f64) {
     let objectives = capacity.plan.objectives.iter();
     let asked = objectives.filter_map(|it| match it {
         Objective::ResponseQuantile { q, .. } => Some(*q),
@@ -149,7 +149,7 @@ fn ns(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ns| units::duration(ns as u64))
 }
 
-fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
+pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     let (value, bound) = measured(step, q);
     let share = step.record.error_share();
     [

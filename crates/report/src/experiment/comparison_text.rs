@@ -65,7 +65,7 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     page.into_text()
 }
 
-fn rounds(compared: &ComparedRounds) -> Vec<String> {
+pub(super) fn rounds(compared: &ComparedRounds) -> Vec<String> {
     let counts = compared.sides.iter().map(|side| side.rounds.len());
     let pairs = counts.min().unwrap_or(0);
     let first = compared.sides.iter().find_map(|side| side.rounds.first());
@@ -75,7 +75,7 @@ fn rounds(compared: &ComparedRounds) -> Vec<String> {
 }
 
 /// What was compared, and its values in words.
-fn compared_of(found: &ComparedPair) -> (String, fn(f64) -> String) {
+pub(super) fn compared_of(found: &ComparedPair) -> (String, fn(f64) -> String) {
     match found.comparison.compared {
         Compared::SuccessesPerS => ("throughput".to_owned(), |per_s| {
             format!("{} req/s", units::rate(per_s))
@@ -85,7 +85,7 @@ fn compared_of(found: &ComparedPair) -> (String, fn(f64) -> String) {
 }
 
 /// What was found of two sides.
-fn rows(found: &ComparedPair, page: &mut Page) {
+pub(super) fn rows(found: &ComparedPair, page: &mut Page) {
     let comparison = &found.comparison;
     let (label, value) = compared_of(found);
     let medians = comparison.medians.map(|(first, second)| {

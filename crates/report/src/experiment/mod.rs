@@ -5,6 +5,7 @@ mod capacity;
 mod comparison;
 mod comparison_text;
 mod environment;
+mod page;
 mod sweep;
 mod sweep_table;
 mod words;
@@ -78,6 +79,13 @@ pub fn write_experiment(
         }
         (Format::Markdown, Experiment::Capacity(it)) => {
             out.write_all(capacity::markdown(it).as_bytes())?;
+        }
+        (Format::Html, Experiment::Sweep(it)) => out.write_all(page::sweep(it)?.as_bytes())?,
+        (Format::Html, Experiment::Comparison(it)) => {
+            out.write_all(page::comparison(it)?.as_bytes())?;
+        }
+        (Format::Html, Experiment::Capacity(it)) => {
+            out.write_all(page::capacity(it)?.as_bytes())?;
         }
     }
     Ok(out.flush()?)

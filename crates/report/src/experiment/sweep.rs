@@ -68,7 +68,7 @@ fn value(axis: SweepAxis, value: f64) -> String {
     }
 }
 
-fn rounds(sweep: &Sweep) -> String {
+pub(super) fn rounds(sweep: &Sweep) -> String {
     let length = match sweep.plan.window_ns {
         Some(ns) => format!("{} each", units::duration(ns)),
         None => "ended by requests".to_owned(),
@@ -80,7 +80,7 @@ fn rounds(sweep: &Sweep) -> String {
     format!("{} of each value, {length}, {order}", sweep.plan.rounds)
 }
 
-fn varied(sweep: &Sweep) -> String {
+pub(super) fn varied(sweep: &Sweep) -> String {
     let (plan, axis) = (&sweep.plan, sweep.plan.varied);
     let ends = [plan.values.first(), plan.values.last()]
         .map(|end| end.map_or_else(String::new, |&end| value(axis, end)));
@@ -97,7 +97,7 @@ fn varied(sweep: &Sweep) -> String {
 }
 
 /// What was found, as label and words.
-fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
+pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     let axis = sweep.plan.varied;
     let at = |found: f64| value(axis, found);
     let mut found = Vec::new();
@@ -158,7 +158,7 @@ fn half_width(spread: Spread) -> Option<f64> {
 }
 
 /// How far the sweep came, where that is not to the end.
-fn shortfall(sweep: &Sweep) -> Option<String> {
+pub(super) fn shortfall(sweep: &Sweep) -> Option<String> {
     let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
     (!sweep.is_complete()).then(|| {
         format!(
@@ -287,19 +287,48 @@ pub(super) fn markdown(sweep: &Sweep) -> String {
         &sweep.environment,
         &sweep.brunt_version,
     ));
+    let [label, heads @ ..] = heads(axis);
     let _ = writeln!(
         page,
-        "\n| {} | req/s min | median | max | p50 | p90 | p99 | errors | server CPUs | brunt CPUs \
-         | verdict |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-        axis.name()
+        "\n| {label} | {} |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        heads.join(" | ")
     );
-    for point in sweep.points() {
+    for cells in table(sweep) {
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    page
+}
+
+/// Columns of the table of all values.
+const COLUMNS: usize = 11;
+
+/// The headings of the table of all values.
+pub(super) fn heads(axis: SweepAxis) -> [&'static str; COLUMNS] {
+    [
+        axis.name(),
+        "req/s min",
+        "median",
+        "max",
+        "p50",
+        "p90",
+        "p99",
+        "errors",
+        "server CPUs",
+        "brunt CPUs",
+        "verdict",
+    ]
+}
+
+/// Its rows.
+pub(super) fn table(sweep: &Sweep) -> impl Iterator<Item = [String; COLUMNS]> {
+    let axis = sweep.plan.varied;
+    sweep.points().into_iter().map(move |point| {
         let [min, median, max] = rates(point.successes_per_s);
         let both = |user: Option<Spread>, system: Option<Spread>| match (user, system) {
             (Some(user), Some(system)) => units::cpus(user.median + system.median),
             _ => "-".to_owned(),
         };
-        let cells = [
+        [
             value(axis, point.value),
             min,
             median,
@@ -311,8 +340,6 @@ pub(super) fn markdown(sweep: &Sweep) -> String {
             both(point.server.user_cpus, point.server.system_cpus),
             both(point.client.user_cpus, point.client.system_cpus),
             verdict(&point).to_owned(),
-        ];
-        let _ = writeln!(page, "| {} |", cells.join(" | "));
-    }
-    page
+        ]
+    })
 }

@@ -10,7 +10,7 @@ use crate::units;
 const ID_CHARS: usize = 8;
 
 /// The rows of the agents; none where there is one.
-pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
+pub(crate) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
     let Some(overlap) = run.overlap() else {
         return;

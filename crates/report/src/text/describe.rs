@@ -11,7 +11,7 @@ use crate::units;
 const CODES_MAX: usize = 5;
 
 /// `count` and the word for it.
-pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
         units::count(count),
@@ -24,7 +24,7 @@ const DRAIN_USUAL_NS: u64 = 1_000_000_000;
 
 /// How long each phase took, with several agents the longest of each; `verbose`: the drain in any
 /// case.
-pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
+pub(crate) fn phases(run: &Run, verbose: bool) -> Vec<String> {
     let length_ns = |from: fn(&RunEdges) -> Once, to: fn(&RunEdges) -> Once| {
         let agents = run.agents.iter().map(|agent| &agent.clock.edges);
         let lengths = agents.filter_map(|edges| {
@@ -59,7 +59,7 @@ pub(super) fn phases(run: &Run, verbose: bool) -> Vec<String> {
 }
 
 /// What sets this run apart from what was asked for.
-pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
+pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted() {
         let measured = match (run.plan.stop.duration_ns, run.plan.stop.requests) {
@@ -113,7 +113,7 @@ fn agent_notes(agent: &AgentRecord) -> Vec<String> {
 }
 
 /// How the rate drifts, where it does.
-pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
+pub(crate) fn drift(steadiness: &Steadiness) -> Option<String> {
     if !steadiness.drifts {
         return None;
     }
@@ -140,7 +140,7 @@ pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
 }
 
 /// The replies of the window by class and code. A class with one code is told by the code.
-pub(super) fn statuses(counts: &StatusCounts, verbose: bool) -> Vec<String> {
+pub(crate) fn statuses(counts: &StatusCounts, verbose: bool) -> Vec<String> {
     let mut items = Vec::new();
     for class in 1..=9 {
         let mut codes: Vec<(u16, u64)> = counts
@@ -189,7 +189,7 @@ fn code_list(codes: &mut [(u16, u64)], verbose: bool) -> String {
 }
 
 /// The outcome of the requests that were in flight when the window began.
-pub(super) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
+pub(crate) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
     let CarriedIn {
         in_flight,
         answered,
@@ -210,7 +210,7 @@ pub(super) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
 
 /// The failures of all phases by kind; empty when there were none. `in_window`: those of the window
 /// alone.
-pub(super) fn failures(counts: &FailureCounts, in_window: &FailureCounts) -> Vec<String> {
+pub(crate) fn failures(counts: &FailureCounts, in_window: &FailureCounts) -> Vec<String> {
     let mut items: Vec<String> = counts
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))

@@ -11,7 +11,7 @@ const CHANGES: [(SignalId, &str); 2] = [
 ];
 
 /// The row of the experiment, where one was asked for.
-pub(super) fn row(run: &Run, judgement: &Judgement, page: &mut Page) {
+pub(crate) fn row(run: &Run, judgement: &Judgement, page: &mut Page) {
     if let Some(reason) = run.first().evidence.missing.get("diagnosis") {
         return page.row(
             "experiment",

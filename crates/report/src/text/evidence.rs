@@ -11,7 +11,7 @@ use crate::figures::ceiling_share;
 use crate::units;
 
 /// Prints all of it; `is_withheld`: without what the rates of the run come to.
-pub(super) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+pub(crate) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     for (number, agent) in (1..).zip(&run.agents) {
         if !run.is_plain() {
             page.row(

@@ -65,7 +65,7 @@ impl Column {
 
 /// Prints the table and what belongs to it. `verbose`: with the rows that change nothing about how
 /// the response times are to be read.
-pub(super) fn table(
+pub(crate) fn table(
     run: &Run,
     summary: &Summary,
     clean: Option<&CleanFigures>,
@@ -514,7 +514,7 @@ fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
 }
 
 /// A lower bound. One of 0 says nothing.
-pub(super) fn at_least(ns: u64) -> String {
+pub(crate) fn at_least(ns: u64) -> String {
     match ns {
         0 => "unknown".to_owned(),
         _ => format!("≥{}", units::duration(ns)),

@@ -55,12 +55,39 @@ impl Tone {
     }
 }
 
+/// What a page was asked to hold, in order and as it was given: for reports that are laid out in
+/// another way.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    /// Text over the whole width.
+    Line(String, Tone),
+    /// A label and its items.
+    Row {
+        /// Before the items; begins with spaces where it belongs to the row above.
+        label: String,
+        /// Each a few words.
+        items: Vec<String>,
+        /// How it stands out.
+        tone: Tone,
+    },
+    /// A row of a table; the first one of a table holds its headings.
+    Cells {
+        /// The first cell.
+        label: String,
+        /// The others.
+        cells: Vec<String>,
+        /// Behind them; may be empty.
+        note: String,
+    },
+}
+
 /// A page that grows line by line.
 #[derive(Debug)]
 pub(crate) struct Page {
     width: usize,
     colour: bool,
     text: String,
+    entries: Vec<Entry>,
 }
 
 impl Page {
@@ -71,12 +98,18 @@ impl Page {
             width,
             colour: style.colour,
             text: String::new(),
+            entries: Vec::new(),
         }
     }
 
     /// What was laid out.
     pub(crate) fn into_text(self) -> String {
         self.text
+    }
+
+    /// What it was asked to hold.
+    pub(crate) fn into_entries(self) -> Vec<Entry> {
+        self.entries
     }
 
     /// An empty line, but no second one.
@@ -92,6 +125,7 @@ impl Page {
 
     /// Text over the whole width.
     pub(crate) fn line(&mut self, text: &str, tone: Tone) {
+        self.entries.push(Entry::Line(text.to_owned(), tone));
         for line in wrapped(&[printable(text)], self.width) {
             self.painted(&line, tone);
             self.end_line();
@@ -100,6 +134,11 @@ impl Page {
 
     /// A label and its items, on as many lines as they need.
     pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
+        self.entries.push(Entry::Row {
+            label: label.to_owned(),
+            items: items.to_vec(),
+            tone,
+        });
         let items: Vec<Cow<'_, str>> = items.iter().map(|item| printable(item)).collect();
         let mut label = label;
         let indent = LABEL.max(columns(&printable(label)) + 1);
@@ -150,6 +189,11 @@ impl Page {
         note: &str,
         tone: Tone,
     ) {
+        self.entries.push(Entry::Cells {
+            label: label.to_owned(),
+            cells: cells.to_vec(),
+            note: note.to_owned(),
+        });
         let mut line = printable(&aligned(cells, grid.cell)).into_owned();
         if !note.is_empty() && grid.label + columns(&line) + 2 + columns(note) <= self.width {
             line.push_str("  ");

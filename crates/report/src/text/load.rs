@@ -10,7 +10,7 @@ use crate::figures::arrivals_sent_per_s;
 use crate::units;
 
 /// Where the requests go and how; `verbose`: with all that was negotiated.
-pub(super) fn target(run: &Run, verbose: bool) -> Vec<String> {
+pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     let plan = &run.plan;
     let mut items = vec![plan.url.clone()];
     let address = &run.first().negotiated.address;
@@ -82,7 +82,7 @@ fn host(url: &str) -> &str {
 }
 
 /// The load that was asked for; `verbose`: with what makes no difference to it.
-pub(super) fn load(run: &Run, verbose: bool) -> Vec<String> {
+pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let plan = &run.plan;
     let connections = counted(plan.connections.into(), "connection", "connections");
     let streams = match (run.protocol(), run.depth()) {
@@ -172,7 +172,7 @@ fn workers(run: &Run) -> String {
 }
 
 /// Why there are so many workers, and why on these CPUs.
-pub(super) fn placement(placement: &Placement) -> Vec<String> {
+pub(crate) fn placement(placement: &Placement) -> Vec<String> {
     let mut items = vec![
         match placement.reason {
             PlacementReason::ServerAnywhere => {
@@ -264,7 +264,7 @@ fn rate(schedule: &ScheduleDescription, unit: &str) -> String {
 }
 
 /// The stages of the schedule, one line each; empty without stages.
-pub(super) fn stages(run: &Run) -> Vec<String> {
+pub(crate) fn stages(run: &Run) -> Vec<String> {
     let stages = run.plan.model.schedule().map(|schedule| &schedule.stages);
     let stages = stages.into_iter().flatten();
     stages
@@ -286,7 +286,7 @@ const IN_DRAIN_FEW: f64 = 0.01;
 
 /// Whether there is a plan, and all arrivals of the window were sent, hardly any of them in drain:
 /// then the row of the requests, or of the connections, says so, and they need none of their own.
-pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
+pub(crate) fn all_sent(run: &Run, summary: &Summary) -> bool {
     let arrivals = &summary.arrivals;
     let by_end = arrivals.sent_by_end.unwrap_or(arrivals.sent);
     let in_drain = arrivals.sent.saturating_sub(by_end);
@@ -296,7 +296,7 @@ pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
 }
 
 /// How many arrivals had to wait for a connection.
-pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
+pub(crate) fn waited(run: &Run, summary: &Summary) -> Option<String> {
     let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     summary.waited_share.known().map(|share| match share {
         0.0 => "none had to wait".to_owned(),
@@ -306,7 +306,7 @@ pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
 }
 
 /// The outcome of the arrivals planned in the window.
-pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
+pub(crate) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
     let ArrivalCounts {
         planned,
         sent,
@@ -357,7 +357,7 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
 }
 
 /// How far the server was from following the schedule.
-pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
+pub(crate) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
     let capacity = units::rate(overload.capacity_per_s);
     let growth = match overload.growth_ns_per_s {
         Some(ns) => format!(

@@ -1,23 +1,23 @@
 //! The report for people: what was asked, the outcome, and whether it may be believed.
 
-mod agents;
+pub(crate) mod agents;
 mod certificate;
-mod describe;
-mod diagnosis;
+pub(crate) mod describe;
+pub(crate) mod diagnosis;
 mod errors;
-mod evidence;
-mod latency;
+pub(crate) mod evidence;
+pub(crate) mod latency;
 pub(crate) mod layout;
-mod load;
-mod names;
+pub(crate) mod load;
+pub(crate) mod names;
 mod objectives;
-mod outage;
-mod outcome;
-mod precision;
-mod resources;
+pub(crate) mod outage;
+pub(crate) mod outcome;
+pub(crate) mod precision;
+pub(crate) mod resources;
 mod spectrum;
-mod stages;
-mod verdict;
+pub(crate) mod stages;
+pub(crate) mod verdict;
 
 use brunt_measure::{
     CleanFigures, Figure, Finding, Grade, Judged, ModelDescription, Run, SignalId, Standing,
@@ -126,7 +126,7 @@ fn refusal(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-fn throughput(judged: &Judged<'_>, page: &mut Page) {
+pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary) = (judged.run, &judged.summary);
     let verdict = judged.judgement.verdict;
     let broken = ids(judged.standing_at(Standing::Broken));
@@ -168,7 +168,7 @@ fn throughput(judged: &Judged<'_>, page: &mut Page) {
 
 /// The figures of the parts of the window in which the hypervisor took nothing, where it took so
 /// much that they matter; `verbose`: anything.
-fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigures> {
+pub(crate) fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigures> {
     let signals = &judged.judgement.signals;
     let steal = signals.iter().find(|signal| signal.id == SignalId::Steal);
     let matters = steal.is_some_and(|steal| matches!(steal.grade, Grade::Warn | Grade::Fail));
@@ -177,7 +177,7 @@ fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigure
 }
 
 /// The same rate where the hypervisor took nothing.
-fn clean_throughput(clean: &CleanFigures, page: &mut Page) {
+pub(crate) fn clean_throughput(clean: &CleanFigures, page: &mut Page) {
     let rate = clean.successes_per_s;
     let interval = precision::of_rate(clean.successes_interval, rate);
     let items = [
@@ -192,7 +192,13 @@ fn clean_throughput(clean: &CleanFigures, page: &mut Page) {
 }
 
 /// The outcome of the schedule, where there is one.
-fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page: &mut Page) {
+pub(crate) fn arrivals(
+    run: &Run,
+    summary: &Summary,
+    is_withheld: bool,
+    verbose: bool,
+    page: &mut Page,
+) {
     if run.plan.model.schedule().is_none() {
         return;
     }
@@ -214,7 +220,7 @@ fn arrivals(run: &Run, summary: &Summary, is_withheld: bool, verbose: bool, page
     }
 }
 
-fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
+pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let carried_in = summary.carried_in.unwrap_or_default();
     let mut items = vec![format!(
@@ -271,7 +277,7 @@ fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
 }
 
 /// The connections, where they are not just those of the set-up, open throughout.
-fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
+pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let live = &summary.live;
     let all = AllPhases::new(&run.plan.model, summary);
     let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
@@ -373,7 +379,7 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 }
 
 /// The requests of all phases, with the server's own count of them where it was asked for.
-fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
+pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let counted = server_counted(run);
     if !verbose && counted.is_none() {
         return;
@@ -409,7 +415,7 @@ const OVERLOADED: &str = "L6";
 const CONNECTIONS_MISSING: &str = "L1";
 
 /// What was checked; `told` are those of which all that they would say stands above.
-fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &mut Page) {
+pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &mut Page) {
     let count = |standing| judged.standing_at(standing).count() as u64;
     let (held, broken) = (count(Standing::Held), count(Standing::Broken));
     let beside = count(Standing::NotApplicable);

@@ -19,7 +19,7 @@ const HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
 const ROWS_MAX: usize = 10;
 
 /// Prints the table where there are names. `verbose`: with a row for each.
-pub(super) fn table(run: &Run, verbose: bool, page: &mut Page) {
+pub(crate) fn table(run: &Run, verbose: bool, page: &mut Page) {
     if run.names.is_empty() {
         return;
     }

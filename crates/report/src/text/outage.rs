@@ -6,7 +6,7 @@ use super::layout::{Page, Tone};
 use crate::units;
 
 /// The rows of a server that failed in the window; each outage too, if `verbose`.
-pub(super) fn rows(run: &Run, verbose: bool, page: &mut Page) {
+pub(crate) fn rows(run: &Run, verbose: bool, page: &mut Page) {
     let Some(failure) = run.server_failure() else {
         return;
     };

@@ -10,7 +10,7 @@ use crate::units;
 const NOT_MODIFIED: u16 = 304;
 
 /// The first line of a run in which nothing succeeded: that, why, and what to do.
-pub(super) fn first_line(judgement: &Judgement, page: &mut Page) {
+pub(crate) fn first_line(judgement: &Judgement, page: &mut Page) {
     if judgement.verdict != Verdict::NoSuccess {
         return;
     }
@@ -24,7 +24,7 @@ pub(super) fn first_line(judgement: &Judgement, page: &mut Page) {
 }
 
 /// The redirects among `replies`, which are successes and lead elsewhere; empty without any.
-pub(super) fn redirects(replies: &StatusCounts) -> Option<String> {
+pub(crate) fn redirects(replies: &StatusCounts) -> Option<String> {
     let found: Vec<_> = replies
         .iter()
         .filter(|&(status, _)| status / 100 == 3 && status != NOT_MODIFIED)

@@ -12,7 +12,7 @@ const SHARE_MOST: f64 = 0.5;
 const UNKNOWN: &str = "unknown";
 
 /// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
-pub(super) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
+pub(crate) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
     let RateInterval {
         low_per_s,
         high_per_s,
@@ -35,7 +35,7 @@ pub(super) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) ->
 
 /// The precision of the columns of a table of quantiles.
 #[derive(Default)]
-pub(super) struct Precision {
+pub(crate) struct Precision {
     /// Absent where the column has none by its nature.
     columns: Vec<Option<Known>>,
 }
@@ -45,7 +45,7 @@ type Known = (&'static str, u64, Result<Interval, NoInterval>);
 
 impl Precision {
     /// Adds a column: with a quantile by its heading, or none.
-    pub(super) fn push(&mut self, column: Option<(&'static str, Quantile)>) {
+    pub(crate) fn push(&mut self, column: Option<(&'static str, Quantile)>) {
         self.columns.push(match column {
             Some((heading, Quantile::Known { ns, interval })) if ns > 0 => {
                 Some((heading, ns, interval))
@@ -56,7 +56,7 @@ impl Precision {
 
     /// The rows of it, each with a label and its cells: one of shares, two of the ends where some
     /// interval is wide, none where there is no interval at all.
-    pub(super) fn rows(&self) -> Vec<(&'static str, Vec<String>)> {
+    pub(crate) fn rows(&self) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {
                 Some((_, ns, Ok(interval))) => cell(ns, interval),
@@ -86,7 +86,7 @@ impl Precision {
     }
 
     /// Which columns have no interval, and why the first of them has none.
-    pub(super) fn unknown(&self) -> Option<String> {
+    pub(crate) fn unknown(&self) -> Option<String> {
         let columns = || self.columns.iter().flatten();
         let unknown = |&&(_, _, interval): &&Known| interval.is_err();
         let (heading, _, interval) = columns().find(unknown)?;

@@ -14,7 +14,7 @@ const ROWS_MAX: usize = 20;
 const PIDS_MAX: usize = 8;
 
 /// What brunt itself used; `verbose`: with how near that is to the most it reaches on this machine.
-pub(super) fn client(
+pub(crate) fn client(
     run: &Run,
     summary: &Summary,
     is_withheld: bool,
@@ -51,7 +51,7 @@ pub(super) fn client(
 }
 
 /// What made the requests while the run went on, where something did.
-pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
+pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     let Some(used) = GeneratorFigures::of(run, summary) else {
         return;
     };
@@ -105,7 +105,7 @@ fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
 }
 
 /// What the server used, where it was watched; `verbose`: with how, and over time.
-pub(super) fn server(
+pub(crate) fn server(
     run: &Run,
     summary: &Summary,
     is_withheld: bool,

@@ -23,7 +23,7 @@ const COLUMNS: [(&str, usize); 7] = [
 const ROWS_MAX: usize = 12;
 
 /// Prints the table where there is more than one stage. `verbose`: whatever their number.
-pub(super) fn table(run: &Run, is_withheld: bool, verbose: bool, page: &mut Page) {
+pub(crate) fn table(run: &Run, is_withheld: bool, verbose: bool, page: &mut Page) {
     let asked = run
         .plan
         .model

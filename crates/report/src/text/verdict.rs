@@ -47,11 +47,16 @@ pub(super) fn rows(judgement: &Judgement, verbose: bool, page: &mut Page) {
         page.row(label, std::slice::from_ref(advice), Tone::Plain);
     }
     if verbose {
-        for grade in [Grade::Fail, Grade::Warn, Grade::Healthy, Grade::Unknown] {
-            let signals = judgement.signals.iter();
-            for found in signals.filter(|signal| signal.grade == grade) {
-                signal(found, page);
-            }
+        signals(judgement, page);
+    }
+}
+
+/// A row for each signal, the worst first.
+pub(crate) fn signals(judgement: &Judgement, page: &mut Page) {
+    for grade in [Grade::Fail, Grade::Warn, Grade::Healthy, Grade::Unknown] {
+        let signals = judgement.signals.iter();
+        for found in signals.filter(|signal| signal.grade == grade) {
+            signal(found, page);
         }
     }
 }

@@ -85,7 +85,7 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
 }
 
 /// A server that takes 0.5 ms and has 40 places.
-fn sweep(rounds: u32) -> Sweep {
+pub(crate) fn sweep(rounds: u32) -> Sweep {
     let values: Vec<f64> = [
         1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0,
     ]
@@ -295,7 +295,7 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Experiment)> {
     ]
 }
 
-fn written(experiment: &Experiment, format: Format, style: &Style) -> String {
+pub(crate) fn written(experiment: &Experiment, format: Format, style: &Style) -> String {
     let mut bytes = Vec::new();
     write_experiment(experiment, format, style, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()

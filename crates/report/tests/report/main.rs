@@ -6,6 +6,7 @@ mod fixtures;
 mod golden;
 mod hdr;
 mod hostile;
+mod html;
 mod read;
 #[cfg(feature = "schema")]
 mod schema;

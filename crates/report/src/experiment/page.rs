@@ -1,0 +1,517 @@
+//! Experiments as HTML pages: what was found, the curve or the pairs that show it, and tables.
+
+use std::fmt::Write;
+
+use brunt_measure::{
+    Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair, ComparedRounds,
+    PlanDescription, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
+};
+
+use super::words::{exceeded_limits, limit, says, side_name};
+use super::{capacity, comparison_text, environment, sweep};
+use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
+use crate::html::document::document;
+use crate::html::rows::rows;
+use crate::html::{NO_SCRIPT, details, escape, section};
+use crate::text::layout::{Page, Tone};
+use crate::{ReportError, Style, units};
+
+/// Values that are so many times apart are drawn on a logarithmic axis.
+const LOGARITHMIC_FROM: f64 = 50.0;
+
+/// The head of a page: what kind of experiment, of what, and how.
+fn head(kind: &str, title: &str, lines: &[String]) -> String {
+    let mut head = format!(
+        "<main>\n<header>\n<p class=\"kicker\">brunt · {kind}</p>\n<h1>{}</h1>\n",
+        escape::text(title)
+    );
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        // Writing to a string does not fail.
+        _ = writeln!(head, "<p class=\"meta\">{}</p>", escape::text(line));
+    }
+    head.push_str("</header>\n");
+    head
+}
+
+/// What was found first, in a box, and what else is known beside it.
+fn outcome(trust: &str, first: &str, beside: &[(String, String)]) -> String {
+    let mut html = format!(
+        "<section class=\"verdict {trust}\" aria-labelledby=\"verdict\">\n\
+         <h2 id=\"verdict\">{}</h2>\n",
+        escape::text(first)
+    );
+    for (label, words) in beside {
+        let (label, words) = (escape::text(label), escape::text(words));
+        _ = writeln!(
+            html,
+            "<div class=\"points\"><h3>{label}</h3><ul><li>{words}</li></ul></div>"
+        );
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// Charts side by side; empty without any.
+fn figures(charts: &[Chart]) -> String {
+    let figures: String = charts.iter().map(Chart::figure).collect();
+    match figures.is_empty() {
+        true => figures,
+        false => format!("<div class=\"figures\">\n{figures}</div>\n"),
+    }
+}
+
+/// A table with these headings.
+fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut html =
+        String::from("<div class=\"scroll\"><table class=\"ends-in-words\">\n<thead><tr>");
+    for head in heads {
+        _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(head));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        html.push_str("<tr>");
+        for (place, cell) in row.iter().enumerate() {
+            let cell = escape::text(cell);
+            _ = match place {
+                0 => write!(html, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(html, "<td>{cell}</td>"),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+    html
+}
+
+/// Where it was measured, and all of it as text.
+fn surroundings(fill: impl FnOnce(&mut Page), text: &str) -> String {
+    let whole = format!("<pre>{}</pre>\n", escape::lines(text));
+    rows(fill) + &details("The whole report as text", &whole)
+}
+
+/// The style of the text within a page.
+fn in_full() -> Style {
+    Style {
+        verbose: true,
+        width: 100,
+        ..Style::default()
+    }
+}
+
+fn load_line(load: Option<&PlanDescription>) -> String {
+    load.map_or_else(String::new, |plan| environment::load(plan).join(" · "))
+}
+
+/// The page of a sweep.
+///
+/// # Errors
+///
+/// When a chart has no JSON form.
+pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
+    let plan = &found.plan;
+    let mut body = head(
+        "sweep",
+        &plan.url,
+        &[
+            sweep::varied(found),
+            load_line(found.load.as_ref()),
+            sweep::rounds(found),
+        ],
+    );
+    let mut findings = sweep::findings(found).into_iter();
+    let (label, first) = findings
+        .next()
+        .unwrap_or(("", "no round has a rate".to_owned()));
+    let first = [label, first.as_str()].join(" ").trim().to_owned();
+    let mut beside: Vec<(String, String)> = findings
+        .map(|(label, words)| (label.to_owned(), words))
+        .collect();
+    let shortfall = sweep::shortfall(found);
+    let trust = if shortfall.is_some() {
+        "warning"
+    } else {
+        "sound"
+    };
+    beside.extend(shortfall.map(|words| ("incomplete".to_owned(), words)));
+    body.push_str(&outcome(trust, &first, &beside));
+    let points = found.points();
+    let charts = sweep_charts(found, &points);
+    body.push_str(NO_SCRIPT);
+    section("curves", "Scaling", &figures(&charts), &mut body);
+    let values = table(
+        &sweep::heads(plan.varied),
+        sweep::table(found).map(Vec::from),
+    );
+    section("values", "Values", &values, &mut body);
+    let text = sweep::text(found, &in_full());
+    let known = surroundings(
+        |page| environment::rows(&found.environment, &found.brunt_version, page),
+        &text,
+    );
+    section("environment", "Environment", &known, &mut body);
+    body.push_str("</main>\n");
+    let title = format!("sweep of {}: {}", plan.varied.name(), plan.url);
+    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+}
+
+/// A chart over the values of a sweep.
+fn along(found: &Sweep, id: &str, title: &str, y: (&'static str, Unit)) -> Chart {
+    let values = &found.plan.values;
+    let ends = values.first().zip(values.last());
+    let marks = [
+        found.knee().map(|at| (at, "knee")),
+        found
+            .turn()
+            .map(|turn| (turn.server_limited_from, "server-limited")),
+    ];
+    Chart {
+        x_label: found.plan.varied.name(),
+        x_unit: match found.plan.varied {
+            SweepAxis::Rate => Unit::PerSecond,
+            SweepAxis::BodyBytes => Unit::Bytes,
+            _ => Unit::Count,
+        },
+        is_x_logarithmic: ends
+            .is_some_and(|(&from, &to)| from > 0.0 && to / from >= LOGARITHMIC_FROM),
+        marks: marks
+            .into_iter()
+            .flatten()
+            .map(|(at, label)| Mark {
+                at,
+                label: label.to_owned(),
+            })
+            .collect(),
+        ..Chart::over_time(id, title, y, values.clone())
+    }
+}
+
+/// The medians of a figure with their intervals, or what was least and most where there is none.
+fn medians(
+    name: &str,
+    tint: u8,
+    shape: Shape,
+    points: &[SweepPoint],
+    of: impl Fn(&SweepPoint) -> Option<Spread>,
+) -> Series {
+    let values = points.iter().map(|point| Some(of(point)?.median));
+    let series = Series::new(name, tint, shape, values);
+    series.with_intervals(points.iter().map(|point| {
+        let spread = of(point)?;
+        Some((
+            spread.low.unwrap_or(spread.min),
+            spread.high.unwrap_or(spread.max),
+        ))
+    }))
+}
+
+fn sweep_charts(found: &Sweep, points: &[SweepPoint]) -> Vec<Chart> {
+    let bars = match points.iter().any(|point| point.rounds >= 6) {
+        true => "Medians of the rounds; bars are their 95 % intervals.",
+        false => "Medians of the rounds; bars go from the least to the most.",
+    };
+    let mut throughput = along(
+        found,
+        "throughput",
+        "Throughput",
+        ("successful replies per second", Unit::PerSecond),
+    );
+    throughput
+        .series
+        .push(medians("successful", 1, Shape::Line, points, |point| {
+            point.successes_per_s
+        }));
+    let mut latency = along(
+        found,
+        "latency",
+        "Response time",
+        ("response time", Unit::Duration),
+    );
+    type Of = fn(&SweepPoint) -> Option<Spread>;
+    for (name, tint, of) in [
+        ("p99", 2, (|point| point.p99_ns) as Of),
+        ("p90", 3, |point| point.p90_ns),
+        ("p50", 1, |point| point.p50_ns),
+    ] {
+        let series = medians(name, tint, Shape::Line, points, of);
+        latency.series.push(series);
+    }
+    let mut cpu = along(found, "cpu", "CPU", ("CPUs used", Unit::Cpus));
+    type Side = fn(&SweepPoint) -> &UseSpread;
+    for (name, tint, shape, of) in [
+        ("server", 2, Shape::Line, (|point| &point.server) as Side),
+        ("brunt", 1, Shape::Dashed, |point| &point.client),
+    ] {
+        let values = points.iter().map(|point| {
+            let used = of(point);
+            Some(used.user_cpus?.median + used.system_cpus?.median)
+        });
+        cpu.series.push(Series::new(name, tint, shape, values));
+    }
+    let mut memory = along(found, "memory", "Memory", ("resident memory", Unit::Bytes));
+    for (name, tint, shape, of) in [
+        ("server", 2, Shape::Line, (|point| &point.server) as Side),
+        ("brunt", 1, Shape::Dashed, |point| &point.client),
+    ] {
+        let values = points
+            .iter()
+            .map(|point| Some(of(point).resident_bytes?.max));
+        memory.series.push(Series::new(name, tint, shape, values));
+    }
+    let mut errors = along(
+        found,
+        "errors",
+        "Errors",
+        ("requests without success", Unit::Share),
+    );
+    errors.series.push(medians(
+        "without success",
+        5,
+        Shape::Line,
+        points,
+        |point| point.error_share,
+    ));
+    for chart in [&mut throughput, &mut latency, &mut errors] {
+        chart.caption = bars.to_owned();
+    }
+    cpu.caption = "User space and kernel, medians of the rounds.".to_owned();
+    memory.caption = "The most of all rounds.".to_owned();
+    let charts = [throughput, latency, errors, cpu, memory];
+    charts
+        .into_iter()
+        .filter(|chart| !chart.is_empty())
+        .collect()
+}
+
+/// The page of a comparison.
+///
+/// # Errors
+///
+/// When a chart has no JSON form.
+pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> {
+    let sides: Vec<String> = found
+        .sides
+        .iter()
+        .enumerate()
+        .map(|(place, side)| format!("{}: {}", side_name(place), side.url))
+        .collect();
+    let lines = [
+        load_line(found.load.as_ref()),
+        comparison_text::rounds(found).join(" · "),
+    ];
+    let mut body = head("compare", &sides.join(" · "), &lines);
+    let pairs = found.comparisons();
+    for pair in &pairs {
+        let trust = match pair.comparison.claim {
+            Claim::Differs | Claim::NoDifference { .. } => "sound",
+            Claim::Nothing(_) => "warning",
+        };
+        // Several sections would have one name.
+        let html = outcome(trust, &says(pair), &[]);
+        let name = format!("verdict-{}-{}", name_of(pair), pair.second);
+        body.push_str(&html.replace("\"verdict\"", &format!("\"{name}\"")));
+    }
+    for words in exceeded_limits(found) {
+        let words = escape::text(&words);
+        _ = writeln!(body, "<p class=\"remark\">exceeded: {words}</p>");
+    }
+    let charts: Vec<Chart> = pairs
+        .iter()
+        .map(|pair| ratios(found, pair))
+        .filter(|chart| !chart.is_empty())
+        .collect();
+    body.push_str(NO_SCRIPT);
+    section("ratios", "Pairs of rounds", &figures(&charts), &mut body);
+    let told = rows(|page| {
+        for pair in &pairs {
+            comparison_text::rows(pair, page);
+        }
+        for asked in &found.limits {
+            page.row("fail if", &[limit(asked)], Tone::Plain);
+        }
+        for (place, side) in found.sides.iter().enumerate() {
+            if let Some(searched) = &side.capacity {
+                let words = format!("{}: {}", side_name(place), capacity::says(searched));
+                page.row("capacity", &[words], Tone::Strong);
+            }
+        }
+    });
+    section("found", "What was found", &told, &mut body);
+    section("rounds", "Rounds", &rounds(found), &mut body);
+    let text = comparison_text::text(found, &in_full());
+    let known = surroundings(
+        |page| environment::rows(&found.environment, &found.brunt_version, page),
+        &text,
+    );
+    section("environment", "Environment", &known, &mut body);
+    body.push_str("</main>\n");
+    let title = match pairs.first() {
+        Some(pair) => format!("compare: {}", says(pair)),
+        None => "compare".to_owned(),
+    };
+    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+}
+
+/// What a pair compares, as a word of a name.
+fn name_of(pair: &ComparedPair) -> String {
+    let (label, _) = comparison_text::compared_of(pair);
+    label.replace(|it: char| !it.is_ascii_alphanumeric(), "-")
+}
+
+/// What is compared, of one round.
+fn figure(compared: Compared, round: &RoundRecord) -> Option<f64> {
+    match compared {
+        Compared::SuccessesPerS => round.successes_per_s,
+        Compared::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
+    }
+}
+
+/// The ratio of each pair of rounds, and the estimate with its interval.
+fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
+    let comparison = &pair.comparison;
+    let (label, _) = comparison_text::compared_of(pair);
+    let (first, second) = (side_name(pair.first), side_name(pair.second));
+    let of = |side: usize| {
+        let rounds = found.sides.get(side).map_or(&[][..], |side| &side.rounds);
+        rounds
+            .iter()
+            .map(|round| figure(comparison.compared, round))
+    };
+    let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
+    let ratios: Vec<Option<f64>> = of(pair.first)
+        .zip(of(pair.second))
+        .enumerate()
+        .map(|(place, both)| {
+            let (one, other) = (both.0?, both.1?);
+            (one > 0.0 && !is_dropped(place)).then(|| other / one - 1.0)
+        })
+        .collect();
+    let count = ratios.len();
+    let id = format!("ratios-{}-{}", name_of(pair), pair.second);
+    let title = format!("{label}: {second} against {first}");
+    let x = (1..=count).map(|place| place as f64).collect();
+    let mut chart = Chart {
+        x_label: "pair of rounds",
+        x_unit: Unit::Count,
+        ..Chart::over_time(id, title, ("change", Unit::Share), x)
+    };
+    chart.caption = format!("Each point is a round of {second} over the one of {first} beside it.");
+    chart
+        .series
+        .push(Series::new("pair", 1, Shape::Points, ratios));
+    if let Some(paired) = &comparison.paired {
+        let change = paired.change();
+        for (name, tint, shape, value) in [
+            ("estimate", 2, Shape::Line, change.value),
+            ("95 % from", 4, Shape::Dashed, change.low),
+            ("to", 4, Shape::Dashed, change.high),
+        ] {
+            let values = std::iter::repeat_n(Some(value), count);
+            chart.series.push(Series::new(name, tint, shape, values));
+        }
+    }
+    chart
+}
+
+/// Every round of every side.
+fn rounds(found: &ComparedRounds) -> String {
+    let most = found.sides.iter().map(|side| side.rounds.len()).max();
+    let rounds = (0..most.unwrap_or(0)).flat_map(|place| {
+        let sides = found.sides.iter().enumerate();
+        sides.filter_map(move |(side, it)| Some((place, side, it.rounds.get(place)?)))
+    });
+    let ns = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), units::duration);
+    let rows = rounds.map(|(place, side, round)| {
+        let rate = round.successes_per_s;
+        vec![
+            format!("{} {}", place + 1, side_name(side)),
+            rate.map_or_else(|| "-".to_owned(), units::rate),
+            ns(round.response.p50_ns),
+            ns(round.response.p99_ns),
+            round.verdict.name().to_owned(),
+        ]
+    });
+    let rounds = table(&["round", "req/s", "p50", "p99", "verdict"], rows);
+    details("All rounds", &rounds)
+}
+
+/// The page of a search for a capacity.
+///
+/// # Errors
+///
+/// When a chart has no JSON form.
+pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
+    let lines = [load_line(found.load.as_ref())];
+    let mut body = head("find", &found.plan.url, &lines);
+    let trust = match found.result() {
+        CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => "sound",
+        CapacityResult::ClientLimited { .. }
+        | CapacityResult::NotMet { .. }
+        | CapacityResult::Nothing { .. } => "warning",
+    };
+    let asked = ("objectives".to_owned(), capacity::asked(found).join(", "));
+    body.push_str(&outcome(trust, &capacity::says(found), &[asked]));
+    let (name, q) = capacity::quantile(found);
+    let charts: Vec<Chart> = [steps(found)]
+        .into_iter()
+        .filter(|chart| !chart.is_empty())
+        .collect();
+    body.push_str(NO_SCRIPT);
+    section("steps", "Steps", &figures(&charts), &mut body);
+    let rows = found.steps.iter().map(|step| {
+        let mut row = vec![
+            capacity::stage(step.stage).to_owned(),
+            capacity::outcome(step.outcome).to_owned(),
+        ];
+        row.extend(capacity::cells(step, q));
+        row.push(step.because.clone());
+        row
+    });
+    let heads = [
+        "step", "outcome", "rate", "window", "req/s", &name, "up to", "errors", "because",
+    ];
+    section("values", "Every step", &table(&heads, rows), &mut body);
+    let text = capacity::text(found, &in_full());
+    let known = surroundings(
+        |page| environment::rows(&found.environment, &found.brunt_version, page),
+        &text,
+    );
+    section("environment", "Environment", &known, &mut body);
+    body.push_str("</main>\n");
+    let title = format!("find: {}", capacity::says(found));
+    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+}
+
+/// The rates that were tried, by what they came to.
+fn steps(found: &Capacity) -> Chart {
+    let x = (1..=found.steps.len()).map(|place| place as f64).collect();
+    let mut chart = Chart {
+        x_label: "step",
+        x_unit: Unit::Count,
+        ..Chart::over_time(
+            "steps-tried",
+            "Rates that were tried",
+            ("requests planned per second", Unit::PerSecond),
+            x,
+        )
+    };
+    chart.caption = "What each step came to.".to_owned();
+    let all = found.steps.iter().map(|step| Some(step.rate_per_s));
+    chart
+        .series
+        .push(Series::new("rate", 4, Shape::Dashed, all));
+    for (outcome, tint) in [
+        (CapacityOutcome::Met, 3),
+        (CapacityOutcome::Missed, 2),
+        (CapacityOutcome::ClientLimited, 5),
+        (CapacityOutcome::Invalid, 1),
+    ] {
+        let values = found.steps.iter();
+        let values = values.map(|step| (step.outcome == outcome).then_some(step.rate_per_s));
+        let name = capacity::outcome(outcome).to_lowercase();
+        let series = Series::new(name, tint, Shape::Points, values);
+        if series.values.iter().any(Option::is_some) {
+            chart.series.push(series);
+        }
+    }
+    chart
+}

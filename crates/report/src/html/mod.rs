@@ -1,0 +1,230 @@
+//! A run as one HTML page that needs no network: verdict first, then figures and charts. Its words
+//! and numbers are those of the text report.
+
+mod assets;
+pub(crate) mod chart;
+pub(crate) mod document;
+pub(crate) mod escape;
+mod latencies;
+mod over_time;
+mod phases;
+pub(crate) mod rows;
+mod summary;
+
+use std::fmt::Write;
+
+use brunt_measure::{Judged, Verdict};
+
+use self::chart::Chart;
+use self::over_time::OverTime;
+use crate::text::layout::{Page, Tone};
+use crate::text::{
+    self, agents, diagnosis, evidence, latency, load, names, outage, resources, stages,
+};
+use crate::{ReportError, Style, units};
+
+/// The page of a run.
+///
+/// # Errors
+///
+/// When a chart has no JSON form.
+pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
+    let run = judged.run;
+    let is_withheld = judged.withheld().is_some();
+    let over_time = OverTime::new(judged);
+    let charts = Charts::new(judged, &over_time);
+    let mut body = String::from("<main>\n");
+    body.push_str(&summary::head(judged));
+    body.push_str(&summary::verdict(judged));
+    body.push_str(&summary::objectives(judged));
+    body.push_str(&summary::tiles(judged));
+    body.push_str(&summary::notes(judged));
+    body.push_str(NO_SCRIPT);
+    let figures = charts.figures(&["throughput", "latency"]);
+    let figures = match figures.is_empty() {
+        true => "<p class=\"empty\">No request of the window succeeded: nothing to draw.</p>\n"
+            .to_owned(),
+        false => figures,
+    };
+    section("over-time", "Over time", &figures, &mut body);
+    let latency = charts.figures(&["percentiles", "heat"]) + &latency_table(judged);
+    section("latency-table", "Response times", &latency, &mut body);
+    let by_name = rows::rows(|page| names::table(run, true, page));
+    section("by-name", "By request", &by_name, &mut body);
+    let by_stage = rows::rows(|page| stages::table(run, is_withheld, true, page));
+    section("by-stage", "By stage", &by_stage, &mut body);
+    let outcome = outcome(judged) + &charts.figures(&["errors", "waiting", "connections"]);
+    section(
+        "outcome",
+        "Requests, errors and connections",
+        &outcome,
+        &mut body,
+    );
+    let used = charts.figures(&["cpu", "memory", "own"]) + &resources(judged);
+    section("resources", "Client and server", &used, &mut body);
+    body.push_str(&phases::section(run));
+    let checks = rows::rows(|page| checks(judged, page));
+    section(
+        "checks",
+        "Signals and checks",
+        &details("All signals and invariants", &checks),
+        &mut body,
+    );
+    section(
+        "environment",
+        "Environment and command",
+        &environment(judged),
+        &mut body,
+    );
+    body.push_str("</main>\n");
+    let title = format!("{}: {}", judged.judgement.verdict.name(), run.plan.url);
+    let window_s = run.window_ns as f64 / 1e9;
+    document::document(&title, &body, window_s, &charts.drawn())
+}
+
+/// What a reader without scripts is told in place of charts.
+pub(crate) const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. \
+                                    Below each heading the same is there as a table.</p>\
+                                    </noscript>\n";
+
+/// Adds a section, unless there is nothing in it.
+pub(crate) fn section(id: &str, title: &str, content: &str, body: &mut String) {
+    if !content.is_empty() {
+        // Writing to a string does not fail.
+        _ = writeln!(
+            body,
+            "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{content}</section>"
+        );
+    }
+}
+
+/// What is there for those who want it.
+pub(crate) fn details(title: &str, content: &str) -> String {
+    format!("<details><summary>{title}</summary>\n{content}</details>\n")
+}
+
+/// The charts of a run that have something to show.
+struct Charts(Vec<Chart>);
+
+impl Charts {
+    fn new(judged: &Judged<'_>, over_time: &OverTime<'_>) -> Self {
+        let is_withheld = judged.withheld().is_some();
+        let charts = [
+            // Where there is no rate, there is none over time.
+            (!is_withheld).then(|| over_time.throughput()),
+            Some(over_time.latency()),
+            latencies::percentiles(judged.run),
+            latencies::heat_map(over_time),
+            over_time.errors(),
+            over_time.waiting(),
+            over_time.connections(),
+            over_time.own_share(),
+            over_time.cpu(),
+            over_time.memory(),
+        ];
+        let charts = charts.into_iter().flatten();
+        Self(charts.filter(|chart| !chart.is_empty()).collect())
+    }
+
+    /// The figures of those with these names, side by side; empty without any.
+    fn figures(&self, ids: &[&str]) -> String {
+        let wanted = ids
+            .iter()
+            .filter_map(|id| self.0.iter().find(|chart| chart.id == *id));
+        let figures: String = wanted.map(Chart::figure).collect();
+        match figures.is_empty() {
+            true => figures,
+            false => format!("<div class=\"figures\">\n{figures}</div>\n"),
+        }
+    }
+
+    /// All of them.
+    fn drawn(&self) -> Vec<&Chart> {
+        self.0.iter().collect()
+    }
+}
+
+/// The table of the response times.
+fn latency_table(judged: &Judged<'_>) -> String {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
+    let clean = text::clean_of(judged, false).filter(|_| judged.withheld().is_none());
+    rows::rows(|page| latency::table(run, summary, clean, judgement, true, page))
+}
+
+/// What became of the requests, and of the connections.
+fn outcome(judged: &Judged<'_>) -> String {
+    let (run, summary) = (judged.run, &judged.summary);
+    let is_withheld = judged.withheld().is_some();
+    rows::rows(|page| {
+        text::throughput(judged, page);
+        if let Some(clean) = text::clean_of(judged, true).filter(|_| !is_withheld) {
+            text::clean_throughput(clean, page);
+        }
+        text::arrivals(run, summary, is_withheld, true, page);
+        text::requests(run, summary, false, page);
+        text::connections(run, summary, true, page);
+        text::whole_run(run, summary, false, page);
+        if judged.judgement.verdict == Verdict::ServerFailed {
+            outage::rows(run, true, page);
+        }
+        agents::rows(judged, page);
+    })
+}
+
+/// What client and server used.
+fn resources(judged: &Judged<'_>) -> String {
+    let (run, summary) = (judged.run, &judged.summary);
+    let is_withheld = judged.withheld().is_some();
+    rows::rows(|page| {
+        resources::client(run, summary, is_withheld, true, page);
+        resources::generator(run, summary, page);
+        resources::server(run, summary, is_withheld, true, page);
+    })
+}
+
+/// Signals and invariants, one by one.
+fn checks(judged: &Judged<'_>, page: &mut Page) {
+    if judged.withheld().is_none() {
+        diagnosis::row(judged.run, &judged.judgement, page);
+    }
+    text::verdict::signals(&judged.judgement, page);
+    text::checks(judged, &[], true, page);
+}
+
+/// Where it ran, how it was asked for, and all of it as text.
+fn environment(judged: &Judged<'_>) -> String {
+    let run = judged.run;
+    let is_withheld = judged.withheld().is_some();
+    let known = rows::rows(|page| {
+        page.row("target", &load::target(run, true), Tone::Plain);
+        page.row("load", &load::load(run, true), Tone::Plain);
+        for (number, stage) in (1..).zip(load::stages(run)) {
+            page.row(&format!("  stage {number}"), &[stage], Tone::Plain);
+        }
+        let placement = run.first().placement.as_ref().filter(|_| run.is_plain());
+        if let Some(placement) = placement {
+            page.row("workers", &load::placement(placement), Tone::Plain);
+        }
+        let begun = units::date_time(run.first().clock.window_start_unix_ms);
+        page.row("window", &[format!("began {begun}")], Tone::Plain);
+        page.row(
+            "brunt",
+            &[format!("version {}", run.brunt_version)],
+            Tone::Plain,
+        );
+        evidence::rows(run, &judged.summary, is_withheld, page);
+    });
+    let style = Style {
+        verbose: true,
+        width: 100,
+        ..Style::default()
+    };
+    let whole = escape::lines(&text::page(judged, &style));
+    let whole = details("The whole report as text", &format!("<pre>{whole}</pre>\n"));
+    known + &whole
+}

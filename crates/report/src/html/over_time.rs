@@ -1,0 +1,569 @@
+//! The charts over the time of the window: throughput, response times, errors, connections, brunt's
+//! own share, CPU and memory.
+
+use brunt_measure::{
+    Histogram, Intervals, Judged, ModelDescription, Quantile, Run, ScheduleDescription,
+    Series as Counts, SeriesPoint, ServerPoint,
+};
+
+use super::chart::{Chart, Mark, Series, Shape, Span, Unit};
+use crate::units;
+
+/// Most points of a chart.
+const POINTS_MAX: usize = 300;
+/// Points of a short window: fewer, so that each is of enough responses.
+const POINTS_FEW: usize = 50;
+/// Points of windows whose intervals are shorter than this are few.
+const USUAL_NS: u64 = 100_000_000;
+/// Most stages that are marked.
+const MARKS_MAX: usize = 24;
+/// Most agents whose CPU has a line.
+const AGENTS_MAX: usize = 5;
+/// Quantiles of the response times, with their colours.
+const QUANTILES: [(&str, f64, u8); 3] = [("p50", 0.5, 1), ("p90", 0.9, 3), ("p99", 0.99, 2)];
+
+/// What happened over the window, in steps: response times in longer ones, where there are many
+/// different ones.
+pub(super) struct OverTime<'a> {
+    judged: &'a Judged<'a>,
+    counts: Counts,
+    intervals: Intervals,
+    spans: Vec<Span>,
+    marks: Vec<Mark>,
+}
+
+impl<'a> OverTime<'a> {
+    /// What the run recorded, joined until there are no more points than a chart shows.
+    pub(super) fn new(judged: &'a Judged<'_>) -> Self {
+        let (mut counts, mut intervals) = (
+            judged.summary.series.clone(),
+            judged.run.latencies.intervals.clone(),
+        );
+        while counts.points.len() > points_most(counts.interval_ns) {
+            let joined = counts.coarsened_to(counts.interval_ns + 1);
+            // The longest interval that there is stays.
+            if joined.interval_ns == counts.interval_ns {
+                break;
+            }
+            counts = joined;
+        }
+        while intervals.len() > points_most(intervals.interval_ns()) {
+            let joined = intervals.coarsened_to(intervals.interval_ns() + 1);
+            if joined.interval_ns() == intervals.interval_ns() {
+                break;
+            }
+            intervals = joined;
+        }
+        Self {
+            judged,
+            counts,
+            intervals,
+            spans: stolen(judged.run),
+            marks: stages(judged.run),
+        }
+    }
+
+    /// Length of a step of the response times, seconds.
+    pub(super) fn interval_s(&self) -> f64 {
+        self.intervals.interval_ns() as f64 / 1e9
+    }
+
+    /// The response times by step.
+    pub(super) fn intervals(&self) -> &Intervals {
+        &self.intervals
+    }
+
+    /// A chart of so many steps of this length, nanoseconds.
+    fn chart(
+        &self,
+        id: &'static str,
+        title: &'static str,
+        y: (&'static str, Unit),
+        (steps, step_ns): (usize, u64),
+    ) -> Chart {
+        let x = (0..steps).map(|index| {
+            let (from_ns, length_ns) = self.step(index, step_ns);
+            (from_ns as f64 + length_ns as f64 / 2.0) / 1e9
+        });
+        let mut chart = Chart::over_time(id, title, y, x.collect());
+        self.shade(&mut chart);
+        chart
+    }
+
+    /// Marks what is known of the time.
+    fn shade(&self, chart: &mut Chart) {
+        chart.spans.clone_from(&self.spans);
+        chart.marks.clone_from(&self.marks);
+        if !self.spans.is_empty() {
+            chart.caption = "Shaded: the hypervisor took CPU time.".to_owned();
+        }
+    }
+
+    /// Where a step begins, and how much of it lies in the window, nanoseconds.
+    fn step(&self, index: usize, step_ns: u64) -> (u64, u64) {
+        let from_ns = step_ns.saturating_mul(index as u64);
+        let left_ns = self.judged.run.window_ns.saturating_sub(from_ns);
+        (from_ns, left_ns.min(step_ns).max(1))
+    }
+
+    /// How many steps the counts have, and how long they are.
+    fn counted(&self) -> (usize, u64) {
+        (self.counts.points.len(), self.counts.interval_ns)
+    }
+
+    /// A count per second for each step.
+    fn per_s(&self, of: impl Fn(&SeriesPoint) -> u64) -> Vec<Option<f64>> {
+        let points = self.counts.points.iter().enumerate();
+        let rates = points.map(|(index, point)| {
+            let (_, length_ns) = self.step(index, self.counts.interval_ns);
+            // A sliver of a step at the end of the window tells nothing.
+            let is_whole = length_ns.saturating_mul(4) >= self.counts.interval_ns;
+            is_whole.then(|| of(point) as f64 * 1e9 / length_ns as f64)
+        });
+        rates.collect()
+    }
+
+    /// Successful replies per second, and those planned.
+    pub(super) fn throughput(&self) -> Chart {
+        let mut chart = self.chart(
+            "throughput",
+            "Throughput",
+            ("successful replies per second", Unit::PerSecond),
+            self.counted(),
+        );
+        if let ModelDescription::Open { schedule, .. } = &self.judged.run.plan.model {
+            let planned = chart.x.iter().map(|&at_s| planned_per_s(schedule, at_s));
+            let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
+            chart.series.push(planned);
+        }
+        self.caption(
+            "Replies with a status below 400",
+            self.counts.interval_ns,
+            &mut chart,
+        );
+        let successes = self.per_s(|point| point.successes);
+        chart
+            .series
+            .insert(0, Series::new("successful", 1, Shape::Area, successes));
+        chart
+    }
+
+    /// Quantiles of the response times.
+    pub(super) fn latency(&self) -> Chart {
+        let histograms: Vec<Histogram> = self.intervals.histograms().collect();
+        let mut chart = self.chart(
+            "latency",
+            "Response time",
+            ("response time", Unit::Duration),
+            (histograms.len(), self.intervals.interval_ns()),
+        );
+        let longest = histograms.iter().map(|it| it.max_ns().map(|ns| ns as f64));
+        chart
+            .series
+            .push(Series::new("max", 4, Shape::Dashed, longest));
+        for (name, q, tint) in QUANTILES.into_iter().rev() {
+            let values = histograms.iter().map(|it| match it.quantile(q) {
+                Quantile::Known { ns, .. } => Some(ns as f64),
+                Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
+            });
+            let series = Series::new(name, tint, Shape::Line, values);
+            // A step has too few for the outer ones where there are few responses.
+            if series.values.iter().any(Option::is_some) {
+                chart.series.push(series);
+            }
+        }
+        self.caption(
+            "Successful replies, by when they were complete",
+            self.intervals.interval_ns(),
+            &mut chart,
+        );
+        chart
+    }
+
+    /// Says of what the points are, in front of what is shaded.
+    fn caption(&self, of: &str, step_ns: u64, chart: &mut Chart) {
+        let length = units::duration(step_ns);
+        let words = format!("{of}: a point per {length}.");
+        chart.caption = [&words, chart.caption.as_str()]
+            .join(" ")
+            .trim_end()
+            .to_owned();
+    }
+
+    /// Error statuses and failures; absent without any.
+    pub(super) fn errors(&self) -> Option<Chart> {
+        let mut chart = self.chart(
+            "errors",
+            "Errors",
+            ("events per second", Unit::PerSecond),
+            self.counted(),
+        );
+        type Of = fn(&SeriesPoint) -> u64;
+        for (name, tint, shape, of) in [
+            (
+                "error statuses",
+                2,
+                Shape::Line,
+                (|point| point.errors) as Of,
+            ),
+            ("failures", 5, Shape::Dashed, |point| point.failures),
+        ] {
+            if self.counts.points.iter().any(|point| of(point) > 0) {
+                let series = Series::new(name, tint, shape, self.per_s(of));
+                chart.series.push(series);
+            }
+        }
+        self.caption(
+            "Replies with a status of 400 and above, and what failed",
+            self.counts.interval_ns,
+            &mut chart,
+        );
+        (!chart.is_empty()).then_some(chart)
+    }
+
+    /// Open connections; absent where they were the same throughout.
+    pub(super) fn connections(&self) -> Option<Chart> {
+        let points = &self.counts.points;
+        let first = points.first()?;
+        let same = (first.live_min, first.live_min);
+        if points.iter().all(|it| (it.live_min, it.live_max) == same) {
+            return None;
+        }
+        let y = ("open connections", Unit::Count);
+        let mut chart = self.chart("connections", "Connections", y, self.counted());
+        type Of = fn(&SeriesPoint) -> u32;
+        for (name, tint, shape, of) in [
+            ("most", 1, Shape::Line, (|point| point.live_max) as Of),
+            ("fewest", 4, Shape::Dashed, |point| point.live_min),
+        ] {
+            let values = points.iter().map(|point| Some(f64::from(of(point))));
+            chart.series.push(Series::new(name, tint, shape, values));
+        }
+        self.caption("Open at once", self.counts.interval_ns, &mut chart);
+        Some(chart)
+    }
+
+    /// Arrivals that waited for a free connection; absent where none did.
+    pub(super) fn waiting(&self) -> Option<Chart> {
+        let points = &self.counts.points;
+        if points.iter().all(|point| point.waiting_max == 0) {
+            return None;
+        }
+        let y = ("most that waited at once", Unit::Count);
+        let mut chart = self.chart("waiting", "Waiting for a connection", y, self.counted());
+        let values = points.iter().map(|point| Some(point.waiting_max as f64));
+        chart
+            .series
+            .push(Series::new("waiting", 2, Shape::Area, values));
+        self.caption(
+            "Requests that were due and found no connection free",
+            self.counts.interval_ns,
+            &mut chart,
+        );
+        Some(chart)
+    }
+
+    /// Brunt's own share of the response times; absent without kernel stamps.
+    pub(super) fn own_share(&self) -> Option<Chart> {
+        let points = &self.counts.points;
+        let y = ("share of the response times", Unit::Share);
+        let mut chart = self.chart("own", "brunt's own share", y, self.counted());
+        let values = points.iter().map(|point| {
+            let (own, all) = (
+                point.stamped_own_ns as f64,
+                point.stamped_response_ns as f64,
+            );
+            (all > 0.0).then(|| (own / all).min(1.0))
+        });
+        chart
+            .series
+            .push(Series::new("own share", 5, Shape::Area, values));
+        self.caption(
+            "On connections with kernel stamps, of all response times",
+            self.counts.interval_ns,
+            &mut chart,
+        );
+        (!chart.is_empty()).then_some(chart)
+    }
+
+    /// CPUs that client and server used; absent where neither was read over time.
+    pub(super) fn cpu(&self) -> Option<Chart> {
+        let run = self.judged.run;
+        let server = run.evidence_of_server().server.as_ref();
+        let points = server.map_or(&[][..], |server| &server.series);
+        let mut lines = Vec::new();
+        for (number, agent) in (1..).zip(run.agents.iter().take(AGENTS_MAX)) {
+            // With its own server in the process, there is no telling whose CPU it was.
+            if agent.own_server {
+                continue;
+            }
+            let readings = agent.evidence.host.series.iter();
+            let name = match run.is_plain() {
+                true => "client".to_owned(),
+                false => format!("client, agent {number}"),
+            };
+            let readings = readings.map(|it| (it.at_ns, it.client_cpu_ns));
+            lines.push((
+                name,
+                1,
+                Shape::Line,
+                used(readings, self.counts.interval_ns),
+            ));
+        }
+        for (name, tint, shape, of) in [
+            (
+                "server",
+                2,
+                Shape::Line,
+                (|it| it.cpu_user_ns.saturating_add(it.cpu_system_ns)) as fn(&ServerPoint) -> u64,
+            ),
+            ("server, kernel", 4, Shape::Dashed, |it| it.cpu_system_ns),
+        ] {
+            let readings = points.iter().map(|it| (it.at_ns, of(it)));
+            lines.push((
+                name.to_owned(),
+                tint,
+                shape,
+                used(readings, self.counts.interval_ns),
+            ));
+        }
+        let mut chart = along(("cpu", "CPU", ("CPUs used", Unit::Cpus)), lines);
+        self.shade(&mut chart);
+        chart.caption = ["User space and kernel.", &chart.caption]
+            .join(" ")
+            .trim_end()
+            .to_owned();
+        (!chart.is_empty()).then_some(chart)
+    }
+
+    /// Resident memory of the server; absent where it was not read over time.
+    pub(super) fn memory(&self) -> Option<Chart> {
+        let server = self.judged.run.evidence_of_server().server.as_ref()?;
+        let points = server.series.iter();
+        let readings = points.filter_map(|it| Some((it.at_ns, it.resident_bytes? as f64)));
+        let line = thinned(readings);
+        let lines = vec![("resident".to_owned(), 2, Shape::Line, line)];
+        let mut chart = along(
+            (
+                "memory",
+                "Memory of the server",
+                ("resident memory", Unit::Bytes),
+            ),
+            lines,
+        );
+        self.shade(&mut chart);
+        chart.caption = ["As its processes had it.", &chart.caption]
+            .join(" ")
+            .trim_end()
+            .to_owned();
+        (!chart.is_empty()).then_some(chart)
+    }
+}
+
+/// How many points a chart may have whose steps are so long, nanoseconds.
+fn points_most(step_ns: u64) -> usize {
+    match step_ns < USUAL_NS {
+        true => POINTS_FEW,
+        false => POINTS_MAX,
+    }
+}
+
+/// Instants, nanoseconds, each with a value.
+type Readings = Vec<(u64, f64)>;
+
+/// A chart of lines that were read at instants of their own.
+fn along(
+    (id, title, y): (&'static str, &'static str, (&'static str, Unit)),
+    lines: Vec<(String, u8, Shape, Readings)>,
+) -> Chart {
+    let mut instants: Vec<u64> = lines
+        .iter()
+        .flat_map(|(_, _, _, readings)| readings.iter().map(|&(at_ns, _)| at_ns))
+        .collect();
+    instants.sort_unstable();
+    instants.dedup();
+    let x = instants.iter().map(|&at_ns| at_ns as f64 / 1e9).collect();
+    let mut chart = Chart::over_time(id, title, y, x);
+    for (name, tint, shape, readings) in lines {
+        if readings.is_empty() {
+            continue;
+        }
+        let mut readings = readings.into_iter().peekable();
+        let mut latest: Option<(u64, f64)> = None;
+        let values = instants.iter().map(|&at_ns| {
+            if let Some(reading) = readings.next_if(|&(read_ns, _)| read_ns == at_ns) {
+                latest = Some(reading);
+                return Some(reading.1);
+            }
+            // Between two readings the line goes straight on.
+            let ((from_ns, from), &(to_ns, to)) = (latest?, readings.peek()?);
+            let part = (at_ns - from_ns) as f64 / to_ns.saturating_sub(from_ns).max(1) as f64;
+            Some(from + (to - from) * part)
+        });
+        let values: Vec<_> = values.collect();
+        chart.series.push(Series::new(name, tint, shape, values));
+    }
+    chart
+}
+
+/// What was used per second between readings of a sum, nanoseconds, that are at least `least_ns`
+/// apart; each at the end of its stretch.
+fn used(readings: impl Iterator<Item = (u64, u64)>, least_ns: u64) -> Readings {
+    let mut from: Option<(u64, u64)> = None;
+    let mut used = Readings::new();
+    for (at_ns, sum_ns) in readings {
+        let Some((from_ns, from_sum_ns)) = from else {
+            from = Some((at_ns, sum_ns));
+            continue;
+        };
+        let length_ns = at_ns.saturating_sub(from_ns);
+        // A reading is never exactly when it is due.
+        if length_ns == 0 || length_ns < least_ns - least_ns / 8 {
+            continue;
+        }
+        let added_ns = sum_ns.saturating_sub(from_sum_ns);
+        used.push((at_ns, added_ns as f64 / length_ns as f64));
+        from = Some((at_ns, sum_ns));
+    }
+    thinned(used.into_iter())
+}
+
+/// No more of them than a chart shows, in order of time.
+fn thinned(readings: impl Iterator<Item = (u64, f64)>) -> Readings {
+    let mut kept = Readings::new();
+    for reading in readings {
+        if kept.last().is_none_or(|last| last.0 < reading.0) {
+            kept.push(reading);
+        }
+    }
+    let step = kept.len().div_ceil(POINTS_MAX).max(1);
+    kept.into_iter().step_by(step).collect()
+}
+
+/// Arrivals that a schedule has per second at an instant of the window; absent after its end.
+fn planned_per_s(schedule: &ScheduleDescription, at_s: f64) -> Option<f64> {
+    if schedule.rate_per_s.is_some() {
+        return schedule.rate_per_s;
+    }
+    let mut from_s = 0.0;
+    for stage in &schedule.stages {
+        let length_s = stage.duration_ns as f64 / 1e9;
+        if at_s < from_s + length_s {
+            let part = (at_s - from_s) / length_s;
+            return Some(stage.from_per_s + (stage.to_per_s - stage.from_per_s) * part);
+        }
+        from_s += length_s;
+    }
+    None
+}
+
+/// Where the stages of the schedule begin, beyond the first; none where there are too many to tell
+/// apart.
+fn stages(run: &Run) -> Vec<Mark> {
+    let schedule = run.plan.model.schedule();
+    let stages = schedule.map_or(&[][..], |schedule| &schedule.stages);
+    if stages.len() > MARKS_MAX {
+        return Vec::new();
+    }
+    let mut at_ns = 0_u64;
+    let mut marks = Vec::new();
+    for (number, stage) in (1..).zip(stages) {
+        if number > 1 && at_ns < run.window_ns {
+            marks.push(Mark {
+                at: at_ns as f64 / 1e9,
+                label: format!("stage {number}"),
+            });
+        }
+        at_ns = at_ns.saturating_add(stage.duration_ns);
+    }
+    marks
+}
+
+/// When the hypervisor took CPUs of any agent, joined until there are no more than a chart shows.
+fn stolen(run: &Run) -> Vec<Span> {
+    let stolen = run.agents.iter().flat_map(|it| &it.evidence.host.stolen);
+    let mut spans: Vec<(u64, u64)> = stolen
+        .filter(|it| it.until_ns > it.from_ns && it.until_ns > 0)
+        .map(|it| (it.from_ns.max(0).unsigned_abs(), it.until_ns.unsigned_abs()))
+        .filter(|&(from_ns, _)| from_ns < run.window_ns)
+        .map(|(from_ns, until_ns)| (from_ns, until_ns.min(run.window_ns)))
+        .collect();
+    spans.sort_unstable();
+    let mut gap_ns = run.window_ns / POINTS_MAX as u64;
+    loop {
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for &(from_ns, until_ns) in &spans {
+            match joined.last_mut() {
+                Some(last) if from_ns <= last.1.saturating_add(gap_ns) => {
+                    last.1 = last.1.max(until_ns);
+                }
+                _ => joined.push((from_ns, until_ns)),
+            }
+        }
+        if joined.len() <= POINTS_MAX {
+            let spans = joined.into_iter().map(|(from_ns, until_ns)| Span {
+                from: from_ns as f64 / 1e9,
+                to: until_ns as f64 / 1e9,
+            });
+            return spans.collect();
+        }
+        gap_ns = gap_ns.max(1).saturating_mul(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_measure::{ArrivalProcess, StageDescription};
+
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn what_was_used_is_told_between_readings() {
+        let readings = [(0, 0), (S / 2, S / 4), (S, S), (S, S), (3 * S, S)];
+        let used = used(readings.into_iter(), S);
+        assert_eq!(used, [(S, 1.0), (3 * S, 0.0)]);
+        assert_eq!(thinned([(5, 1.0), (5, 2.0), (4, 3.0)].into_iter()).len(), 1);
+    }
+
+    #[test]
+    fn lines_of_other_instants_share_an_axis() {
+        let lines = vec![
+            ("a".to_owned(), 1, Shape::Line, vec![(0, 0.0), (4 * S, 8.0)]),
+            ("b".to_owned(), 2, Shape::Line, vec![(S, 5.0)]),
+            ("c".to_owned(), 3, Shape::Line, vec![]),
+        ];
+        let chart = along(("x", "X", ("y", Unit::Cpus)), lines);
+        assert_eq!(chart.x, [0.0, 1.0, 4.0]);
+        assert_eq!(chart.series[0].values, [Some(0.0), Some(2.0), Some(8.0)]);
+        assert_eq!(chart.series[1].values, [None, Some(5.0), None]);
+        assert_eq!(chart.series.len(), 2);
+    }
+
+    #[test]
+    fn a_plan_is_drawn_as_it_was_asked_for() {
+        let mut schedule = ScheduleDescription {
+            process: ArrivalProcess::Constant,
+            rate_per_s: Some(7.0),
+            stages: Vec::new(),
+            queue_max: 1,
+        };
+        assert_eq!(planned_per_s(&schedule, 99.0), Some(7.0));
+        schedule.rate_per_s = None;
+        schedule.stages = vec![
+            StageDescription {
+                duration_ns: 0,
+                from_per_s: 1.0,
+                to_per_s: 1.0,
+            },
+            StageDescription {
+                duration_ns: 10 * S,
+                from_per_s: 0.0,
+                to_per_s: 100.0,
+            },
+        ];
+        assert_eq!(planned_per_s(&schedule, 5.0), Some(50.0));
+        assert_eq!(planned_per_s(&schedule, 10.0), None);
+    }
+}

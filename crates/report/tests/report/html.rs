@@ -1,0 +1,302 @@
+//! The HTML page of known runs: what it holds beside the files of every page, whether its parts fit
+//! together, its size, and what becomes of hostile text.
+
+use std::collections::BTreeSet;
+
+use brunt_measure::{ErrorBody, Judged, Run, SweepRound};
+use brunt_report::{Experiment, Format, Style, write};
+
+use crate::experiments;
+use crate::fixtures;
+use crate::golden::compare;
+
+/// Larger is no page of a run of ten minutes.
+const PAGE_BYTES_MAX: usize = 400_000;
+/// The same of a sweep of 100 values.
+const SWEEP_BYTES_MAX: usize = 2_000_000;
+/// What HTML, JSON and JavaScript would obey, in one text.
+const HOSTILE: &str = "</script></style></title>--><!--<script>document.title='owned'</script>\
+                       <img src=x onerror=alert(1)>\"'&lt;\u{2028}\u{2029}\u{202e}`${x}\\";
+/// What elements may have: nothing that runs, looks or loads.
+const ATTRIBUTES: [&str; 24] = [
+    "aria-hidden",
+    "aria-label",
+    "aria-labelledby",
+    "charset",
+    "class",
+    "colspan",
+    "content",
+    "data-chart",
+    "height",
+    "href",
+    "http-equiv",
+    "id",
+    "lang",
+    "name",
+    "preserveAspectRatio",
+    "rel",
+    "role",
+    "scope",
+    "type",
+    "viewBox",
+    "width",
+    "x",
+    "y",
+    "html",
+];
+/// Elements without an end tag.
+const VOID: [&str; 4] = ["meta", "link", "rect", "br"];
+
+fn page(run: &Run) -> String {
+    let mut bytes = Vec::new();
+    write(
+        &Judged::of(run),
+        Format::Html,
+        &Style::default(),
+        &mut bytes,
+    )
+    .unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The page without the style sheets, scripts and the licence that every page holds, and without
+/// their hashes.
+fn own_part(page: &str) -> String {
+    let mut own = String::new();
+    let mut rest = page;
+    for (start, end) in [
+        ("content=\"default-src", "\">"),
+        ("<style>", "</style>"),
+        ("<style>", "</style>"),
+        ("\n<!-- The charts", "-->"),
+        ("<script>", "</script>"),
+        ("<script>", "</script>"),
+    ] {
+        let at = rest.find(start).unwrap_or_else(|| panic!("no {start}")) + start.len();
+        own.push_str(&rest[..at]);
+        let until = rest[at..].find(end).expect("its end");
+        own.push_str("...");
+        rest = &rest[at + until..];
+    }
+    own + rest
+}
+
+/// The data for the charts.
+fn data(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (json, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+/// The tags of a page, each with its name and its attributes.
+fn tags(page: &str) -> Vec<(&str, &str)> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some((_, from)) = rest.split_once('<') {
+        if let Some(comment) = from.strip_prefix("!--") {
+            (_, rest) = comment.split_once("-->").expect("a comment ends");
+            continue;
+        }
+        let (tag, after) = from.split_once('>').expect("a tag ends");
+        tags.push(tag.split_once([' ', '\n']).unwrap_or((tag, "")));
+        rest = after;
+    }
+    tags
+}
+
+/// The names of attributes, whose values are in quotes.
+fn attribute_names(attributes: &str) -> Vec<&str> {
+    let outside = attributes.split('"').step_by(2);
+    outside
+        .flat_map(|part| part.split([' ', '\n', '=', '/']))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// The values of an attribute, in order.
+fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
+    let start = format!(" {attribute}=\"");
+    let found = page.split(start.as_str()).skip(1);
+    found.map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn html() {
+    for name in [
+        "normal",
+        "failures",
+        "overloaded",
+        "watched",
+        "invalid",
+        "listed",
+        "objectives",
+        "silent",
+        "stolen",
+        "merged",
+    ] {
+        let (_, run) = fixtures::all()
+            .into_iter()
+            .find(|(it, _)| *it == name)
+            .unwrap();
+        compare(&format!("{name}.html"), &own_part(&page(&run)));
+    }
+}
+
+/// Whether the parts of a page belong together, and nothing in it runs, looks or loads but what is
+/// meant to.
+fn assert_whole(name: &str, page: &str) {
+    let own = own_part(page);
+    let mut open = Vec::new();
+    for (tag, attributes) in tags(&own) {
+        match tag.strip_prefix('/') {
+            Some(ended) => assert_eq!(open.pop(), Some(ended), "{name}"),
+            None if tag.starts_with('!') || VOID.contains(&tag) => {}
+            None => open.push(tag),
+        }
+        // Neither styles nor scripts but those that the policy names, and nothing from outside.
+        for attribute in attribute_names(attributes) {
+            assert!(
+                ATTRIBUTES.contains(&attribute),
+                "{name}: {tag} {attributes}"
+            );
+        }
+    }
+    assert_eq!(open, [""; 0], "{name}");
+    assert_eq!(values(&own, "href"), ["data:,"], "{name}");
+    let ids = values(&own, "id");
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "{name}: {ids:?}");
+    for label in values(&own, "aria-labelledby") {
+        assert!(unique.contains(label), "{name}: {label}");
+    }
+    let data = data(page);
+    let charts = data["charts"].as_array().unwrap();
+    let drawn: BTreeSet<&str> = charts.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    let places: BTreeSet<&str> = values(&own, "data-chart").into_iter().collect();
+    assert_eq!(drawn, places, "{name}");
+    for chart in charts {
+        let id = &chart["id"];
+        let x = chart["x"].as_array().unwrap().iter();
+        let x: Vec<f64> = x.map(|x| x.as_f64().unwrap()).collect();
+        assert!(x.is_sorted_by(|one, next| one < next), "{name} {id}: {x:?}");
+        for series in chart["series"].as_array().unwrap() {
+            let values = series["values"].as_array().unwrap();
+            assert_eq!(values.len(), x.len(), "{name} {id}");
+            let intervals = series["intervals"].as_array();
+            assert!(
+                intervals.is_none_or(|it| it.len() == x.len()),
+                "{name} {id}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_every_page_fit_together() {
+    for (name, run) in fixtures::all().into_iter().chain(fixtures::kinds()) {
+        let page = page(&run);
+        assert!(page.len() < PAGE_BYTES_MAX, "{name}: {} bytes", page.len());
+        assert_whole(name, &page);
+    }
+}
+
+#[test]
+fn pages_of_experiments() {
+    for (name, _, experiment) in experiments::all() {
+        let page = experiments::written(&experiment, Format::Html, &Style::default());
+        assert_whole(name, &page);
+        compare(&format!("experiment.{name}.html"), &own_part(&page));
+    }
+}
+
+#[test]
+fn a_sweep_of_a_hundred_values_is_a_page_of_bounded_size() {
+    let mut sweep = experiments::sweep(10);
+    let rounds = std::mem::take(&mut sweep.rounds);
+    sweep.plan.values = (1..=100).map(|value| f64::from(value) * 10.0).collect();
+    let all = sweep.plan.values.iter().flat_map(|&value| {
+        let of_one = rounds.iter().filter(|round| round.value == 20.0).cloned();
+        of_one.map(move |round| SweepRound { value, ..round })
+    });
+    sweep.rounds = all.collect();
+    let experiment = Experiment::Sweep(sweep);
+    let page = experiments::written(&experiment, Format::Html, &Style::default());
+    assert!(page.len() < SWEEP_BYTES_MAX, "{} bytes", page.len());
+    assert_whole("sweep", &page);
+}
+
+#[test]
+fn the_heat_map_holds_every_response_of_the_intervals() {
+    let run = fixtures::normal();
+    let data = data(&page(&run));
+    let charts = data["charts"].as_array().unwrap();
+    let heat = charts.iter().find(|chart| chart["id"] == "heat").unwrap();
+    let columns = heat["heat"]["columns"].as_array().unwrap();
+    let counts = columns.iter().flat_map(|column| {
+        let column = column.as_array().unwrap().iter().skip(1);
+        column.map(|count| count.as_u64().unwrap())
+    });
+    assert_eq!(counts.sum::<u64>(), run.latencies.intervals.count());
+}
+
+#[test]
+fn no_rate_is_drawn_where_none_is_told() {
+    for (name, run) in [
+        ("invalid", fixtures::invalid()),
+        ("merged_apart", fixtures::merged_apart()),
+    ] {
+        let page = own_part(&page(&run));
+        assert!(!page.contains("id=\"throughput\""), "{name}");
+        assert!(!page.contains("req/s") || name == "merged_apart", "{name}");
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let mut run = fixtures::watched();
+    let (plain_tags, plain) = {
+        let mut run = run.clone();
+        add_error_body(&mut run, "plain");
+        let page = page(&run);
+        (tags(&own_part(&page)).len(), page)
+    };
+    add_error_body(&mut run, HOSTILE);
+    run.plan.url = format!("http://h/{HOSTILE}");
+    run.brunt_version = HOSTILE.to_owned();
+    let agent = &mut run.agents[0];
+    agent.id = HOSTILE.to_owned();
+    agent.negotiated.address = HOSTILE.to_owned();
+    agent.backend_note = Some(HOSTILE.to_owned());
+    if let Some(server) = &mut agent.evidence.server {
+        server.name = HOSTILE.to_owned();
+    }
+    let missing = &mut agent.evidence.missing;
+    missing.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+    let page = page(&run);
+    for part in ["<img", "<!--<", "\u{2028}", "\u{2029}", "\u{202e}"] {
+        assert!(!own_part(&page).contains(part), "{part}");
+    }
+    // Three scripts and two style sheets, as in a page without any of it.
+    for tag in ["<script", "</script", "<style", "</style"] {
+        assert_eq!(
+            page.matches(tag).count(),
+            plain.matches(tag).count(),
+            "{tag}"
+        );
+    }
+    // The note, and what could not be read, are the only elements more.
+    let found = tags(&own_part(&page)).len();
+    assert!(
+        found >= plain_tags && found < plain_tags + 40,
+        "{found}, {plain_tags}"
+    );
+    assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+fn add_error_body(run: &mut Run, text: &str) {
+    run.agents[0].workers[0].error_bodies.push(ErrorBody {
+        status: 500,
+        text: text.to_owned(),
+        is_cut: false,
+    });
+}
