@@ -21,7 +21,8 @@ pub fn ab_options(data: &[u8]) {
         options.concurrency.get() <= options.requests.max(1),
         "{options:?}"
     );
-    assert!(heading(&options).contains("\nBenchmarking "), "{options:?}");
+    let is_shown = heading(&options, b"").contains("\nBenchmarking ");
+    assert_eq!(is_shown, options.html.is_none(), "{options:?}");
     assert!(
         explanation(&options).starts_with("brunt -c "),
         "{options:?}"

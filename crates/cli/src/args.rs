@@ -457,6 +457,10 @@ pub(crate) struct OutputArguments {
     /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hgrm: Option<PathBuf>,
+    /// Write each request of the window to this file, as a line of CSV with its instants, status,
+    /// sizes and connection: 16,777,216 at most
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) request_log: Option<PathBuf>,
     /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', or errors = 0; may
     /// be given again. Exit code 1 where that is not shown with 95 % confidence
     #[arg(long, value_name = "TEXT", value_parser = objectives, help_heading = "Output")]

@@ -16,6 +16,7 @@ use crate::list;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice, default_workers, faults};
 use crate::progress::Line;
+use crate::request_log::{Keeping, NamedLog};
 use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
@@ -34,11 +35,16 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     let listed = list::read(arguments, typed)?;
     let load = Load::new(arguments, listed.target.as_ref())?.with_list(listed.requests);
     let target = listed.target;
-    let destination = Destination::open(&arguments.output)?;
+    let mut destination = Destination::open(&arguments.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     match measure(arguments, target, load, &interrupts) {
-        Ok((mut run, was_interrupted)) => {
+        Ok(Measured {
+            mut run,
+            log,
+            was_interrupted,
+        }) => {
             complete(&mut run, arguments);
+            destination.keep_log(log);
             let code = destination.write(&Judged::of(&run))?;
             Ok(if was_interrupted {
                 ExitCode::from(EXIT_INTERRUPTED)
@@ -60,13 +66,21 @@ pub(crate) fn without_report(destination: Destination, error: anyhow::Error) -> 
     Err(error)
 }
 
-/// The run, and whether a signal cut it or its diagnosis short.
+/// What was measured.
+struct Measured {
+    run: Run,
+    /// Absent where none was asked for.
+    log: Option<NamedLog>,
+    /// A signal cut the run or its diagnosis short.
+    was_interrupted: bool,
+}
+
 fn measure(
     arguments: &LoadArguments,
     target: Option<Target>,
     load: Load,
     interrupts: &Interrupts,
-) -> Result<(Run, bool)> {
+) -> Result<Measured> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
     let secure = arguments.protocol.tls;
@@ -105,19 +119,35 @@ fn run_and_diagnose(
     plan: Plan,
     own_server: bool,
     interrupts: &Interrupts,
-) -> Result<(Run, bool)> {
+) -> Result<Measured> {
     let quiet = arguments.output.quiet;
-    let plan_again = arguments.diagnose.then(|| plan.clone());
+    let plan_again = arguments.diagnose.then(|| Plan {
+        logged_requests_max: 0,
+        ..plan.clone()
+    });
+    let logged = (plan.logged_requests_max > 0).then(|| plan.requests.clone());
     let mut line = Line::new(quiet, &plan);
     let faults = faults(&arguments.fault);
-    let outcome = interrupts.run(plan, faults, own_server, Wanted::Part, &mut line);
+    let mut keeping = Keeping {
+        shown: &mut line,
+        log: None,
+    };
+    let outcome = interrupts.run(plan, faults, own_server, Wanted::Part, &mut keeping);
+    let log = keeping.log;
     line.clear();
     let mut run = outcome?;
+    let log = log
+        .zip(logged)
+        .map(|(log, requests)| NamedLog::new(log, &requests));
     let mut was_interrupted = run.interrupted();
     if let Some(plan) = plan_again {
         was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupts);
     }
-    Ok((run, was_interrupted))
+    Ok(Measured {
+        run,
+        log,
+        was_interrupted,
+    })
 }
 
 /// Adds to a run what it is judged by beside itself: what it was asked to reach, and what `brunt

@@ -20,6 +20,7 @@ mod protocol;
 mod redact;
 mod report;
 mod request;
+mod request_log;
 mod script;
 mod serve;
 mod session;

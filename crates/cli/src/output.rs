@@ -11,6 +11,7 @@ use brunt_measure::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style};
 
 use crate::args::{FormatName, OutputArguments};
+use crate::request_log::NamedLog;
 use crate::{exit_code, objectives};
 
 /// Columns of a report that does not go to a terminal.
@@ -24,6 +25,8 @@ pub(crate) struct Destination {
     terminal: Option<Format>,
     verbose: bool,
     spectrum: bool,
+    /// Absent until there is one.
+    log: Option<NamedLog>,
 }
 
 /// The outcome of writing a report.
@@ -36,6 +39,7 @@ enum Content {
     HdrLog,
     Hgrm,
     Junit,
+    RequestLog,
 }
 
 /// A file that was opened before the run and is untouched until `write`, or standard output.
@@ -58,6 +62,7 @@ impl Destination {
             &arguments.hdr_log,
             &arguments.hgrm,
             &arguments.junit,
+            &arguments.request_log,
         ];
         let is_piped = files.into_iter().flatten().any(|path| is_standard(path));
         let terminal = match (&arguments.output, arguments.quiet) {
@@ -83,13 +88,20 @@ impl Destination {
             terminal,
             verbose: arguments.verbose,
             spectrum: arguments.latency,
+            log: None,
         };
         let wanted = report
             .map(|(path, format)| (path, Content::Report(format)))
             .into_iter()
             .chain(arguments.hdr_log.iter().map(|path| (path, Content::HdrLog)))
             .chain(arguments.hgrm.iter().map(|path| (path, Content::Hgrm)))
-            .chain(arguments.junit.iter().map(|path| (path, Content::Junit)));
+            .chain(arguments.junit.iter().map(|path| (path, Content::Junit)))
+            .chain(
+                arguments
+                    .request_log
+                    .iter()
+                    .map(|path| (path, Content::RequestLog)),
+            );
         for (path, content) in wanted {
             if let Err(error) = destination.add(path, content) {
                 destination.abandon();
@@ -123,7 +135,13 @@ impl Destination {
             terminal: None,
             verbose: false,
             spectrum: false,
+            log: None,
         })
+    }
+
+    /// What `--request-log` is to hold.
+    pub(crate) fn keep_log(&mut self, log: Option<NamedLog>) {
+        self.log = log;
     }
 
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {
@@ -146,7 +164,7 @@ impl Destination {
     pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
         let mut outcome = Ok(());
         for output in &self.files {
-            outcome = outcome.and(output.write(judged, self.spectrum));
+            outcome = outcome.and(output.write(judged, self.spectrum, self.log.as_ref()));
         }
         outcome.and(self.print(judged))?;
         objectives::announce(judged)?;
@@ -208,6 +226,7 @@ impl Content {
             Self::HdrLog => "--hdr-log",
             Self::Hgrm => "--hgrm",
             Self::Junit => "--junit",
+            Self::RequestLog => "--request-log",
         }
     }
 }
@@ -250,7 +269,10 @@ impl OutputFile {
         }
     }
 
-    fn write(&self, judged: &Judged<'_>, spectrum: bool) -> Result<()> {
+    fn write(&self, judged: &Judged<'_>, spectrum: bool, log: Option<&NamedLog>) -> Result<()> {
+        if self.content == Content::RequestLog {
+            return self.write_log(log);
+        }
         self.write_bytes(|style, bytes| {
             let style = Style { spectrum, ..*style };
             match self.content {
@@ -258,6 +280,7 @@ impl OutputFile {
                 Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
                 Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
                 Content::Junit => brunt_report::write_junit(judged, bytes),
+                Content::RequestLog => Ok(()),
             }
         })
     }
@@ -277,10 +300,42 @@ impl OutputFile {
         };
         // Pipes and devices have no length to set.
         let _ = file.set_len(0);
-        let outcome = file.write_all(&bytes).and_then(|()| file.flush());
+        self.written(file.write_all(&bytes).and_then(|()| file.flush()))
+    }
+
+    /// The log, which may be too large to be held as text.
+    fn write_log(&self, log: Option<&NamedLog>) -> Result<()> {
+        let Some(named) = log else {
+            return Ok(());
+        };
+        named.announce();
+        let name = |request: u32| named.name(request).to_owned();
+        let Some(mut file) = self.file.as_ref() else {
+            let outcome =
+                brunt_report::write_request_log(&named.log, &name, &mut io::stdout().lock());
+            return match outcome {
+                Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    Ok(())
+                }
+                outcome => Ok(outcome?),
+            };
+        };
+        let _ = file.set_len(0);
+        self.written(brunt_report::write_request_log(
+            &named.log, &name, &mut file,
+        ))
+    }
+
+    /// What came of writing to the file.
+    fn written<E>(&self, outcome: Result<(), E>) -> Result<()>
+    where
+        Result<(), E>: Context<(), E>,
+    {
         if outcome.is_err() {
             // Half a report could be taken for a whole one.
-            let _ = file.set_len(0);
+            if let Some(file) = &self.file {
+                let _ = file.set_len(0);
+            }
             self.remove();
         }
         outcome.with_context(|| format!("cannot write to {}", self.path.display()))

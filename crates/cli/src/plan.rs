@@ -13,6 +13,7 @@ use brunt_load::{
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
 use crate::protocol::ProtocolChoice;
 use crate::request::request;
+use crate::request_log::requests_max;
 use crate::values::Fault;
 
 /// Most connections at once, where connections are planned: their number follows from the rate
@@ -28,6 +29,7 @@ pub(crate) struct Load {
     protocol: ProtocolChoice,
     reuse: Reuse,
     stop: Stop,
+    logged_requests_max: u64,
     warmup_ns: u64,
     request: RequestSpec,
     /// In place of it.
@@ -53,18 +55,20 @@ impl Load {
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
         let stages_ns = model.schedule().and_then(Schedule::duration_ns);
+        let stop = Stop {
+            duration_ns: arguments
+                .duration
+                .or(stages_ns)
+                .or(default(Plan::DURATION_NS_DEFAULT)),
+            requests,
+        };
         Ok(Self {
             model,
             connections,
             protocol,
             reuse,
-            stop: Stop {
-                duration_ns: arguments
-                    .duration
-                    .or(stages_ns)
-                    .or(default(Plan::DURATION_NS_DEFAULT)),
-                requests,
-            },
+            logged_requests_max: requests_max(arguments, &stop)?,
+            stop,
             warmup_ns: arguments
                 .warmup
                 .or(default(Plan::WARMUP_NS_DEFAULT))
@@ -137,6 +141,8 @@ impl Load {
             halves_warmup: !arguments.plain_warmup,
             extends: arguments.extend,
             keeps_errors: arguments.show_errors,
+            logged_requests_max: self.logged_requests_max,
+            logged_responses_max: 0,
             timeout_ns: arguments.timeout,
             setup_timeout_ns: arguments.setup_timeout,
             connect_timeout_ns: arguments.connect_timeout,

@@ -113,6 +113,7 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     }
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
+        asks_by_name: true,
         roots: typed.cacert.clone(),
         roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {

@@ -10,7 +10,7 @@ use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::RunError;
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, Round, Target};
-use brunt_measure::{Judged, Run};
+use brunt_measure::{Judged, RequestLog, Run};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
 
 use crate::args::LoadArguments;
@@ -19,6 +19,7 @@ use crate::load::{complete, without_report};
 use crate::output::Destination;
 use crate::plan::Load;
 use crate::progress::Line;
+use crate::request_log::{Keeping, NamedLog};
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
@@ -48,6 +49,8 @@ fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Re
 /// A run, and the script that made its requests.
 struct Measured {
     run: Run,
+    /// Absent where none was asked for.
+    log: Option<RequestLog>,
     script: Scripted,
 }
 
@@ -98,18 +101,28 @@ fn measure(
 
     let mut line = Line::new(arguments.output.quiet, &plan);
     let round = Round::of(&plan);
+    let mut keeping = Keeping {
+        shown: &mut line,
+        log: None,
+    };
     let outcome =
         interrupts.in_generated_session(plan, script.generators()?, Wanted::Part, |session| {
-            Ok(session.round(&round, &mut line)?)
+            Ok(session.round(&round, &mut keeping)?)
         });
+    let log = keeping.log;
     line.clear();
     let mut run = outcome?;
     complete(&mut run, arguments);
-    Ok(Measured { run, script })
+    Ok(Measured { run, log, script })
 }
 
-fn report(measured: Measured, destination: Destination) -> Result<ExitCode> {
-    let Measured { run, mut script } = measured;
+fn report(measured: Measured, mut destination: Destination) -> Result<ExitCode> {
+    let Measured {
+        run,
+        log,
+        mut script,
+    } = measured;
+    destination.keep_log(log.map(NamedLog::of_script));
     let torn_down = script.tear_down();
     // What was printed until now comes before the report.
     flush_script_output();

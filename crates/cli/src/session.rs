@@ -9,7 +9,7 @@ use brunt_engine::{
 };
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, RequestGenerator, Round};
-use brunt_measure::Run;
+use brunt_measure::{RequestLog, Run};
 
 use crate::signals::Interrupts;
 use crate::simulation;
@@ -160,6 +160,10 @@ impl RunObserver for PassingOn<'_> {
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
         self.observer.snapshot(snapshot);
+    }
+
+    fn request_log(&mut self, log: RequestLog) {
+        self.observer.request_log(log);
     }
 }
 

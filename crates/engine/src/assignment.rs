@@ -55,6 +55,12 @@ impl<C: Carrier> Prepared<C> {
             drain_limit_ns: plan.drain_limit_ns,
             budget,
             keeps_errors: plan.keeps_errors,
+            logged_requests_max: match plan.stop.requests {
+                // Nobody knows which worker sends how many.
+                Some(requests) => plan.logged_requests_max.min(requests),
+                None => plan.logged_requests_max.div_ceil(workers.into()),
+            },
+            logged_responses_max: plan.logged_responses_max,
             halves: plan.halves_warmup,
             busy_ns,
             control: Arc::clone(control),

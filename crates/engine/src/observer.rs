@@ -6,7 +6,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use brunt_measure::{Histogram, SparseHistogram};
+use brunt_measure::{Histogram, RequestLog, SparseHistogram};
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
@@ -84,6 +84,9 @@ pub trait RunObserver {
 
     /// A worker's counts. All of them together are what it recorded in the round.
     fn snapshot(&mut self, _snapshot: &Snapshot) {}
+
+    /// The log of the round, at its end, where the plan has one kept.
+    fn request_log(&mut self, _log: RequestLog) {}
 }
 
 impl<F: FnMut(Phase, &Progress)> RunObserver for F {

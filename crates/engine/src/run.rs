@@ -7,14 +7,15 @@ use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_load::Plan;
 use brunt_measure::{
-    AgentClock, AgentRecord, Evidence, HostUse, Latencies, NameRecord, Once, Run, RunEdges, SetUp,
-    Window, WorkerRecord,
+    AgentClock, AgentRecord, Evidence, HostUse, Latencies, NameRecord, Once, RequestLog, Run,
+    RunEdges, SetUp, Window, WorkerRecord,
 };
 use brunt_probe::memory;
 
 use crate::control::Control;
 use crate::error::RunError;
 use crate::faults;
+use crate::observer::RunObserver;
 use crate::prepare::{Carrier, Prepared};
 use crate::worker::Finished;
 
@@ -233,6 +234,22 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) unsent: u64,
     pub(crate) watched: Watched,
     pub(crate) evidence: Evidence,
+}
+
+/// Hands over what workers logged in a window that began at `start_ns`.
+pub(crate) fn hand_over_log(
+    plan: &Plan,
+    start_ns: u64,
+    ended: &mut [Ended],
+    observer: &mut dyn RunObserver,
+) {
+    if plan.logged_requests_max > 0 {
+        let mut log = RequestLog::new(start_ns);
+        for end in ended {
+            end.finished.recorder.hand_over_log(&mut log);
+        }
+        observer.request_log(log);
+    }
 }
 
 /// When a run by count was over, if all workers left before the end of the window: with the last

@@ -31,7 +31,7 @@ use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol};
-use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, shifted, unopened};
+use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, unopened};
 use crate::trial::{self, GaugeMaker, Outcome, Trial};
 use crate::worker::{Start, Task, Worker};
 
@@ -298,7 +298,7 @@ impl Session {
         if let Some(trial) = &mut trial {
             trial.begin(load_ns, window, (self.read_cpus)());
         }
-        let (ended, watched) =
+        let (mut ended, watched) =
             match self.watch(window, (trial, extension), &mut snapshots, observer)? {
                 WatchedRound::Ended(ended, watched) => (ended, watched),
                 WatchedRound::TooFewWorkers(prepared) => {
@@ -308,6 +308,7 @@ impl Session {
         if control.is_aborted() {
             return Err(self.nothing_measured());
         }
+        hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
         let run = prepared.conclude(Conclusion {

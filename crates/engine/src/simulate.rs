@@ -18,7 +18,7 @@ use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Prepared, Simulated};
 use crate::protocol::{ClientProtocol, ForProtocol};
-use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, shifted, unopened};
+use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, unopened};
 use crate::session::Rounds;
 use crate::worker::{Start, Worker};
 
@@ -311,6 +311,7 @@ where
             control.interrupt();
         }
         observer.progress(Phase::Drain, &shown.progress());
+        hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
         Ok(prepared.conclude(Conclusion {
             control,
             own_server: false,

@@ -204,6 +204,7 @@ fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide,
     roots.extend(spec.roots_der.iter().cloned().map(CertificateDer::from));
     Ok(ClientSide::new(ClientOptions {
         server_name: server_name(spec, host).to_owned(),
+        asks_by_name: spec.asks_by_name,
         roots,
         insecure: spec.insecure,
         identity: spec.identity.as_ref().map(identity).transpose()?,

@@ -200,6 +200,11 @@ pub struct Plan {
     pub extends: bool,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,
+    /// Requests of the window that are logged one by one, at most; 0 for none.
+    pub logged_requests_max: u64,
+    /// Responses that the log has the beginnings of, at most, in HTTP/1.1: not with `keeps_errors`,
+    /// nor of requests that a generator makes.
+    pub logged_responses_max: u32,
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
@@ -261,6 +266,8 @@ impl Plan {
             halves_warmup: true,
             extends: false,
             keeps_errors: false,
+            logged_requests_max: 0,
+            logged_responses_max: 0,
             timeout_ns: 10 * SECOND_NS,
             setup_timeout_ns: 30 * SECOND_NS,
             connect_timeout_ns: 5 * SECOND_NS,

@@ -39,6 +39,8 @@ pub struct TlsSpec {
     /// Host name to ask for (SNI, RFC 6066) and to verify; absent: the target's host. An IP address
     /// is verified and not asked for.
     pub server_name: Option<String>,
+    /// Whether the name is asked for; a server that is not asked chooses its certificate by itself.
+    pub asks_by_name: bool,
     /// PEM file with the roots to trust; absent: the system's.
     pub roots: Option<PathBuf>,
     /// Further roots to trust, X.509 in DER. With any, the system's do not count.
@@ -64,6 +66,7 @@ impl Default for TlsSpec {
     fn default() -> Self {
         Self {
             server_name: None,
+            asks_by_name: true,
             roots: None,
             roots_der: Vec::new(),
             identity: None,

@@ -48,6 +48,7 @@ mod precision;
 mod quantile;
 mod record;
 mod recorder;
+mod request_log;
 mod round_record;
 mod run;
 mod series;
@@ -119,7 +120,8 @@ pub use record::{
     ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
     SetUp, ThreadUse, WorkerEdges, WorkerRecord,
 };
-pub use recorder::{Answer, Recorder, Recording, RequestTiming, Skip};
+pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
+pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,

@@ -17,6 +17,7 @@ mod markdown;
 mod objective;
 mod progress;
 mod read;
+mod request_log;
 #[cfg(feature = "schema")]
 mod schema;
 mod spectrum;
@@ -51,6 +52,7 @@ pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{PhaseLength, PlannedRate, Progress, progress_line};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
+pub use request_log::write_request_log;
 #[cfg(feature = "schema")]
 pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
 pub use stored::StoredRun;

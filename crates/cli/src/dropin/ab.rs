@@ -1,13 +1,13 @@
 //! brunt in place of ab.
 
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::PoisonError;
 
 use anyhow::{Context, Result};
-use brunt_dropin::ab::{self, Options};
+use brunt_dropin::ab::{self, Measured, Options};
 use brunt_dropin::verdict_line;
-use brunt_engine::{Phase, PrepareError, Progress};
-use brunt_measure::Judged;
+use brunt_engine::{Phase, PrepareError, Progress, RunObserver};
+use brunt_measure::{Judged, RequestLog};
 
 use super::{EXIT_FAILED, destination, measure, print};
 use crate::message;
@@ -30,13 +30,12 @@ fn load(options: &Options) -> Result<ExitCode> {
     };
     let ab::Planned { plan, request } = options.plan(&body)?;
     let destination = destination(options.brunt_report.as_deref())?;
-    print(&ab::heading(options))?;
-    let (watcher, place) = ab::Seen::watching(request);
-    let mut completed = Completed::new(options.progress_every);
-    let observer = &mut |_: Phase, progress: &Progress| {
-        completed.reached(progress.successes + progress.errors);
+    print(&ab::heading(options, &request))?;
+    let mut watching = Watching {
+        completed: Completed::new(options.progress_every),
+        log: RequestLog::default(),
     };
-    let run = match measure(plan, vec![watcher], "", observer) {
+    let run = match measure(plan, Vec::new(), "", &mut watching) {
         Ok(run) => run,
         Err(error) => {
             destination.abandon();
@@ -48,12 +47,14 @@ fn load(options: &Options) -> Result<ExitCode> {
     let judged = Judged::of(&run);
     let ended = ab::run_ending(options, &run);
     if ended.is_none() {
-        completed.finished(run.summary().lifetime.replies.total());
-        let seen = place.lock().unwrap_or_else(PoisonError::into_inner);
-        print(&ab::report(options, &run, &seen))?;
+        let measured = Measured::of(options, &run, &watching.log);
+        watching.completed.finished(watching.log.len());
+        print(&ab::report(options, &measured))?;
         if let Some(path) = &options.csv {
-            std::fs::write(path, ab::csv(options, &run))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            write(path, &ab::csv(&measured))?;
+        }
+        if let Some(path) = &options.gnuplot {
+            write(path, &ab::gnuplot(&measured))?;
         }
     }
     message::print(&verdict_line(&judged));
@@ -62,6 +63,27 @@ fn load(options: &Options) -> Result<ExitCode> {
         Some(ending) => Err(ending.into()),
         None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Prints progress, and keeps the log.
+struct Watching {
+    completed: Completed,
+    log: RequestLog,
+}
+
+impl RunObserver for Watching {
+    fn progress(&mut self, _phase: Phase, progress: &Progress) {
+        self.completed
+            .reached(progress.successes + progress.errors + progress.failures);
+    }
+
+    fn request_log(&mut self, log: RequestLog) {
+        self.log = log;
     }
 }
 

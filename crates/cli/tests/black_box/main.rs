@@ -35,6 +35,7 @@ mod placement;
 mod readme;
 mod real_http2;
 mod real_tls;
+mod request_log;
 mod robustness;
 mod scripts;
 mod secrets;

@@ -1,5 +1,8 @@
 //! The command line of brunt's own that does the same as one of ab's.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
 use super::options::Options;
 use crate::shell;
 
@@ -24,8 +27,13 @@ pub fn explanation(options: &Options) -> String {
     if let Some(cookie) = &options.cookie {
         push("-H", format!("Cookie: {cookie}"));
     }
-    if let Some(user) = options.users.first() {
-        push("-u", user.clone());
+    for user in &options.users {
+        if user.is_proxys {
+            let credentials = BASE64_STANDARD.encode(&user.credentials);
+            push("-H", format!("Proxy-Authorization: Basic {credentials}"));
+        } else {
+            push("-u", user.credentials.clone());
+        }
     }
     if let Some(file) = &options.body {
         push("-b", format!("@{}", file.path.display()));

@@ -1,22 +1,24 @@
 //! ab, of the Apache HTTP server.
 
 mod explain;
+mod html;
+mod measured;
 mod options;
 mod plan;
 mod report;
 mod request;
-mod seen;
 mod times;
+mod tls;
 mod usage;
 
 use brunt_engine::PrepareError;
 use brunt_measure::Run;
 
 pub use explain::explanation;
-pub use options::{BodyFile, Options, Proxy, Url};
+pub use measured::{Measured, gnuplot};
+pub use options::{BodyFile, Html, Options, Proxy, Url, User};
 pub use plan::Planned;
 pub use report::{csv, heading, report};
-pub use seen::Seen;
 
 use crate::Ending;
 use crate::ending::{Cause, cause};

@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use super::usage::{BANNER, usage};
+use brunt_measure::RequestLog;
+
+use super::usage::{banner, usage};
 use crate::Ending;
 
 /// Exit code of a command line that is wrong: EINVAL.
@@ -41,6 +43,26 @@ pub struct Proxy {
     pub port: u16,
 }
 
+/// A user with a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Of the proxy, and not of the server.
+    pub is_proxys: bool,
+    /// As typed: both with a colon between.
+    pub credentials: String,
+}
+
+/// Attributes of the elements of a table in HTML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Html {
+    /// Of the table.
+    pub table: String,
+    /// Of its rows.
+    pub row: String,
+    /// Of its cells.
+    pub cell: String,
+}
+
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -60,10 +82,8 @@ pub struct Options {
     pub body: Option<BodyFile>,
     /// The value of `Cookie`.
     pub cookie: Option<String>,
-    /// User and password for the server, each a field of its own.
-    pub users: Vec<String>,
-    /// The same for the proxy.
-    pub proxy_users: Vec<String>,
+    /// Users with their passwords, each a field of its own, as typed.
+    pub users: Vec<User>,
     /// Header lines as typed.
     pub headers: Vec<String>,
     /// The proxy, if any.
@@ -82,6 +102,20 @@ pub struct Options {
     pub progress_every: Option<u32>,
     /// File for all percentiles.
     pub csv: Option<PathBuf>,
+    /// File with a line for each request.
+    pub gnuplot: Option<PathBuf>,
+    /// The report is a table in HTML.
+    pub html: Option<Html>,
+    /// How much is printed of requests and replies: from 2 on their texts, from 3 on statuses.
+    pub verbosity: u32,
+    /// Version of TLS, as typed.
+    pub tls_protocol: Option<String>,
+    /// Cipher suites, as typed.
+    pub cipher_suites: Option<String>,
+    /// PEM file of the client's certificate and key.
+    pub identity: Option<PathBuf>,
+    /// Whether the server is asked for by its name.
+    pub asks_by_name: bool,
     /// The target.
     pub url: Url,
     /// File for brunt's own record of the run.
@@ -176,11 +210,14 @@ struct Typed<'a> {
     options: Options,
     /// What the C library says of them.
     warning: String,
-    /// One that brunt does not have.
-    unfit: Option<char>,
 }
 
 impl Options {
+    /// Whether requests and replies are printed.
+    pub fn prints_replies(&self) -> bool {
+        self.verbosity >= 2
+    }
+
     /// Reads the words behind the program's name, which messages call `called`.
     ///
     /// # Errors
@@ -289,7 +326,6 @@ impl<'a> Typed<'a> {
                 body: None,
                 cookie: None,
                 users: Vec::new(),
-                proxy_users: Vec::new(),
                 headers: Vec::new(),
                 proxy: None,
                 keep_alive: false,
@@ -299,6 +335,13 @@ impl<'a> Typed<'a> {
                 confidence: true,
                 progress_every: None,
                 csv: None,
+                gnuplot: None,
+                html: None,
+                verbosity: 0,
+                tls_protocol: None,
+                cipher_suites: None,
+                identity: None,
+                asks_by_name: true,
                 url: Url {
                     typed: String::new(),
                     is_secure: false,
@@ -312,7 +355,6 @@ impl<'a> Typed<'a> {
                 warning: String::new(),
             },
             warning: String::new(),
-            unfit: None,
         }
     }
 
@@ -345,8 +387,10 @@ impl<'a> Typed<'a> {
             'm' => self.method = Some(argument.to_owned()),
             'T' => self.content_type = Some(argument.to_owned()),
             'C' => options.cookie = Some(argument.to_owned()),
-            'A' => options.users.push(argument.trim_start().to_owned()),
-            'P' => options.proxy_users.push(argument.trim_start().to_owned()),
+            'A' | 'P' => options.users.push(User {
+                is_proxys: letter == 'P',
+                credentials: argument.trim_start().to_owned(),
+            }),
             'H' => options.headers.push(argument.to_owned()),
             'X' => {
                 let (host, port) = argument.split_once(':').unwrap_or((argument, "0"));
@@ -362,18 +406,38 @@ impl<'a> Typed<'a> {
             'S' => options.confidence = false,
             'q' => self.tells_progress = false,
             'e' => options.csv = Some(argument.into()),
+            'g' => options.gnuplot = Some(argument.into()),
+            'w' => {
+                self.html();
+            }
+            'x' => argument.clone_into(&mut self.html().table),
+            'y' => argument.clone_into(&mut self.html().row),
+            'z' => argument.clone_into(&mut self.html().cell),
+            'v' => options.verbosity = u32::try_from(leading_number(argument)).unwrap_or(0),
+            'f' => options.tls_protocol = Some(argument.to_owned()),
+            'Z' => options.cipher_suites = Some(argument.to_owned()),
+            'E' => options.identity = Some(argument.into()),
+            'I' => options.asks_by_name = false,
             'h' => return Err(self.usage("")),
             'V' => {
                 return Err(Ending {
-                    stdout: BANNER.to_owned(),
+                    stdout: banner(options.html.is_some()),
                     ..Ending::default()
                 });
             }
-            // Buffers are the kernel's to size, and nothing is told beside the report.
-            'b' | 'v' => {}
-            _ => self.unfit = Some(letter),
+            // Buffers are the kernel's to size.
+            _ => {}
         }
         Ok(())
+    }
+
+    /// The report is a table, without further attributes.
+    fn html(&mut self) -> &mut Html {
+        self.options.html.get_or_insert_with(|| Html {
+            table: String::new(),
+            row: String::new(),
+            cell: "bgcolor=white".to_owned(),
+        })
     }
 
     fn only_method(&mut self, method: &str) -> Result<(), Ending> {
@@ -412,9 +476,13 @@ impl<'a> Typed<'a> {
             let message = "Cannot use concurrency level greater than total number of requests";
             return Err(wrong(message));
         }
-        if let Some(letter) = self.unfit {
-            let line =
-                format!("brunt: -{letter} is not for brunt in the place of ab; leave it out");
+        if u64::from(requests) > RequestLog::REQUESTS_MAX {
+            let most = RequestLog::REQUESTS_MAX;
+            let line = format!(
+                "brunt: -n may be {most} at most, since ab's figures are made of every request (64 \
+                 bytes each); give -n {most} or less, or `brunt -n {requests} -c {concurrency} \
+                 URL`, which has no limit"
+            );
             return Err(Ending::error(&line, EXIT_ERROR));
         }
         self.options.warning = self.warning;
@@ -466,6 +534,19 @@ mod tests {
     }
 
     #[test]
+    fn tables_have_the_attributes_that_are_given() {
+        for (line, table, row, cell) in [
+            ("-w h/", "", "", "bgcolor=white"),
+            ("-x a h/", "a", "", "bgcolor=white"),
+            ("-w -y b -z c h/", "", "b", "c"),
+        ] {
+            let html = parse(line).expect("good").html.expect("it is asked for");
+            assert_eq!((&*html.table, &*html.row, &*html.cell), (table, row, cell));
+        }
+        assert!(parse("h/").expect("good").html.is_none());
+    }
+
+    #[test]
     fn what_is_wrong_ends_as_in_ab() {
         for (line, code, words) in [
             ("", 22, "ab: wrong number of arguments\nUsage: ab "),
@@ -478,14 +559,17 @@ mod tests {
                 22,
                 "ab: Invalid Concurrency [Range 0..200000]\n",
             ),
-            ("-w h/", 1, "brunt: -w is not for brunt"),
+            ("-n 99999999 h/", 1, "brunt: -n may be 16777216 at most"),
             ("-h", 22, "Usage: ab [options]"),
         ] {
             let ending = parse(line).expect_err(line);
             assert_eq!(ending.code, code, "{line}");
             assert!(ending.stderr.starts_with(words), "{line}: {ending:?}");
         }
-        assert_eq!(parse("-V").expect_err("it is printed").stdout, BANNER);
+        let version = parse("-V").expect_err("it is printed").stdout;
+        assert!(version.starts_with("This is ApacheBench, Version 2.3 "));
+        let version = parse("-wV").expect_err("it is printed").stdout;
+        assert!(version.starts_with("<p>\n This is ApacheBench"));
         assert!(
             parse("-Y h/")
                 .expect("it goes on")

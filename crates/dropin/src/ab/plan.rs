@@ -15,6 +15,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// ab begins at once.
 const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
+/// Replies that `-v` prints, at most.
+const REPLIES_PRINTED_MAX: u32 = 10_000;
+
 /// A plan with what is sent over and over.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -65,10 +68,6 @@ impl Options {
         } else {
             Scheme::Http
         };
-        if self.url.is_secure && self.proxy.is_some() {
-            let line = "brunt: -X is for http URLs here; there is no tunnel through a proxy";
-            return Err(Ending::error(line, 1));
-        }
         let url = &self.url;
         let target = Target {
             url: format!("{}://{}{}", scheme.name(), url.authority, url.path),
@@ -85,8 +84,9 @@ impl Options {
         plan.oversubscribe = true;
         plan.http = HttpChoice::Http1;
         plan.tls = TlsSpec {
-            insecure: true,
-            ..TlsSpec::default()
+            // Of a proxy, too: ab shakes hands with that, for the host of the URL.
+            server_name: Some(url.host.clone()),
+            ..self.tls()?
         };
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);
@@ -94,6 +94,12 @@ impl Options {
         plan.stop = Stop {
             duration_ns: self.time_limit_s.map(|s| u64::from(s) * SECOND_NS),
             requests: Some(self.requests.into()),
+        };
+        plan.logged_requests_max = self.requests.into();
+        plan.logged_responses_max = if self.prints_replies() {
+            REPLIES_PRINTED_MAX
+        } else {
+            1
         };
         plan.warmup_ns = 0;
         plan.halves_warmup = false;

@@ -1,140 +1,54 @@
-//! ab's text of a run.
+//! ab's text of a run. Writing to a string cannot fail.
 
 use std::fmt::Write;
 
-use brunt_measure::{FailureScope, Run};
-
+use super::html;
+use super::measured::{Failed, Measured};
 use super::options::Options;
-use super::seen::Seen;
-use super::times::{self, ConnectionTimes, Times};
-use super::usage::BANNER;
+use super::times;
+use super::usage::banner;
 
-/// What a run came to.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Measured {
-    seen: Seen,
-    /// What TLS was negotiated, as ab words it; absent in clear text.
-    tls: Option<String>,
-    /// Length of the run, nanoseconds.
-    taken_ns: u64,
-    /// Requests that have come to their end, failed ones too.
-    complete: u64,
-    /// Of these, those that failed.
-    failed: Failed,
-    /// Replies with another status than 2xx.
-    non_2xx: u64,
-    /// Bytes received.
-    bytes: u64,
-    /// Bytes of the requests that were sent.
-    sent_bytes: u64,
-    times: ConnectionTimes,
-}
-
-/// Requests that failed, by what failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Failed {
-    /// The connection was not opened.
-    connect: u64,
-    /// It broke while the reply was read.
-    receive: u64,
-    /// The content was longer or shorter than the first reply's.
-    length: u64,
-}
-
-impl Failed {
-    fn total(&self) -> u64 {
-        self.connect + self.receive + self.length
+/// What is printed when the load begins, with this request.
+pub fn heading(options: &Options, request: &[u8]) -> String {
+    let mut text = banner(options.html.is_some());
+    if options.html.is_none() {
+        let host = &options.url.host;
+        let _ = write!(text, "Benchmarking {host} ");
+        if let Some(proxy) = &options.proxy {
+            let _ = write!(text, "[through {}:{}] ", proxy.host, proxy.port);
+        }
+        text.push_str("(be patient)");
+        text.push_str(match options.progress_every {
+            Some(_) => "\n",
+            None => "...",
+        });
     }
+    if options.prints_replies() {
+        let request = String::from_utf8_lossy(request);
+        let head = request.split_inclusive("\r\n\r\n").next().unwrap_or("");
+        let method = &options.method;
+        let _ = writeln!(text, "INFO: {method} header == \n---\n{head}\n---");
+    }
+    text
 }
 
-impl Measured {
-    fn of(options: &Options, run: &Run, seen: &Seen) -> Self {
-        let summary = run.summary();
-        let all = &summary.lifetime;
-        let receive = all.failures.total(FailureScope::Request);
-        let replies = all.replies.total();
-        let successes = all.replies.iter().filter(|(status, _)| status / 100 == 2);
-        let successes: u64 = successes.map(|(_, count)| count).sum();
-        Self {
-            seen: seen.clone(),
-            tls: tls(run),
-            taken_ns: run.window_ns,
-            complete: replies + receive,
-            failed: Failed {
-                connect: all.failures.total(FailureScope::Connect),
-                receive,
-                length: if options.any_length {
-                    0
-                } else {
-                    seen.other_lengths
-                },
-            },
-            non_2xx: replies - successes,
-            bytes: all.bytes_received.saturating_sub(all.overhead_bytes),
-            sent_bytes: all.bytes_sent,
-            times: times_of(options, run, replies),
+/// What is printed at the end of a run that came to this.
+pub fn report(options: &Options, measured: &Measured) -> String {
+    let mut text = String::new();
+    for reply in &measured.replies {
+        let _ = writeln!(text, "LOG: header received:\n{}", reply.text);
+        if options.verbosity >= 3 {
+            let _ = writeln!(text, "LOG: Response code = {}", reply.status);
         }
     }
-}
-
-/// What was negotiated, as OpenSSL names it, without the bits of keys, which are not known here.
-fn tls(run: &Run) -> Option<String> {
-    let tls = run.first().negotiated.tls.as_ref()?;
-    let version = tls.version.replace("TLS ", "TLSv");
-    Some(format!("{version},{}", tls.cipher_suite))
-}
-
-fn times_of(options: &Options, run: &Run, replies: u64) -> ConnectionTimes {
-    let latencies = &run.latencies;
-    let mut processing = latencies.response.clone();
-    processing.merge(&latencies.response_error);
-    let opening = &latencies.connect;
-    let mut total = latencies.with_connect.clone();
-    total.merge(&latencies.response_error);
-    let reused = replies.saturating_sub(opening.count());
-    ConnectionTimes {
-        connect: Times::with_zeros(opening, reused),
-        processing: Times::of(&processing),
-        waiting: Times::of(&latencies.first_byte),
-        total: Times::of(if options.keep_alive {
-            &processing
-        } else {
-            &total
-        }),
-    }
-}
-
-/// What is printed when the load begins.
-pub fn heading(options: &Options) -> String {
-    let through = match &options.proxy {
-        Some(proxy) => format!("[through {}:{}] ", proxy.host, proxy.port),
-        None => String::new(),
-    };
-    let end = match options.progress_every {
-        Some(_) => "\n",
-        None => "...",
-    };
-    let host = &options.url.host;
-    format!("{BANNER}Benchmarking {host} {through}(be patient){end}")
-}
-
-/// What is printed at the end of a run in whose replies this was seen.
-pub fn report(options: &Options, run: &Run, seen: &Seen) -> String {
-    print(options, &Measured::of(options, run, seen))
-}
-
-/// All percentiles, for the file of `-e`.
-pub fn csv(options: &Options, run: &Run) -> String {
-    let replies = run.summary().lifetime.replies.total();
-    times::csv(&times_of(options, run, replies).total)
-}
-
-fn print(options: &Options, measured: &Measured) -> String {
-    let mut text = String::new();
     if options.progress_every.is_none() {
         text.push_str("..done\n");
     }
     text.push_str("\n\n");
+    if let Some(html) = &options.html {
+        text.push_str(&html::table(html, options, measured));
+        return text;
+    }
     server(options, measured, &mut text);
     counts(options, measured, &mut text);
     rates(options, measured, &mut text);
@@ -148,19 +62,26 @@ fn print(options: &Options, measured: &Measured) -> String {
     text
 }
 
+/// All percentiles, for the file of `-e`.
+pub fn csv(measured: &Measured) -> String {
+    times::csv(&measured.times.total)
+}
+
 fn line(text: &mut String, name: &str, value: &dyn std::fmt::Display) {
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "{name:<23} {value}");
 }
 
 fn server(options: &Options, measured: &Measured, text: &mut String) {
-    line(text, "Server Software:", &measured.seen.server);
+    line(text, "Server Software:", &measured.server);
     line(text, "Server Hostname:", &options.url.host);
     line(text, "Server Port:", &options.url.port);
     if let Some(tls) = &measured.tls {
-        line(text, "SSL/TLS Protocol:", tls);
-        if options.url.host.parse::<std::net::IpAddr>().is_err() {
-            line(text, "TLS Server Name:", &options.url.host);
+        line(text, "SSL/TLS Protocol:", &tls.protocol);
+        if let Some(key) = &tls.temporary_key {
+            line(text, "Server Temp Key:", key);
+        }
+        if let Some(name) = &tls.server_name {
+            line(text, "TLS Server Name:", name);
         }
     }
     text.push('\n');
@@ -168,7 +89,7 @@ fn server(options: &Options, measured: &Measured, text: &mut String) {
     if options.any_length {
         line(text, "Document Length:", &"Variable");
     } else {
-        let bytes = format!("{} bytes", measured.seen.document_bytes.unwrap_or(0));
+        let bytes = format!("{} bytes", measured.document_bytes);
         line(text, "Document Length:", &bytes);
     }
     text.push('\n');
@@ -196,14 +117,14 @@ fn counts(options: &Options, measured: &Measured, text: &mut String) {
         line(text, "Non-2xx responses:", &measured.non_2xx);
     }
     if options.keep_alive {
-        line(text, "Keep-Alive requests:", &measured.seen.kept);
+        line(text, "Keep-Alive requests:", &measured.kept);
     }
     let bytes = format!("{} bytes", measured.bytes);
     line(text, "Total transferred:", &bytes);
     if options.body.is_some() {
         line(text, "Total body sent:", &measured.sent_bytes);
     }
-    let bytes = format!("{} bytes", measured.seen.content_bytes);
+    let bytes = format!("{} bytes", measured.content_bytes);
     line(text, "HTML transferred:", &bytes);
 }
 
@@ -237,9 +158,8 @@ fn rates(options: &Options, measured: &Measured, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::Histogram;
-
     use super::*;
+    use crate::ab::times::{ConnectionTimes, Times};
 
     fn options(line: &str) -> Options {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -249,19 +169,12 @@ mod tests {
     #[test]
     fn the_text_is_abs() {
         // Captured from ab, with times that give its table.
-        let of = |us: u64| {
-            let mut durations = Histogram::default();
-            (0..20).for_each(|number| durations.record(us * 1_000 + number * 10_000));
-            Times::of(&durations)
-        };
+        let of = |us: u32| Times::of((0..20).map(|number| us + number * 10).collect());
         let measured = Measured {
-            seen: Seen {
-                server: "testd/1.0".to_owned(),
-                document_bytes: Some(14),
-                content_bytes: 280,
-                kept: 20,
-                ..Seen::default()
-            },
+            server: "testd/1.0".to_owned(),
+            document_bytes: 14,
+            content_bytes: 280,
+            kept: 20,
             taken_ns: 224_280_000,
             complete: 20,
             bytes: 3_420,
@@ -274,7 +187,7 @@ mod tests {
             ..Measured::default()
         };
         let options = options("-k -n 20 -c 2 http://127.0.0.1:18090/");
-        let text = heading(&options) + &print(&options, &measured);
+        let text = heading(&options, b"") + &report(&options, &measured);
         let expected = "\
 This is ApacheBench, Version 2.3 <$Revision$>
 Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/

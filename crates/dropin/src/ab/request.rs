@@ -10,8 +10,8 @@ const AGENT: &str = "ApacheBench/2.3";
 /// The bytes of each request: of a run with this body, which is sent where the options name a file.
 pub(super) fn request(options: &Options, body: &[u8]) -> Vec<u8> {
     let target = match options.proxy {
-        Some(_) if !options.url.is_secure => &options.url.typed,
-        _ => &options.url.path,
+        Some(_) => &options.url.typed,
+        None => &options.url.path,
     };
     let mut head = format!("{} {target} HTTP/1.0\r\n", options.method);
     let mut line = |name: &str, value: &str| {
@@ -26,13 +26,14 @@ pub(super) fn request(options: &Options, body: &[u8]) -> Vec<u8> {
     if let Some(cookie) = &options.cookie {
         line("Cookie", cookie);
     }
-    for (name, users) in [
-        ("Authorization", &options.users),
-        ("Proxy-Authorization", &options.proxy_users),
-    ] {
-        for user in users {
-            line(name, &format!("Basic {}", BASE64_STANDARD.encode(user)));
-        }
+    for user in &options.users {
+        let name = if user.is_proxys {
+            "Proxy-Authorization"
+        } else {
+            "Authorization"
+        };
+        let credentials = BASE64_STANDARD.encode(&user.credentials);
+        line(name, &format!("Basic {credentials}"));
     }
     if let Some(file) = &options.body {
         line("Content-length", &body.len().to_string());

@@ -2,52 +2,38 @@
 
 use std::fmt::Write;
 
-use brunt_measure::Histogram;
-
-use crate::microseconds::in_us;
-
 const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
 /// Times in order, microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
-    /// Each with its count.
-    counts: Vec<(u64, u64)>,
-    total: u64,
-}
+pub(super) struct Times(Vec<u32>);
 
 impl Times {
-    /// Of these durations.
-    pub(super) fn of(durations: &Histogram) -> Self {
-        Self::of_counts(in_us(durations))
-    }
-
-    /// The same, and so many of no length.
-    pub(super) fn with_zeros(durations: &Histogram, zeros: u64) -> Self {
-        let mut counts = vec![(0, zeros)];
-        counts.extend(in_us(durations));
-        Self::of_counts(counts)
-    }
-
-    fn of_counts(counts: Vec<(u64, u64)>) -> Self {
-        let total = counts.iter().map(|&(_, count)| count).sum();
-        Self { counts, total }
+    /// These, in any order.
+    pub(super) fn of(mut us: Vec<u32>) -> Self {
+        us.sort_unstable();
+        Self(us)
     }
 
     /// How many there are.
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.0.len() as u64
     }
 
     /// The one in this place from 0; the longest beyond the end.
     fn at(&self, place: u64) -> u64 {
-        let place = place.min(self.total.saturating_sub(1));
-        let mut below = 0;
-        let found = self.counts.iter().find(|&&(_, count)| {
-            below += count;
-            below > place
-        });
-        found.map_or(0, |&(us, _)| us)
+        let place = place.min(self.total().saturating_sub(1));
+        self.0.get(place as usize).copied().unwrap_or(0).into()
+    }
+
+    /// All together.
+    pub(super) fn sum(&self) -> u64 {
+        self.0.iter().copied().map(u64::from).sum()
+    }
+
+    /// The shortest and the longest.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.at(0), self.longest())
     }
 
     fn longest(&self) -> u64 {
@@ -55,21 +41,17 @@ impl Times {
     }
 
     fn row(&self) -> Row {
-        let sum = self.counts.iter();
-        let sum: u128 = sum
-            .map(|&(us, count)| u128::from(us) * u128::from(count))
-            .sum();
-        let mean = (sum / u128::from(self.total.max(1))) as u64;
-        let squares = self.counts.iter().map(|&(us, count)| {
-            let difference = us as f64 - mean as f64;
-            difference * difference * count as f64
+        let mean = self.sum() / self.total().max(1);
+        let squares = self.0.iter().map(|&us| {
+            let difference = f64::from(us) - mean as f64;
+            difference * difference
         });
-        let stdev = match self.total {
+        let stdev = match self.total() {
             0 | 1 => 0.0,
             total => (squares.sum::<f64>() / (total - 1) as f64).sqrt(),
         };
-        let half = self.total / 2;
-        let median = if self.total > 1 && self.total % 2 == 1 {
+        let half = self.total() / 2;
+        let median = if self.total() > 1 && self.total() % 2 == 1 {
             (self.at(half) + self.at(half + 1)) / 2
         } else {
             self.at(half)
@@ -95,7 +77,7 @@ struct Row {
 }
 
 /// Whole milliseconds, rounded.
-fn ms(us: u64) -> u64 {
+pub(super) fn ms(us: u64) -> u64 {
     us.saturating_add(500) / 1_000
 }
 
@@ -166,7 +148,7 @@ pub(super) fn percentiles(total: &Times, text: &mut String) {
     for percent in PERCENTILES {
         let (us, end) = match percent {
             100 => (total.longest(), " (longest request)"),
-            percent => (total.at(total.total * percent / 100), ""),
+            percent => (total.at(total.total() * percent / 100), ""),
         };
         let _ = writeln!(text, "{percent:4}%  {:5}{end}", ms(us));
     }
@@ -179,7 +161,7 @@ pub(super) fn csv(total: &Times) -> String {
         let us = match percent {
             0 => total.at(0),
             100 => total.longest(),
-            percent => total.at((0.5 + total.total as f64 * f64::from(percent) / 100.0) as u64),
+            percent => total.at((0.5 + total.total() as f64 * f64::from(percent) / 100.0) as u64),
         };
         let _ = writeln!(text, "{percent},{:.3}", us as f64 / 1e3);
     }
@@ -190,8 +172,8 @@ pub(super) fn csv(total: &Times) -> String {
 mod tests {
     use super::*;
 
-    fn of(us: &[u64]) -> Times {
-        Times::of_counts(us.iter().map(|&us| (us, 1)).collect())
+    fn of(us: &[u32]) -> Times {
+        Times::of(us.to_vec())
     }
 
     #[test]
@@ -243,7 +225,7 @@ mod tests {
         };
         table(&times, true, &mut text);
         assert!(!text.contains("reliable"), "{text}");
-        times.processing = Times::of_counts(vec![(1_000, 400), (2_000, 399)]);
+        times.processing = Times::of([vec![1_000; 400], vec![2_000; 399]].concat());
         table(&times, true, &mut text);
         assert!(
             text.contains("WARNING: The median and mean for the processing"),

@@ -54,6 +54,8 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         halves_warmup: false,
         extends: false,
         keeps_errors: false,
+        logged_requests_max: 0,
+        logged_responses_max: 0,
         timeout_ns: LONG_NS,
         setup_timeout_ns: LONG_NS,
         connect_timeout_ns: LONG_NS,

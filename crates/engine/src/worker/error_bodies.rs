@@ -1,7 +1,7 @@
 //! What the server says in its first errors: read once for each status, and then no more.
 
 use brunt_io::backend::ClientBackend;
-use brunt_measure::{Answer, ErrorBody};
+use brunt_measure::{Answer, ErrorBody, LoggedResponse};
 use brunt_proto::{BodiesWanted, Body};
 
 use super::Worker;
@@ -17,8 +17,15 @@ pub(super) fn to_read(keeps_errors: bool) -> u32 {
     if keeps_errors { READ_MAX } else { 0 }
 }
 
-/// The bodies that it reads.
-pub(super) fn wanted(keeps_errors: bool) -> BodiesWanted {
+/// What it keeps of responses: the beginnings of all that are logged, else of errors alone.
+pub(super) fn wanted(keeps_errors: bool, logs_responses: bool) -> BodiesWanted {
+    if logs_responses {
+        return BodiesWanted {
+            from_status: 0,
+            bytes_max: LoggedResponse::BYTES_MAX,
+            heads: true,
+        };
+    }
     if !keeps_errors {
         return BodiesWanted::NONE;
     }

@@ -3,7 +3,7 @@
 use brunt_io::backend::{ClientBackend, Peer, Slot};
 use brunt_load::{RequestFailure, ResponseTimes};
 use brunt_measure::{Answer, FailureKind, NO_NAME, RequestTiming};
-use brunt_proto::{BodiesWanted, Body};
+use brunt_proto::Body;
 
 use super::{Mode, Pacing, Worker, error_bodies};
 use crate::failure;
@@ -33,11 +33,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// What is kept of responses, as it is wanted now.
     pub(super) fn want_bodies(&mut self) {
-        let for_errors = if self.round.errors_left > 0 {
-            error_bodies::wanted(self.task.keeps_errors)
-        } else {
-            BodiesWanted::NONE
-        };
+        let reads_errors = self.task.keeps_errors && self.round.errors_left > 0;
+        let for_errors = error_bodies::wanted(reads_errors, self.round.responses_left > 0);
         let generated = self.generated.as_ref();
         let wanted = generated.map_or(for_errors, |generated| generated.wanted(for_errors));
         self.protocol.want_bodies(wanted);

@@ -9,6 +9,7 @@ mod error_bodies;
 mod free;
 mod generated;
 mod halving;
+mod logging;
 mod output;
 mod requests;
 mod responses;
@@ -116,6 +117,10 @@ pub(crate) struct Task {
     pub(crate) budget: Option<Arc<Budget>>,
     /// Whether the beginnings of error responses are kept.
     pub(crate) keeps_errors: bool,
+    /// Requests of the window that are logged, at most; 0 for none.
+    pub(crate) logged_requests_max: u64,
+    /// Responses whose beginnings are logged, at most.
+    pub(crate) logged_responses_max: u32,
     /// Whether half of the connections pause for a part of a closed loop's warm-up.
     pub(crate) halves: bool,
     /// Work added to each request, nanoseconds.
@@ -183,6 +188,8 @@ struct Round {
     left_behind: Vec<Slot>,
     /// Error responses whose beginnings are still to be looked at.
     errors_left: u32,
+    /// Responses whose beginnings are still to be logged.
+    responses_left: u32,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,
     /// Of the backend, before the round.
@@ -254,7 +261,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     fn with(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
-        protocol.want_bodies(error_bodies::wanted(task.keeps_errors));
+        let responses_left = match task.logged_requests_max {
+            0 => 0,
+            _ => task.logged_responses_max,
+        };
+        protocol.want_bodies(error_bodies::wanted(task.keeps_errors, responses_left > 0));
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
             Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
@@ -280,6 +291,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if let Pace::Open { stages_ns, .. } = &task.pace {
             recorder.plan_requests();
             recorder.plan_stages(stages_ns);
+        }
+        if task.logged_requests_max > 0 {
+            recorder.keep_log(task.logged_requests_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
         let sources = task.sources.clone();
@@ -316,6 +330,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     .map(|sender| Shown::new(sender, task.worker)),
                 left_behind: Vec::new(),
                 errors_left: error_bodies::to_read(task.keeps_errors),
+                responses_left,
                 halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },

@@ -107,8 +107,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     discarded_bytes,
                 } => {
                     let timing = self.end_request(slot, place, Some(kind));
-                    self.accounting
-                        .request_failed(timing, now_ns, kind, discarded_bytes);
+                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
                     self.places_freed(slot, 1, reception.free_ns());
                     self.connections[slot].has_ended_one = true;
                     has_more_room = true;
@@ -246,6 +245,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// The server said in a response that it closes; `rest` bytes came after that response.
     fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
+        self.accounting.recorder.log_closes();
         if rest > 0 {
             self.accounting
                 .failed(now_ns, FailureKind::UnexpectedBytes, rest);
@@ -319,10 +319,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 );
             }
             self.accounting.recorder.reply(timing, done_ns, answer);
+            if self.accounting.recorder.keeps_log() {
+                self.log_reply(slot, timing, done_ns, answer);
+            }
         } else {
             let bytes = answer.head_bytes + answer.body_bytes;
-            self.accounting
-                .request_failed(timing, done_ns, FailureKind::TimedOut, bytes);
+            self.request_failed(slot, timing, done_ns, (FailureKind::TimedOut, bytes));
         }
         let connection = &mut self.connections[slot];
         connection.has_ended_one = true;
@@ -388,7 +390,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     let kind = FailureKind::TruncatedBody;
                     let timing = self.end_request(slot, place, Some(kind));
                     let bytes = answer.head_bytes + answer.body_bytes;
-                    self.accounting.request_failed(timing, now_ns, kind, bytes);
+                    self.request_failed(slot, timing, now_ns, (kind, bytes));
                 } else {
                     // The end of a connection has no stamp.
                     let reception = Reception {
@@ -411,8 +413,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     } else {
                         FailureKind::TruncatedBody
                     };
-                    self.accounting
-                        .request_failed(timing, now_ns, kind, discarded_bytes);
+                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
                 }
                 self.replace(slot, now_ns);
             }
@@ -451,8 +452,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         let mut kind = kind;
         while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
-            self.accounting
-                .request_failed(timing, now_ns, kind, discarded_bytes);
+            self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
             if P::IN_ORDER {
                 kind = FailureKind::Unanswered;
             }

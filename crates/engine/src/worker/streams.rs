@@ -65,13 +65,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     place,
                     discarded_bytes,
                 } => {
-                    let issue = self.end_request(slot, place, Some(FailureKind::TimedOut));
-                    self.accounting.request_failed(
-                        issue,
-                        now_ns,
-                        FailureKind::TimedOut,
-                        discarded_bytes,
-                    );
+                    let kind = FailureKind::TimedOut;
+                    let issue = self.end_request(slot, place, Some(kind));
+                    self.request_failed(slot, issue, now_ns, (kind, discarded_bytes));
                     self.places_freed(slot, 1, now_ns);
                     self.connections[slot].has_ended_one = true;
                 }

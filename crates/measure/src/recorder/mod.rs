@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod connections;
+mod logging;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use crate::by_name::NameRecorder;
 use crate::intervals::IntervalRecorder;
 use crate::record::{LiveConnections, Pause};
+use crate::request_log::LogPart;
 use crate::stages::StageRecorder;
 use crate::{
     CarriedIn, FailureScope, Histogram, Latencies, NameRecord, Series, SeriesPoint, Tally, Window,
@@ -19,6 +21,7 @@ use crate::{
 };
 
 pub use arrivals::Skip;
+pub use logging::LogPlace;
 pub use requests::{Answer, RequestTiming};
 
 /// What a worker hands over at its end.
@@ -56,6 +59,8 @@ pub struct Recorder {
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
     names: NameRecorder,
+    /// Absent where no log is kept.
+    log: Option<Box<LogPart>>,
     /// The point of the series that goes on: events come nearly in order.
     point: CurrentPoint,
 }
@@ -97,6 +102,7 @@ impl Recorder {
             until_end: Histogram::default(),
             stages: StageRecorder::default(),
             names: NameRecorder::default(),
+            log: None,
             point: CurrentPoint::default(),
         }
     }

@@ -19,6 +19,8 @@ pub struct ClientOptions {
     /// Host name or IP address to verify the certificate for. A host name is also asked for (SNI,
     /// RFC 6066). An IPv6 address may be in brackets.
     pub server_name: String,
+    /// Whether a host name is asked for.
+    pub asks_by_name: bool,
     /// Certificates to trust. Those that cannot be parsed are left out; not used when `insecure`.
     pub roots: Vec<CertificateDer<'static>>,
     /// Takes any certificate. That its key signed the handshake is verified all the same.
@@ -48,6 +50,7 @@ impl ClientOptions {
     pub fn new(server_name: impl Into<String>) -> Self {
         Self {
             server_name: server_name.into(),
+            asks_by_name: true,
             roots: Vec::new(),
             insecure: false,
             identity: None,
@@ -121,6 +124,7 @@ impl ClientSide {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = options.alpn;
+        config.enable_sni = options.asks_by_name;
         config.resumption = resumption(options.resumption);
         if let Some(key_log) = options.key_log {
             config.key_log = key_log;

@@ -15,6 +15,7 @@ mod random_generators;
 mod random_plans;
 mod rates;
 mod reconcile;
+mod request_log;
 mod seeds;
 mod sessions;
 mod stages;

@@ -1,0 +1,96 @@
+//! `--request-log`: each request of the window, as a line of a file.
+
+use anyhow::{Result, bail};
+use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
+use brunt_load::{RequestSet, Stop};
+use brunt_measure::RequestLog;
+
+use crate::args::LoadArguments;
+use crate::message;
+
+/// Requests that are to be logged, at most; 0 where no log was asked for.
+///
+/// # Errors
+///
+/// More are to be sent than a log holds.
+pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64> {
+    const MOST: u64 = RequestLog::REQUESTS_MAX;
+    if arguments.output.request_log.is_none() {
+        return Ok(0);
+    }
+    match stop.requests {
+        Some(requests) if requests > MOST => bail!(
+            "--request-log holds {MOST} requests (1 GiB), and -n asks for {requests}; give -n \
+             {MOST} or less, or leave --request-log out"
+        ),
+        Some(requests) => Ok(requests),
+        None => Ok(MOST),
+    }
+}
+
+/// What a run logged, with what its requests are called.
+#[derive(Debug)]
+pub(crate) struct NamedLog {
+    pub(crate) log: RequestLog,
+    names: Vec<String>,
+}
+
+impl NamedLog {
+    /// That of a run of these requests.
+    pub(crate) fn new(log: RequestLog, requests: &RequestSet) -> Self {
+        let names = match requests.names() {
+            [] => vec![requests.first().name()],
+            names => {
+                let places = requests.name_of().iter();
+                places.map(|&place| names[place as usize].clone()).collect()
+            }
+        };
+        Self { log, names }
+    }
+
+    /// That of a run whose requests a script made.
+    pub(crate) fn of_script(log: RequestLog) -> Self {
+        let names = Vec::new();
+        Self { log, names }
+    }
+
+    /// Says so where requests are missing in it.
+    pub(crate) fn announce(&self) {
+        if self.log.left_out() > 0 {
+            message::print(&format_args!(
+                "--request-log holds the first {} requests; {} more were answered or failed",
+                self.log.len(),
+                self.log.left_out()
+            ));
+        }
+    }
+
+    /// What the request of this number is called.
+    pub(crate) fn name(&self, request: u32) -> &str {
+        self.names.get(request as usize).map_or("", String::as_str)
+    }
+}
+
+/// An observer that keeps the log of a round, and shows another one the rest.
+pub(crate) struct Keeping<'a> {
+    pub(crate) shown: &'a mut dyn RunObserver,
+    pub(crate) log: Option<RequestLog>,
+}
+
+impl RunObserver for Keeping<'_> {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        self.shown.progress(phase, progress);
+    }
+
+    fn wants_response_times(&self) -> bool {
+        self.shown.wants_response_times()
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self.shown.snapshot(snapshot);
+    }
+
+    fn request_log(&mut self, log: RequestLog) {
+        self.log = Some(log);
+    }
+}

@@ -1,0 +1,114 @@
+//! The log of single requests beside the record: the same sums, and the same instants.
+
+use brunt_engine::{Phase, Progress, Rounds, RunObserver, prepare_simulated};
+use brunt_load::{Plan, Reuse, Round};
+use brunt_measure::{LoggedEnd, LoggedRequest, RequestLog, Run};
+use brunt_sim::{SimFaults, SimMachine, SimServer, SimSettings};
+
+use super::{plan, textbook};
+use crate::common::{MS, US, many, many_long};
+
+struct Keeping(Option<RequestLog>);
+
+impl RunObserver for Keeping {
+    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
+
+    fn request_log(&mut self, log: RequestLog) {
+        self.0 = Some(log);
+    }
+}
+
+fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
+    let round = Round::of(&plan);
+    let mut machine = SimMachine::new(settings.clone());
+    let prepared = prepare_simulated(plan, &mut machine).expect("it fits");
+    let control = prepared.control();
+    let mut keeping = Keeping(None);
+    let mut session = prepared.open(&mut machine, &control);
+    let run = session.round(&round, &mut keeping).expect("a run");
+    (run, keeping.0)
+}
+
+#[test]
+fn every_request_of_the_window_that_ends_is_logged_once() {
+    let settings = SimSettings {
+        server: SimServer {
+            faults: SimFaults {
+                reset: 0.05,
+                ..SimFaults::default()
+            },
+            ..SimServer::default()
+        },
+        ..SimSettings::new(7)
+    };
+    for (workers, reuse) in [
+        (1, Reuse::Unlimited),
+        (3, Reuse::Unlimited),
+        (2, Reuse::Requests(many_long(3))),
+    ] {
+        let mut plan = plan();
+        plan.connections = many(9);
+        plan.workers = many(workers);
+        plan.reuse = reuse;
+        plan.logged_requests_max = 1_000_000;
+        plan.logged_responses_max = 2;
+        let (run, log) = logged(plan, &settings);
+        let log = log.expect("it was asked for");
+        let requests: Vec<LoggedRequest> = log.requests().collect();
+        let population = run.summary().population;
+        let is_reply = |request: &&LoggedRequest| matches!(request.end, LoggedEnd::Reply(_));
+        let replies: Vec<_> = requests.iter().filter(is_reply).collect();
+        assert_eq!(log.len(), population.recorded + population.failed);
+        assert_eq!(replies.len() as u64, population.recorded);
+        assert!(population.failed > 0 && log.left_out() == 0);
+        assert!(requests.is_sorted_by_key(|request| request.done_ns));
+        assert!(requests.iter().all(|request| request.connection < 9));
+        // The same response times, to the last nanosecond.
+        let sum: u64 = replies.iter().map(|it| it.done_ns - it.due_ns).sum();
+        let latencies = &run.latencies;
+        assert_eq!(
+            sum,
+            latencies.response.sum_ns() + latencies.response_error.sum_ns()
+        );
+        let opened = requests.iter().filter(|it| it.opening_us().is_some());
+        assert!(opened.count() > 9);
+        let responses = log.responses();
+        assert_eq!(responses.len(), 2 * workers as usize);
+        assert!(responses[0].head.starts_with(b"HTTP/1.1 200"));
+        assert_eq!(responses[0].content.len(), 100);
+    }
+}
+
+#[test]
+fn instants_are_those_of_the_server() {
+    let mut plan = plan();
+    plan.connections = many(1);
+    plan.warmup_ns = 0;
+    plan.stop.requests = Some(3);
+    plan.stop.duration_ns = None;
+    plan.reuse = Reuse::Requests(many_long(2));
+    plan.logged_requests_max = 3;
+    let (run, log) = logged(plan, &textbook(MS));
+    let log = log.expect("it was asked for");
+    let requests: Vec<LoggedRequest> = log.requests().collect();
+    let [first, second, third] = &requests[..] else {
+        panic!("{requests:?}");
+    };
+    // 100 µs each way, 1 ms of service; a connection takes a round trip.
+    assert_eq!((first.sent_ns, first.done_ns), (0, MS + 200 * US));
+    assert_eq!(second.sent_ns, first.done_ns);
+    assert_eq!(third.sent_ns, second.done_ns + 200 * US);
+    let openings = requests.iter().map(LoggedRequest::opening_us);
+    assert_eq!(openings.collect::<Vec<_>>(), [Some(200), None, Some(200)]);
+    assert_eq!(
+        [first, second, third].map(|it| it.closes),
+        [false, true, false]
+    );
+    assert_eq!(run.summary().population.recorded, 3);
+}
+
+#[test]
+fn nothing_is_logged_unasked() {
+    let (_, log) = logged(plan(), &textbook(MS));
+    assert!(log.is_none());
+}
