@@ -94,9 +94,14 @@ def reply_to(request, number):
     sized = re.match(rb"/bytes/(\d+)", path)
     if sized:
         body = b"x" * int(sized[1])
+    is_old = request.line.endswith(b" HTTP/1.0")
+    is_kept = (request.header(b"connection") or b"").lower() == b"keep-alive"
     closes = path.startswith(b"/close")
     if closes:
         lines.append(b"Connection: close")
+    elif is_old and is_kept:
+        lines.append(b"Connection: keep-alive")
+    closes |= is_old and not is_kept
     lines.append(b"Content-Type: application/json")
     if path.startswith(b"/chunked"):
         lines.append(b"Transfer-Encoding: chunked")

@@ -41,10 +41,12 @@ impl Options {
         let path = self.body.iter().map(|file| file.path.display().to_string());
         let path: String = path.collect();
         let reason = strerror(error);
-        Ending::error(
-            &format!("ab: Could not open POST data file ({path}): {reason}"),
-            1,
-        )
+        let line = if error.kind() == io::ErrorKind::IsADirectory {
+            format!("ab: Could not read POST data file: {reason}")
+        } else {
+            format!("ab: Could not open POST data file ({path}): {reason}")
+        };
+        Ending::error(&line, 1)
     }
 
     /// The plan that does what the command line asks for, with this body.
