@@ -19,9 +19,13 @@ const PAYLOADS_MAX: u32 = 64;
 /// Longer texts are copied: all of them are kept as long as the backend is.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// So many calls are timed at first, and then one in `TIMED_EVERY`: two readings of the clock would
-/// be a hundredth of what a request takes. No script takes turns through so many requests.
+/// be a hundredth of what a request takes. No script takes turns through so many requests. Each of
+/// these stands for as many calls.
 const TIMED_FIRST: u64 = 1_000;
-const TIMED_EVERY: u64 = 13;
+const TIMED_EVERY: u64 = 31;
+/// Calls for requests that take less on average are quick: the clock is not read again after each,
+/// and they count as a part of the response time. A reading takes a tenth of that.
+const QUICK_NS: u64 = 300;
 
 /// The generator of one worker.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub(crate) struct Generated {
     requests: Vec<TextRequest>,
     /// Where the generator writes.
     fresh: Vec<u8>,
+    /// `text` was asked for more than once.
+    is_repeated: bool,
     /// That of `text`, where the backend has it.
     payload: Option<PayloadId>,
     payloads: u32,
@@ -42,16 +48,19 @@ pub(crate) struct Generated {
     slots: Vec<OfSlot>,
     /// Connections that are parked.
     parked: u32,
-    /// The batch of what is in flight, by place.
-    batch_of: Vec<u32>,
+    /// What is in flight, by place.
+    places: Vec<OfPlace>,
     depth: usize,
+    /// Whether connections wait before each request.
+    delays: bool,
     batches: Batches,
     wanted: ResponseParts,
     /// Bytes that are kept of each content.
     body_bytes_max: u32,
-    calls: CallTime,
-    delays: CallTime,
-    told: CallTime,
+    requests_time: CallTime,
+    is_quick: bool,
+    delays_time: CallTime,
+    responses_time: CallTime,
     cut: u64,
     error: Option<GeneratorError>,
 }
@@ -60,8 +69,22 @@ pub(crate) struct Generated {
 #[derive(Clone, Copy, Debug)]
 struct Made {
     slot: Slot,
+    request: OfPlace,
+}
+
+/// What is known of a request in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfPlace {
+    /// Of its batch.
+    tag: BatchTag,
+    /// Its name's number, or [`NO_NAME`].
+    pub(crate) name: u32,
+    /// Its batch among those of several requests; [`ALONE`] for a batch of one.
     batch: u32,
 }
+
+/// The request is all of its batch: nothing is kept of that.
+const ALONE: u32 = u32::MAX;
 
 /// What is kept of a connection.
 #[derive(Debug, Default)]
@@ -77,7 +100,7 @@ struct OfSlot {
 /// The requests of a batch that are not written yet.
 #[derive(Debug)]
 struct Rest {
-    batch: u32,
+    request: OfPlace,
     text: Vec<u8>,
     /// In order, the last ones first: bytes, and what the response depends on.
     requests: Vec<(usize, RequestKind)>,
@@ -85,7 +108,7 @@ struct Rest {
     written: usize,
 }
 
-/// The batches that are in flight or waiting.
+/// The batches of several requests that are in flight or waiting.
 #[derive(Debug, Default)]
 struct Batches {
     batches: Vec<OfBatch>,
@@ -94,15 +117,13 @@ struct Batches {
 
 #[derive(Clone, Copy, Debug)]
 struct OfBatch {
-    tag: BatchTag,
-    name: u32,
     /// Requests that have no outcome yet.
     left: u32,
     /// Why the first one that failed did.
     failure: Option<RequestFailure>,
 }
 
-/// What came of asking for the next requests.
+/// The answer of a generator that was asked for the next requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// There are so many requests.
@@ -130,6 +151,8 @@ impl Asked {
 struct CallTime {
     calls: u64,
     ns: u64,
+    /// The latest call was timed.
+    was_timed: bool,
 }
 
 impl CallTime {
@@ -147,6 +170,12 @@ impl CallTime {
 
     fn add(&mut self, ns: u64, calls: u64) {
         self.ns = self.ns.saturating_add(ns.saturating_mul(calls));
+        self.was_timed = true;
+    }
+
+    /// Whether calls take less than `ns` on average, as far as enough were timed.
+    fn is_below(&self, ns: u64) -> bool {
+        self.calls > TIMED_FIRST && self.ns < self.calls.saturating_mul(ns)
     }
 
     /// Takes the time of `call`, if it is counted and its turn has come.
@@ -182,46 +211,51 @@ impl Batches {
         }
     }
 
-    /// `count` requests of a batch have this outcome; its tag and how it ended, if no other is
-    /// left.
+    /// `count` requests of a batch have this outcome; how the batch ended, if no other is left.
     fn end(
         &mut self,
         number: u32,
         count: u32,
         failure: Option<RequestFailure>,
-    ) -> Option<(BatchTag, BatchOutcome)> {
+    ) -> Option<BatchOutcome> {
         let batch = &mut self.batches[number as usize];
         batch.left = batch.left.saturating_sub(count);
         batch.failure = batch.failure.or(failure);
         (batch.left == 0).then(|| {
             self.free.push(number);
-            let outcome = batch.failure.map(BatchOutcome::Failed);
-            (batch.tag, outcome.unwrap_or(BatchOutcome::Answered))
+            outcome(batch.failure)
         })
     }
+}
+
+fn outcome(failure: Option<RequestFailure>) -> BatchOutcome {
+    failure.map_or(BatchOutcome::Answered, BatchOutcome::Failed)
 }
 
 impl Generated {
     pub(crate) fn new(generator: Box<dyn RequestGenerator>) -> Self {
         Self {
             wanted: generator.wanted(),
+            delays: generator.delays(),
             generator,
             turns: Arc::default(),
             text: Vec::new(),
             requests: Vec::new(),
             fresh: Vec::new(),
+            is_repeated: false,
             payload: None,
             payloads: 0,
             made: None,
             slots: Vec::new(),
             parked: 0,
-            batch_of: Vec::new(),
+            places: Vec::new(),
             depth: 1,
             body_bytes_max: 0,
             batches: Batches::default(),
-            calls: CallTime::default(),
-            delays: CallTime::default(),
-            told: CallTime::default(),
+            requests_time: CallTime::default(),
+            is_quick: false,
+            delays_time: CallTime::default(),
+            responses_time: CallTime::default(),
             cut: 0,
             error: None,
         }
@@ -248,26 +282,32 @@ impl Generated {
         self.parked = 0;
         self.depth = depth as usize;
         self.body_bytes_max = GeneratorUse::body_bytes_max(slots);
-        self.batch_of = vec![0; slots as usize * depth as usize];
+        let free = OfPlace {
+            tag: BatchTag::default(),
+            name: NO_NAME,
+            batch: ALONE,
+        };
+        self.places = vec![free; slots as usize * depth as usize];
         self.batches = Batches::default();
-        self.calls = CallTime::default();
-        self.delays = CallTime::default();
-        self.told = CallTime::default();
+        self.requests_time = CallTime::default();
+        self.is_quick = false;
+        self.delays_time = CallTime::default();
+        self.responses_time = CallTime::default();
         self.cut = 0;
         self.generator.begin(slots);
     }
 
-    /// What a round came to, with the names of the requests by their numbers. Nothing is in flight;
+    /// The figures of a round, and the names of the requests by their numbers. Nothing is in flight;
     /// what was made and not written is given up.
     pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
         for slot in 0..self.slots.len() as u32 {
             self.give_up(Slot(slot));
         }
         let used = GeneratorUse {
-            calls: self.calls.calls,
-            calls_ns: self.calls.ns.saturating_add(self.delays.ns),
-            told: self.told.calls,
-            told_ns: self.told.ns,
+            calls: self.requests_time.calls,
+            calls_ns: (self.requests_time.ns).saturating_add(self.delays_time.ns),
+            told: self.responses_time.calls,
+            told_ns: self.responses_time.ns,
             cut: self.cut,
             error: self.error.as_ref().map(|error| error.message.clone()),
         };
@@ -298,8 +338,9 @@ impl Generated {
     }
 
     /// Whether connections wait as long as it says before each request.
+    #[inline]
     pub(crate) fn delays(&self) -> bool {
-        self.generator.delays()
+        self.delays
     }
 
     /// How long the connection waits before its next request, beside what it would; 0 where that
@@ -316,9 +357,9 @@ impl Generated {
         }
         self.slots[slot.0 as usize].is_delayed = true;
         let generator = &mut self.generator;
-        let delays = &mut self.delays;
+        let time = &mut self.delays_time;
         let connection = ConnectionNumber(slot.0);
-        let asked = delays.time(is_counted, now_ns, || generator.delay_ns(connection));
+        let asked = time.time(is_counted, now_ns, || generator.delay_ns(connection));
         asked.unwrap_or_else(|error| {
             self.fail(error);
             0
@@ -345,19 +386,13 @@ impl Generated {
         }
         if let Some(rest) = of_slot.rest {
             let count = rest.requests.len() as u32;
-            self.end_requests(slot, rest.batch, count, Some(RequestFailure::NotSent));
+            self.end_requests(slot, rest.request, count, Some(RequestFailure::NotSent));
         }
     }
 
     /// Asks what the connection is to send, unless something of what was asked for before is left.
-    /// `register` hands a text to the backend for good.
-    pub(crate) fn ask(
-        &mut self,
-        slot: Slot,
-        is_counted: bool,
-        now_ns: impl Fn() -> u64,
-        register: impl FnOnce(&[u8]) -> PayloadId,
-    ) -> Asked {
+    #[inline]
+    pub(crate) fn ask(&mut self, slot: Slot, is_counted: bool, now_ns: impl Fn() -> u64) -> Asked {
         let of_slot = &mut self.slots[slot.0 as usize];
         if let Some(rest) = &of_slot.rest {
             return Asked::Requests(rest.requests.len() as u32);
@@ -373,10 +408,10 @@ impl Generated {
             generator,
             fresh,
             requests,
-            calls,
+            requests_time,
             ..
         } = self;
-        let asked = calls.time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
+        let asked = requests_time.time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
             let batch = generator.next(ConnectionNumber(slot.0), fresh)?;
             if matches!(batch, Batch::New { .. }) {
                 scan_requests_into(fresh, requests).map_err(|error| GeneratorError {
@@ -399,16 +434,11 @@ impl Generated {
                 std::mem::swap(&mut self.text, &mut self.fresh);
                 self.fresh.clear();
                 self.payload = None;
+                self.is_repeated = false;
                 (tag, name)
             }
             Ok(Batch::Same { tag, name }) if !self.requests.is_empty() => {
-                if self.payload.is_none()
-                    && self.payloads < PAYLOADS_MAX
-                    && self.text.len() <= PAYLOAD_BYTES_MAX
-                {
-                    self.payload = Some(register(&self.text));
-                    self.payloads += 1;
-                }
+                self.is_repeated = true;
                 (tag, name)
             }
             Ok(Batch::Same { .. }) => {
@@ -426,15 +456,44 @@ impl Generated {
             }
         };
         let left = self.requests.len() as u32;
+        let batch = match left {
+            1 => ALONE,
+            _ => self.batches.add(OfBatch {
+                left,
+                failure: None,
+            }),
+        };
         let name = name.unwrap_or(NO_NAME);
-        let batch = self.batches.add(OfBatch {
-            tag,
-            name,
-            left,
-            failure: None,
-        });
-        self.made = Some(Made { slot, batch });
+        let request = OfPlace { tag, name, batch };
+        self.made = Some(Made { slot, request });
         Asked::Requests(left)
+    }
+
+    /// Whether what such a call takes is not worth another reading of the clock: it is known by
+    /// then to be short on average.
+    #[inline]
+    pub(crate) fn is_quick(&mut self) -> bool {
+        if self.requests_time.was_timed {
+            self.requests_time.was_timed = false;
+            self.is_quick = self.requests_time.is_below(QUICK_NS);
+        }
+        self.is_quick
+    }
+
+    /// The text that came last, if it is one to be handed to the backend for good.
+    #[inline]
+    pub(crate) fn to_register(&self) -> Option<&[u8]> {
+        let is_one = self.is_repeated
+            && self.payload.is_none()
+            && self.payloads < PAYLOADS_MAX
+            && self.text.len() <= PAYLOAD_BYTES_MAX;
+        is_one.then_some(&self.text)
+    }
+
+    /// The backend has that text.
+    pub(crate) fn registered(&mut self, payload: PayloadId) {
+        self.payload = Some(payload);
+        self.payloads += 1;
     }
 
     fn park(&mut self, slot: Slot) {
@@ -444,19 +503,30 @@ impl Generated {
     }
 
     /// The first `count` of what the connection is to send, which has as many, are written now; the
-    /// others wait. Gives their batch and the name of its requests; `request` gets the kind of
-    /// each, and `bytes` their text, or where the backend has it.
+    /// others wait. Gives what is known of each; `request` gets the kind of each, and `bytes` their
+    /// text, or where the backend has it.
+    #[inline]
     pub(crate) fn write(
         &mut self,
         slot: Slot,
         count: u32,
         mut request: impl FnMut(RequestKind),
         bytes: impl FnOnce(&[u8], Option<PayloadId>),
-    ) -> (u32, u32) {
+    ) -> Option<OfPlace> {
         let count = count as usize;
         let of_slot = &mut self.slots[slot.0 as usize];
         of_slot.is_delayed = false;
-        let batch = if let Some(rest) = &mut of_slot.rest {
+        if let Some(Made { request: made, .. }) = self.made
+            && made.batch == ALONE
+            && let [one] = &*self.requests
+            && count == 1
+        {
+            self.made = None;
+            request(one.kind);
+            bytes(&self.text, self.payload);
+            return Some(made);
+        }
+        let written = if let Some(rest) = &mut of_slot.rest {
             let from = rest.written;
             for _ in 0..count {
                 if let Some((bytes, kind)) = rest.requests.pop() {
@@ -465,15 +535,13 @@ impl Generated {
                 }
             }
             bytes(&rest.text[from..rest.written], None);
-            let batch = rest.batch;
+            let written = rest.request;
             if rest.requests.is_empty() {
                 of_slot.rest = None;
             }
-            batch
+            written
         } else {
-            let Some(made) = self.made.take() else {
-                return (0, NO_NAME);
-            };
+            let made = self.made.take()?;
             let (first, others) = self.requests.split_at(count.min(self.requests.len()));
             first.iter().for_each(|of_text| request(of_text.kind));
             let end = first.last().map_or(0, |last| last.range.end);
@@ -481,7 +549,7 @@ impl Generated {
             bytes(&self.text[..end], payload);
             if !others.is_empty() {
                 let rest = Rest {
-                    batch: made.batch,
+                    request: made.request,
                     text: self.text[end..].to_vec(),
                     requests: others
                         .iter()
@@ -492,9 +560,9 @@ impl Generated {
                 };
                 self.slots[slot.0 as usize].rest = Some(Box::new(rest));
             }
-            made.batch
+            made.request
         };
-        (batch, self.batches.batches[batch as usize].name)
+        Some(written)
     }
 
     /// What was made for a connection is not written now.
@@ -507,43 +575,41 @@ impl Generated {
     fn give_up_made(&mut self) {
         if let Some(made) = self.made.take() {
             let count = self.requests.len() as u32;
-            self.end_requests(made.slot, made.batch, count, Some(RequestFailure::NotSent));
+            let failure = Some(RequestFailure::NotSent);
+            self.end_requests(made.slot, made.request, count, failure);
         }
     }
 
-    /// A request of this batch is in flight in this place of the connection.
+    /// This request is in flight in this place of the connection.
     #[inline]
-    pub(crate) fn place(&mut self, slot: Slot, place: u32, batch: u32) {
+    pub(crate) fn place(&mut self, slot: Slot, place: u32, request: OfPlace) {
         let place = slot.0 as usize * self.depth + place as usize;
-        self.batch_of[place] = batch;
+        self.places[place] = request;
     }
 
-    /// The name of the request in this place.
+    /// The request in this place.
     #[inline]
-    pub(crate) fn name_in(&self, slot: Slot, place: u32) -> u32 {
-        self.of_batch(slot, place).name
-    }
-
-    fn of_batch(&self, slot: Slot, place: u32) -> OfBatch {
+    pub(crate) fn request_in(&self, slot: Slot, place: u32) -> OfPlace {
         let place = slot.0 as usize * self.depth + place as usize;
-        self.batches.batches[self.batch_of[place] as usize]
+        self.places[place]
     }
 
-    /// The request that was in this place is answered, or failed.
-    pub(crate) fn ended(&mut self, slot: Slot, place: u32, failure: Option<RequestFailure>) {
-        let place = slot.0 as usize * self.depth + place as usize;
-        self.end_requests(slot, self.batch_of[place], 1, failure);
-    }
-
-    fn end_requests(
+    /// `count` requests of this one's batch are answered, or failed.
+    #[inline]
+    pub(crate) fn end_requests(
         &mut self,
         slot: Slot,
-        batch: u32,
+        request: OfPlace,
         count: u32,
         failure: Option<RequestFailure>,
     ) {
-        if let Some((tag, outcome)) = self.batches.end(batch, count, failure) {
-            self.generator.ended(ConnectionNumber(slot.0), tag, outcome);
+        let ended = match request.batch {
+            ALONE => Some(outcome(failure)),
+            batch => self.batches.end(batch, count, failure),
+        };
+        if let Some(outcome) = ended {
+            let connection = ConnectionNumber(slot.0);
+            self.generator.ended(connection, request.tag, outcome);
         }
     }
 
@@ -575,11 +641,12 @@ impl Generated {
         wanted != std::mem::replace(&mut self.wanted, wanted)
     }
 
-    /// Shows it the response to the request in this place, which ends with that; `failure` says
-    /// that it came too late.
+    /// Shows it the response to a request, which ends with that; `failure` says that it came too
+    /// late.
+    #[inline]
     pub(crate) fn show(
         &mut self,
-        (slot, place): (Slot, u32),
+        (slot, request): (Slot, OfPlace),
         (answer, times): (&Answer, ResponseTimes),
         kept: Option<&Body>,
         failure: Option<RequestFailure>,
@@ -588,7 +655,6 @@ impl Generated {
     ) {
         let mut shown = Ok(());
         if self.wanted > ResponseParts::Nothing && self.error.is_none() {
-            let tag = self.of_batch(slot, place).tag;
             let headers: Vec<(&[u8], &[u8])> = kept
                 .map(|kept| http1::head_fields(&kept.head).collect())
                 .unwrap_or_default();
@@ -596,7 +662,7 @@ impl Generated {
             let kept = kept.filter(|_| sees_body);
             let response = GeneratorResponse {
                 connection: ConnectionNumber(slot.0),
-                tag,
+                tag: request.tag,
                 status: answer.outcome.status().unwrap_or(0),
                 headers: &headers,
                 body: kept.map_or(&[], |kept| &kept.bytes),
@@ -608,10 +674,10 @@ impl Generated {
             self.cut += u64::from(response.is_truncated);
             let generator = &mut self.generator;
             shown = self
-                .told
+                .responses_time
                 .time(is_counted, now_ns, || generator.response(&response));
         }
-        self.ended(slot, place, failure);
+        self.end_requests(slot, request, 1, failure);
         if let Err(error) = shown {
             self.fail(error);
         }
@@ -633,28 +699,26 @@ mod tests {
         assert_eq!(time.calls, calls);
         let off = time.ns.abs_diff(7 * calls);
         assert!(off <= 7 * TIMED_EVERY, "{} of {}", time.ns, 7 * calls);
+        assert!(time.is_below(8) && !time.is_below(7));
         time.time(false, || unreachable!("not counted"), || {});
         assert_eq!(time.calls, calls);
     }
 
     #[test]
-    fn a_tag_is_free_when_all_of_its_batch_have_ended() {
+    fn a_batch_ends_with_the_last_of_its_requests() {
         let mut batches = Batches::default();
-        let batch = |tag, left| OfBatch {
-            tag: BatchTag(tag),
-            name: NO_NAME,
+        let batch = |left| OfBatch {
             left,
             failure: None,
         };
-        let (first, second) = (batches.add(batch(7, 3)), batches.add(batch(9, 1)));
+        let (first, second) = (batches.add(batch(3)), batches.add(batch(2)));
         let (late, lost) = (RequestFailure::TimedOut, RequestFailure::ConnectionLost);
         assert_eq!(batches.end(first, 1, Some(late)), None);
-        let answered = (BatchTag(9), BatchOutcome::Answered);
-        assert_eq!(batches.end(second, 1, None), Some(answered));
+        assert_eq!(batches.end(second, 2, None), Some(BatchOutcome::Answered));
         assert_eq!(batches.end(first, 1, Some(lost)), None);
-        let failed = (BatchTag(7), BatchOutcome::Failed(late));
+        let failed = BatchOutcome::Failed(late);
         assert_eq!(batches.end(first, 1, None), Some(failed));
         // Their numbers are used again.
-        assert!(batches.add(batch(1, 1)) < 2 && batches.add(batch(2, 1)) < 2);
+        assert!(batches.add(batch(2)) < 2 && batches.add(batch(2)) < 2);
     }
 }

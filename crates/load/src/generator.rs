@@ -52,7 +52,8 @@ pub trait RequestGenerator: Debug + Send {
     /// What it wants to see of the responses from now on.
     fn wanted(&self) -> ResponseParts;
 
-    /// Takes a response, in the order in which they come.
+    /// Takes a response, in the order in which they come. Those that come when the window is over
+    /// are not shown: only `ended` tells of them.
     ///
     /// # Errors
     ///

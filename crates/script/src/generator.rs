@@ -53,8 +53,6 @@ impl Generator {
         constant: Vec<u8>,
         target_address: Option<SocketAddr>,
     ) -> Self {
-        state.forget_text();
-        state.is_response_new();
         let wanted = if callbacks.has_response {
             parts(state.response_arity())
         } else {
@@ -76,18 +74,14 @@ impl Generator {
     }
 
     fn state(&mut self) -> Result<&mut State, GeneratorError> {
-        self.state.as_mut().ok_or_else(|| GeneratorError {
-            message: "the script is over".to_owned(),
-        })
+        self.state.as_mut().ok_or_else(is_over)
     }
 
-    /// The script may have set `response` to another function.
+    /// The script has set `response` to another function.
+    #[cold]
     fn look_at_response(&mut self) {
-        if !self.callbacks.has_response {
-            return;
-        }
-        if let Some(state) = self.state.as_mut()
-            && state.is_response_new()
+        if self.callbacks.has_response
+            && let Some(state) = self.state.as_mut()
         {
             self.wanted = parts(state.response_arity());
         }
@@ -100,8 +94,10 @@ impl RequestGenerator for Generator {
     }
 
     fn delay_ns(&mut self, _connection: ConnectionNumber) -> Result<u64, GeneratorError> {
-        let delay = self.state()?.delay().map_err(error)?;
-        self.look_at_response();
+        let (delay, is_response_new) = self.state()?.delay().map_err(error)?;
+        if is_response_new {
+            self.look_at_response();
+        }
         // Whole milliseconds, as in wrk.
         Ok((delay as u64).saturating_mul(NS_PER_MS))
     }
@@ -124,13 +120,15 @@ impl RequestGenerator for Generator {
             return Ok(Batch::New { tag, name });
         }
         let tag = self.tags.next();
-        let mut beside = std::mem::take(&mut self.beside);
-        let requested = self
-            .state()?
-            .request(TEXT_BYTES_MAX, text, tag, &mut beside);
-        self.beside = beside;
+        let beside = &mut self.beside;
+        let Some(state) = &mut self.state else {
+            return Err(is_over());
+        };
+        let requested = state.request(TEXT_BYTES_MAX, text, tag, beside);
         let requested = requested.map_err(error)?;
-        self.look_at_response();
+        if beside.is_response_new {
+            self.look_at_response();
+        }
         let (tag, name) = if self.beside.is_there && requested != Requested::Nothing {
             self.tags.take(tag);
             (BatchTag(tag), self.names.place(&self.beside.name))
@@ -157,12 +155,14 @@ impl RequestGenerator for Generator {
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
         let arguments = ResponseArguments {
             status: response.status,
+            is_status_all: self.wanted <= ResponseParts::Status,
             headers: response.headers,
             body: response.body,
             tag: response.tag.0,
         };
-        self.state()?.response(&arguments).map_err(error)?;
-        self.look_at_response();
+        if self.state()?.response(&arguments).map_err(error)? {
+            self.look_at_response();
+        }
         Ok(())
     }
 
@@ -200,6 +200,13 @@ impl Drop for Generator {
         if let Some(mut place) = self.shared.state(self.thread) {
             *place = self.state.take();
         }
+    }
+}
+
+#[cold]
+fn is_over() -> GeneratorError {
+    GeneratorError {
+        message: "the script is over".to_owned(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// So many names are told apart; requests with others have none.
+/// So many names are kept; requests with others have none.
 const NAMES_MAX: usize = 1_000;
 
 /// Longer names are no names: they are texts.

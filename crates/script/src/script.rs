@@ -128,9 +128,9 @@ impl Script {
     fn text_of(&self, state: &mut State) -> Result<Vec<u8>, ScriptError> {
         let mut text = Vec::new();
         let mut beside = Beside::default();
+        set_up(&self.shared, state.begin())?;
         let requested = state.request(TEXT_BYTES_MAX, &mut text, 1, &mut beside);
         state.forget(1);
-        state.forget_text();
         match set_up(&self.shared, requested)? {
             Requested::TooLong(bytes) => Err(ScriptError::SetUp {
                 message: format!(
@@ -172,7 +172,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// Some of the last ones were not dropped.
+    /// Some of the last ones were not dropped, or a state has no memory left.
     pub fn generators(&mut self) -> Result<Vec<Box<dyn RequestGenerator>>, ScriptError> {
         self.shared.start_all();
         let target_address = self.shared.address_of_target();
@@ -181,6 +181,7 @@ impl Script {
             let state = self.shared.state(worker).and_then(|mut place| place.take());
             let mut state = state.ok_or(ScriptError::Stuck { worker })?;
             state.resume();
+            set_up(&self.shared, state.begin())?;
             generators.push(Box::new(Generator::new(
                 state,
                 Arc::clone(&self.shared),

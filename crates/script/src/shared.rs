@@ -13,7 +13,7 @@ use crate::lua::State;
 /// So many different addresses are known to one script.
 const ADDRESSES_MAX: usize = 4_096;
 
-/// What a run came to, as `done` is told.
+/// The figures of a run that `done` is called with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Counts.

@@ -1,4 +1,4 @@
-//! What a script is told of the target: the parts of its URL, as they were typed.
+//! What a script knows of the target: the parts of its URL, as they were typed.
 
 /// The parts of a URL as wrk gives them to scripts: nothing in them is normalised.
 #[derive(Clone, Debug, PartialEq, Eq)]

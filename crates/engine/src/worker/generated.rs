@@ -2,12 +2,12 @@
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
 use brunt_load::{RequestFailure, ResponseTimes};
-use brunt_measure::{Answer, FailureKind, NO_NAME, RequestTiming};
+use brunt_measure::{Answer, FailureKind, RequestTiming};
 use brunt_proto::Body;
 
 use super::{Mode, Pacing, Worker, error_bodies};
 use crate::failure;
-use crate::generated::{Asked, Generated};
+use crate::generated::{Asked, Generated, OfPlace};
 use crate::protocol::ClientProtocol;
 
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
@@ -81,10 +81,17 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         let asked = self.ask(slot);
         let there = asked.count();
-        let sent_ns = self.backend.now_ns();
+        let is_quick = (self.generated.as_mut()).is_some_and(|generated| generated.is_quick());
+        let sent_ns = if is_quick {
+            now_ns
+        } else {
+            self.backend.now_ns()
+        };
         let is_over = sent_ns >= self.timeline.window_end_ns;
         let count = if is_over { 0 } else { quota.min(there.into()) };
-        self.give_back_quota(now_ns, quota - count);
+        if count < quota {
+            self.give_back_quota(now_ns, quota - count);
+        }
         if count == 0 {
             if let Some(generated) = &mut self.generated {
                 generated.put_off(slot);
@@ -110,6 +117,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// Whether the connection is to wait before its next request; it is then looked at again.
+    #[inline]
     fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
         let is_measured = self.is_measured();
         if let Some(generated) = &mut self.generated
@@ -129,24 +137,24 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// What the connection has to send next.
+    #[inline(always)]
     fn ask(&mut self, slot: Slot) -> Asked {
         let is_measured = self.is_measured();
         let Some(generated) = &mut self.generated else {
             return Asked::Nothing;
         };
-        // Whichever of the two is called, it is one after the other.
-        let backend = std::cell::RefCell::new(&mut self.backend);
-        let asked = generated.ask(
-            slot,
-            is_measured,
-            || backend.borrow().now_ns(),
-            |text| backend.borrow_mut().add_payload(text.into()),
-        );
+        let backend = &self.backend;
+        let asked = generated.ask(slot, is_measured, || backend.now_ns());
+        if let Some(text) = generated.to_register() {
+            let payload = self.backend.add_payload(text.into());
+            generated.registered(payload);
+        }
         self.follow_generator();
         asked
     }
 
     /// The generator was called: it may have failed, and may want to see something else.
+    #[inline]
     fn follow_generator(&mut self) {
         let Some(generated) = &mut self.generated else {
             return;
@@ -211,7 +219,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let (protocol, out) = (&self.protocol, self.output.out());
         // The places are taken one after the other, around a ring.
         let mut first = None;
-        let (batch, name) = generated.write(
+        let request = generated.write(
             slot,
             count,
             |kind| {
@@ -230,13 +238,17 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             },
         );
         let depth = self.task.depth;
-        let first = first.unwrap_or(0);
-        for place in (first..first + count).map(|place| place % depth) {
-            generated.place(slot, place, batch);
-            self.accounting.recorder.sent_by_name(RequestTiming {
-                request: name,
+        if let (Some(first), Some(request)) = (first, request) {
+            let named = RequestTiming {
+                request: request.name,
                 ..timing
-            });
+            };
+            let mut place = first;
+            for _ in 0..count {
+                generated.place(slot, place, request);
+                self.accounting.recorder.sent_by_name(named);
+                place = if place + 1 == depth { 0 } else { place + 1 };
+            }
         }
         let bytes = self.send_output();
         self.account_sent(slot, timing, count, bytes);
@@ -251,10 +263,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.protocol.take_body(connection)
     }
 
-    /// Shows the generator the response to the request that was in this place.
+    /// Shows the generator the response to this request, unless the window is over: it is counted
+    /// in none then, and whoever counts what is shown is to come to the same.
+    #[inline]
     pub(super) fn show_generator(
         &mut self,
-        (slot, place): (Slot, u32),
+        (slot, request): (Slot, OfPlace),
         (timing, done_ns): (RequestTiming, u64),
         answer: &Answer,
         kept: Option<&Body>,
@@ -273,17 +287,16 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         let is_late = done_ns.saturating_sub(timing.due_ns) > self.task.timeout_ns;
         let failure = is_late.then_some(RequestFailure::TimedOut);
-        let (place, answer, backend) = ((slot, place), (answer, times), &self.backend);
-        generated.show(place, answer, kept, failure, is_measured, || {
+        if done_ns >= self.timeline.window_end_ns {
+            generated.end_requests(slot, request, 1, failure);
+            self.follow_generator();
+            return;
+        }
+        let (request, answer, backend) = ((slot, request), (answer, times), &self.backend);
+        generated.show(request, answer, kept, failure, is_measured, || {
             backend.now_ns()
         });
         self.follow_generator();
-    }
-
-    /// The name of the generated request that is, or was last, in this place.
-    pub(super) fn name_of_generated(&self, slot: Slot, place: u32) -> u32 {
-        let generated = self.generated.as_ref();
-        generated.map_or(NO_NAME, |generated| generated.name_in(slot, place))
     }
 
     /// Takes a request out of its place that has failed, or, without a kind, is given up at the end
@@ -296,9 +309,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     ) -> RequestTiming {
         let mut timing = self.connections.end_request(slot, place);
         if let Some(generated) = &mut self.generated {
-            timing.request = generated.name_in(slot, place);
+            let request = generated.request_in(slot, place);
+            timing.request = request.name;
             let failure = kind.map_or(RequestFailure::Unfinished, failure::for_generators);
-            generated.ended(slot, place, Some(failure));
+            generated.end_requests(slot, request, 1, Some(failure));
         }
         timing
     }

@@ -179,7 +179,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// The same of a request that a generator made, which is shown the response.
-    #[cold]
+    #[inline(never)]
     fn generated_done(
         &mut self,
         slot: Slot,
@@ -197,9 +197,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.keep_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
-        timing.request = self.name_of_generated(slot, place);
+        let Some(generated) = &self.generated else {
+            return;
+        };
+        let request = generated.request_in(slot, place);
+        timing.request = request.name;
         self.record_done(slot, place, timing, (reception, done_ns), answer);
-        self.show_generator((slot, place), (timing, done_ns), answer, kept.as_ref());
+        self.show_generator((slot, request), (timing, done_ns), answer, kept.as_ref());
     }
 
     /// Records a request that is answered and no longer in flight.

@@ -1,22 +1,23 @@
 //! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
 //! order, what it is told, and how it ends a run.
 
-use std::num::NonZeroU64;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
 use brunt_load::{
-    ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestFailure,
-    RequestGenerator, ResponseParts, Reuse, Round, Schedule,
+    ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator,
+    ResponseParts, Reuse, Round, Schedule,
 };
 use brunt_measure::{GeneratorUse, Run};
-use brunt_sim::{Framing, ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_server::ListenAddress;
+use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
-    many_long, on_every_backend, plan, serve, served, served_in, url,
+    many_long, on_every_backend, plan, serve, serve_at, served, served_in, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
@@ -24,8 +25,6 @@ on_every_backend! {
     an_unchanged_text_is_sent_over_and_over,
     requests_come_in_order_with_their_tags,
     a_connection_without_a_request_is_parked,
-    a_connection_may_be_closed,
-    batches_end_as_their_requests_do,
     a_generator_that_stops_sends_no_more,
     batches_go_out_whole,
     batches_of_any_size_are_sent,
@@ -36,6 +35,7 @@ on_every_backend! {
     sessions_end_when_there_is_no_request,
     responses_are_told_as_far_as_wanted,
     what_is_wanted_may_change,
+    responses_are_shown_as_long_as_they_are_counted,
     heads_have_no_bodies,
     names_are_those_of_the_generator,
     an_error_ends_the_run_with_what_was_measured,
@@ -43,19 +43,19 @@ on_every_backend! {
     rounds_go_on_with_the_same_generator,
 }
 
-const GET: &str = "GET /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n";
+pub(crate) const GET: &str = "GET /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// The outcome of a round.
-struct Outcome {
+pub(crate) struct Outcome {
     run: Result<Run, RunError>,
     served: Served,
     error: Option<GeneratorError>,
-    log: Log,
+    pub(crate) log: Log,
 }
 
 impl Outcome {
     /// A run that is valid, counts what the server counted, and in which nothing failed.
-    fn faultless(self, what: &str) -> (Run, Log) {
+    pub(crate) fn faultless(self, what: &str) -> (Run, Log) {
         let run = self.run.expect("a run");
         expect_valid(&run, what);
         expect_equal_counts(&run, self.served, what);
@@ -66,12 +66,31 @@ impl Outcome {
 }
 
 /// A plan of one worker, without a warm-up.
-fn load(kind: Kind, server: SimServer, change: impl FnOnce(&mut Plan), maker: Maker) -> Outcome {
-    rounds(kind, server, change, maker, 1)
+pub(crate) fn load(
+    kind: Kind,
+    server: SimServer,
+    change: impl FnOnce(&mut Plan),
+    maker: Maker,
+) -> Outcome {
+    rounds((kind, None), server, change, maker, 1)
+}
+
+/// The same over a Unix socket.
+pub(crate) fn load_over_unix(
+    kind: Kind,
+    path: &Path,
+    change: impl FnOnce(&mut Plan),
+    maker: Maker,
+) -> Outcome {
+    let change = |plan: &mut Plan| {
+        plan.target.unix_socket = Some(path.to_owned());
+        change(plan);
+    };
+    rounds((kind, Some(path)), SimServer::default(), change, maker, 1)
 }
 
 fn rounds(
-    kind: Kind,
+    (kind, unix): (Kind, Option<&Path>),
     server: SimServer,
     change: impl FnOnce(&mut Plan),
     maker: Maker,
@@ -79,10 +98,13 @@ fn rounds(
 ) -> Outcome {
     let log = Arc::clone(&maker.log);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(maker)];
-    let serving = (kind != Kind::Sim).then(|| serve(kind));
+    let serving = (kind != Kind::Sim).then(|| match unix {
+        Some(path) => serve_at(kind, ListenAddress::Unix(path.to_owned())),
+        None => serve(kind),
+    });
     let target = match &serving {
-        Some(serving) => url(serving, "/never"),
-        None => "http://simulated/".to_owned(),
+        Some(serving) if unix.is_none() => url(serving, "/never"),
+        _ => "http://simulated/".to_owned(),
     };
     let mut plan = plan(&target, choice(kind));
     plan.warmup_ns = 0;
@@ -129,7 +151,7 @@ fn rounds(
     }
 }
 
-fn by_count(plan: &mut Plan, requests: u64) {
+pub(crate) fn by_count(plan: &mut Plan, requests: u64) {
     plan.stop.requests = Some(requests);
     plan.stop.duration_ns = None;
 }
@@ -213,76 +235,6 @@ fn a_connection_without_a_request_is_parked(kind: Kind) {
     assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
     assert_eq!(lifetime(&run).connections_opened, 4);
     expect_all_ended(&log);
-}
-
-/// Where it is, another one is opened in its place, and asked for anew.
-fn a_connection_may_be_closed(kind: Kind) {
-    // Each second call gives nothing.
-    let mut asked = 0;
-    let maker = Maker::new(move |_| {
-        asked += 1;
-        Ok((asked % 2 == 1).then(|| GET.to_owned()))
-    });
-    let maker = Maker {
-        closes: true,
-        ..maker
-    };
-    let change = |plan: &mut Plan| {
-        plan.connections = many(1);
-        by_count(plan, 5);
-    };
-    let (run, log) = load(kind, SimServer::default(), change, maker).faultless("closed");
-    assert_eq!(lifetime(&run).requests_sent, 5);
-    let answered = Call::Ended(BatchOutcome::Answered);
-    let one = [Call::Opened, Call::Next, answered, Call::Closed];
-    let calls = log.calls_of(0);
-    assert!(calls.len() >= 19, "{calls:?}");
-    assert!(
-        calls.chunks(4).all(|calls| one.starts_with(calls)),
-        "{calls:?}"
-    );
-    let opened = calls.iter().filter(|call| **call == Call::Opened).count();
-    assert_eq!(lifetime(&run).connections_opened, opened as u64);
-}
-
-fn batches_end_as_their_requests_do(kind: Kind) {
-    // The server closes behind this one, and what is behind it in the batch is not answered.
-    let closing = GET.replace("Host", "Connection: close\r\nHost");
-    let batches = [GET.repeat(2), format!("{GET}{GET}"), closing];
-    let maker = Maker::new(move |made| Ok(batches.get(made as usize).cloned()));
-    let change = |plan: &mut Plan| {
-        plan.connections = many(1);
-        plan.pipeline = many(2);
-    };
-    let outcome = load(
-        kind,
-        SimServer::default(),
-        change,
-        maker.wanting(ResponseParts::Status),
-    );
-    let (run, log) = outcome.faultless("closing");
-    let answered = Call::Ended(BatchOutcome::Answered);
-    let pair = [Call::Next, answered];
-    let mut expected = vec![Call::Opened];
-    expected.extend(pair.repeat(3));
-    expected.extend([Call::Closed, Call::Opened]);
-    assert_eq!(log.calls_of(0), expected);
-    assert_eq!(lifetime(&run).requests_sent, 5);
-    for times in &log.times {
-        let in_order = [
-            times.opening_ns,
-            times.opened_ns,
-            times.sent_ns,
-            times.done_ns,
-        ];
-        assert!(in_order.is_sorted(), "{times:?}");
-        assert!((times.sent_ns..=times.done_ns).contains(&times.first_byte_ns));
-    }
-    assert!(
-        log.told
-            .iter()
-            .all(|told| told.bytes.0 > 30 && told.bytes.1 >= 2)
-    );
 }
 
 fn a_generator_that_stops_sends_no_more(kind: Kind) {
@@ -519,6 +471,18 @@ fn what_is_wanted_may_change(kind: Kind) {
     );
 }
 
+/// Whoever counts the responses comes to the count of the run's window.
+fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
+    let maker = Maker::of(GET).wanting(ResponseParts::Status);
+    let (run, log) = load(kind, SimServer::default(), |_| {}, maker).faultless("shown");
+    let counted = run.summary().window.replies.total();
+    assert_eq!(log.told.len() as u64, counted);
+    if kind == Kind::Sim {
+        assert!(lifetime(&run).replies.total() > counted);
+    }
+    expect_all_ended(&log);
+}
+
 fn heads_have_no_bodies(kind: Kind) {
     let server = SimServer {
         body_bytes: 10,
@@ -608,7 +572,13 @@ fn a_text_that_is_none_ends_the_run(kind: Kind) {
 
 fn rounds_go_on_with_the_same_generator(kind: Kind) {
     let change = |plan: &mut Plan| by_count(plan, 20);
-    let outcome = rounds(kind, SimServer::default(), change, Maker::of(GET), 3);
+    let outcome = rounds(
+        (kind, None),
+        SimServer::default(),
+        change,
+        Maker::of(GET),
+        3,
+    );
     let run = outcome.run.expect("a run");
     expect_valid(&run, "third round");
     assert_eq!(lifetime(&run).requests_sent, 20);
@@ -684,45 +654,6 @@ fn a_call_without_end_is_interrupted() {
     let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
     assert_eq!(outcome.error.expect("it failed").message, "interrupted");
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
-}
-
-/// Batches of three of which two are sent at once: how they end is said.
-#[test]
-fn batches_fail_for_a_reason() {
-    let closing = |after, announces_close| SimServer {
-        close_after: NonZeroU64::new(after),
-        announces_close,
-        ..SimServer::default()
-    };
-    let slow = SimServer {
-        service: ServiceTime::Constant(10 * S),
-        ..SimServer::default()
-    };
-    let malformed = SimServer {
-        faults: SimFaults {
-            malformed: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
-    for (server, timeout_ns, failure) in [
-        (closing(1, false), S, RequestFailure::ConnectionLost),
-        (closing(2, true), S, RequestFailure::NotSent),
-        (slow.clone(), 50 * MS, RequestFailure::TimedOut),
-        (slow, 30 * S, RequestFailure::Unfinished),
-        (malformed, S, RequestFailure::Unreadable),
-    ] {
-        let maker = Maker::new(|made| Ok((made < 3).then(|| GET.repeat(3))));
-        let change = |plan: &mut Plan| {
-            plan.connections = many(1);
-            plan.pipeline = many(2);
-            plan.timeout_ns = timeout_ns;
-            plan.drain_limit_ns = 10 * MS;
-        };
-        let log = load(Kind::Sim, server, change, maker).log;
-        let failed = Call::Ended(BatchOutcome::Failed(failure));
-        assert_eq!(log.calls_of(0)[..3], [Call::Opened, Call::Next, failed]);
-    }
 }
 
 /// One that cannot be interrupted holds up nothing but its own thread.

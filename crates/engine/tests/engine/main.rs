@@ -6,6 +6,7 @@ mod counts;
 mod failures;
 mod floods;
 mod generated;
+mod generated_connections;
 mod hostile_peers;
 mod makers;
 mod open_loop;

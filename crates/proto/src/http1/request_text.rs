@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::field_value::{is_token_byte, list};
+use crate::field_value::{is_token_byte, list, printable_prefix};
 
 /// What a reply answers, as far as it depends on that where the reply and its connection end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -285,7 +285,8 @@ impl Scan<'_> {
 
     /// With the space behind it.
     fn url(&mut self) -> Result<(), Fault> {
-        let bytes = self.while_part(|byte| byte > b' ' && byte != 0x7f).len();
+        let bytes = printable_prefix(&self.text[self.at..], b'!');
+        self.at += bytes;
         if self.peek()? != b' ' || bytes == 0 {
             return Err((TextFault::Url, self.at));
         }
@@ -295,6 +296,10 @@ impl Scan<'_> {
 
     /// With the end of its line. Whether it is HTTP/1.0.
     fn version(&mut self) -> Result<bool, Fault> {
+        if self.text[self.at..].starts_with(b"HTTP/1.1\r\n") {
+            self.at += 10;
+            return Ok(false);
+        }
         for &expected in b"HTTP/1." {
             if self.peek()? != expected {
                 return Err((TextFault::Version, self.at));
@@ -311,7 +316,16 @@ impl Scan<'_> {
     }
 
     /// CRLF, or LF alone; `fault` where the line goes on.
+    #[inline]
     fn line_end(&mut self, fault: TextFault) -> Result<(), Fault> {
+        if self.text[self.at..].starts_with(b"\r\n") {
+            self.at += 2;
+            return Ok(());
+        }
+        self.other_line_end(fault)
+    }
+
+    fn other_line_end(&mut self, fault: TextFault) -> Result<(), Fault> {
         match self.peek()? {
             b'\n' => {}
             b'\r' => {
@@ -348,7 +362,13 @@ impl Scan<'_> {
         }
         self.at += 1;
         let value_from = self.at;
-        self.while_part(|byte| byte >= b' ' && byte != 0x7f || byte == b'\t');
+        loop {
+            self.at += printable_prefix(&self.text[self.at..], b' ');
+            if self.text.get(self.at) != Some(&b'\t') {
+                break;
+            }
+            self.at += 1;
+        }
         let value = &self.text[value_from..self.at];
         match name_end - name_from {
             10 | 14 | 17 => said.add(&self.text[name_from..name_end], value, value_from)?,

@@ -24,10 +24,16 @@ pub(crate) enum Function {
     Done,
     AddressIds,
     NewAddress,
+    Begin,
+    Ask,
+    RespondStatus,
+    Respond,
+    RespondBeside,
+    Wait,
 }
 
 impl Function {
-    pub(super) const ALL: [(Self, &'static CStr); 14] = [
+    pub(super) const ALL: [(Self, &'static CStr); 20] = [
         (Self::SetHeader, c"set_header"),
         (Self::SetField, c"set_field"),
         (Self::Resolve, c"resolve"),
@@ -42,6 +48,12 @@ impl Function {
         (Self::Done, c"done"),
         (Self::AddressIds, c"address_ids"),
         (Self::NewAddress, c"new_address"),
+        (Self::Begin, c"begin"),
+        (Self::Ask, c"ask"),
+        (Self::RespondStatus, c"respond_status"),
+        (Self::Respond, c"respond"),
+        (Self::RespondBeside, c"respond_beside"),
+        (Self::Wait, c"wait"),
     ];
 
     /// Its place in the table of functions.

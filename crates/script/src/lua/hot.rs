@@ -1,13 +1,13 @@
 //! The calls that are made for each request and each response. They use Lua's stack directly: a
-//! function is looked up by a name that is already a string of Lua's, called, and its result looked
-//! at in place, some 50 ns in all. A general binding takes references, guards and message handlers
-//! for the same, several times as much, for each request of a run.
+//! function of `calls.lua`, which stands at its bottom, is called, and its results are looked at in
+//! place. A general binding takes references, guards and message handlers for the same, several
+//! times as much, for each request of a run.
 
 use mlua_sys as ffi;
 
 use super::functions::{self, Function};
 use super::owner::{
-    DELAY, HEADER_NAMES, KNOWN_RESPONSE, LAST_TEXT, REQUEST, RESPONSE, State, TAGS,
+    ASK, BOTTOM, HEADER_NAMES, RESPOND, RESPOND_BESIDE, RESPOND_STATUS, State, TAGS, WAIT,
 };
 use super::text;
 
@@ -28,6 +28,8 @@ pub(crate) enum Requested {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseArguments<'a> {
     pub(crate) status: u16,
+    /// It has no parameters for what is below.
+    pub(crate) is_status_all: bool,
     pub(crate) headers: &'a [(&'a [u8], &'a [u8])],
     pub(crate) body: &'a [u8],
     /// What `request` gave beside its text is kept under this number; 0 without it.
@@ -35,12 +37,23 @@ pub(crate) struct ResponseArguments<'a> {
 }
 
 impl State {
+    /// A run begins: the next text is a new one, whatever it is, and the function for responses is
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// As Lua words them.
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
+        self.call(Function::Begin, &[]).map(|_| ())
+    }
+
     /// Calls `request`, and appends what it returns to `text`. A second result is kept under `tag`,
     /// and `beside` tells of it.
     ///
     /// # Errors
     ///
     /// As Lua words them.
+    #[inline]
     pub(crate) fn request(
         &mut self,
         text_max: usize,
@@ -49,67 +62,77 @@ impl State {
         beside: &mut Beside,
     ) -> Result<Requested, String> {
         let raw = self.raw();
+        beside.is_there = false;
+        beside.is_response_new = false;
         // SAFETY: the state is this thread's and its stack at the bottom, so that there is room.
-        // The text is copied, and kept, before its value is popped. Errors are returned by
-        // `lua_pcall`; the global table is read without metamethods.
+        // The text is copied before it is popped. Errors are returned by `lua_pcall`.
         unsafe {
-            ffi::lua_pushvalue(raw, REQUEST);
-            ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
-            if ffi::lua_type(raw, -1) != ffi::LUA_TFUNCTION {
-                ffi::lua_settop(raw, -2);
-                functions::push_function(raw, Function::Request);
-            }
-            if ffi::lua_pcall(raw, 0, 2, 0) != ffi::LUA_OK {
+            ffi::lua_pushvalue(raw, ASK);
+            if ffi::lua_pcall(raw, 0, ffi::LUA_MULTRET, 0) != ffi::LUA_OK {
                 return Err(text::pop_message(raw));
             }
-            let requested = match text::bytes(raw, -2) {
+            let results = ffi::lua_gettop(raw) - BOTTOM;
+            if results == 0 {
+                return Ok(Requested::Same);
+            }
+            let is_same = results > 1 && ffi::lua_toboolean(raw, BOTTOM + 2) != 0;
+            let requested = match text::bytes(raw, BOTTOM + 1) {
                 None | Some([]) => Requested::Nothing,
-                Some(_) if ffi::lua_rawequal(raw, -2, LAST_TEXT) != 0 => Requested::Same,
+                Some(_) if is_same => Requested::Same,
                 Some(bytes) if bytes.len() > text_max => Requested::TooLong(bytes.len()),
                 Some(bytes) => {
                     text.extend_from_slice(bytes);
-                    ffi::lua_pushvalue(raw, -2);
-                    ffi::lua_replace(raw, LAST_TEXT);
                     Requested::New
                 }
             };
-            beside.is_there = false;
-            beside.name.clear();
-            if ffi::lua_type(raw, -1) != ffi::LUA_TNIL {
-                beside.is_there = true;
-                if ffi::lua_type(raw, -1) == ffi::LUA_TSTRING {
-                    let name = text::bytes(raw, -1).unwrap_or_default();
-                    beside.name.extend_from_slice(name);
-                }
-                ffi::lua_rawseti_(raw, TAGS, tag as i32);
-                ffi::lua_settop(raw, -2);
-            } else {
-                ffi::lua_settop(raw, -3);
+            if results > 1 {
+                beside.is_response_new = ffi::lua_toboolean(raw, BOTTOM + 4) != 0;
+                ffi::lua_settop(raw, BOTTOM + 3);
+                self.keep_beside(tag, beside);
             }
+            ffi::lua_settop(raw, BOTTOM);
             Ok(requested)
         }
     }
 
-    /// The next text is a new one, whatever it is.
-    pub(crate) fn forget_text(&mut self) {
-        // SAFETY: as in `request`.
+    /// Keeps what is on top of the stack under a tag, unless it is nil.
+    unsafe fn keep_beside(&mut self, tag: u32, beside: &mut Beside) {
+        let raw = self.raw();
+        // SAFETY: called by `request`, with the value on the stack.
         unsafe {
-            ffi::lua_pushnil(self.raw());
-            ffi::lua_replace(self.raw(), LAST_TEXT);
+            if ffi::lua_type(raw, -1) == ffi::LUA_TNIL {
+                return;
+            }
+            beside.is_there = true;
+            beside.name.clear();
+            if ffi::lua_type(raw, -1) == ffi::LUA_TSTRING {
+                let name = text::bytes(raw, -1).unwrap_or_default();
+                beside.name.extend_from_slice(name);
+            }
+            ffi::lua_rawseti_(raw, TAGS, tag as i32);
         }
     }
 
-    /// Calls `response`.
+    /// Calls `response`. Gives whether there is another function for responses now.
     ///
     /// # Errors
     ///
     /// As Lua words them.
-    pub(crate) fn response(&mut self, arguments: &ResponseArguments<'_>) -> Result<(), String> {
+    #[inline]
+    pub(crate) fn response(&mut self, arguments: &ResponseArguments<'_>) -> Result<bool, String> {
         let raw = self.raw();
         // SAFETY: as in `request`; at most eight values are pushed.
         unsafe {
-            ffi::lua_pushvalue(raw, RESPONSE);
-            ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
+            if arguments.is_status_all {
+                ffi::lua_pushvalue(raw, RESPOND_STATUS);
+                ffi::lua_pushinteger(raw, arguments.status.into());
+                return self.end_response(1);
+            }
+            let function = match arguments.tag {
+                0 => RESPOND,
+                _ => RESPOND_BESIDE,
+            };
+            ffi::lua_pushvalue(raw, function);
             ffi::lua_pushinteger(raw, arguments.status.into());
             ffi::lua_createtable(raw, 0, arguments.headers.len() as i32);
             for (place, (name, value)) in arguments.headers.iter().enumerate() {
@@ -119,16 +142,29 @@ impl State {
             }
             let body = arguments.body;
             ffi::lua_pushlstring_(raw, body.as_ptr().cast(), body.len());
-            let mut count = 3;
-            if arguments.tag != 0 {
-                ffi::lua_rawgeti_(raw, TAGS, arguments.tag as i32);
-                count = 4;
+            if arguments.tag == 0 {
+                return self.end_response(3);
             }
-            if ffi::lua_pcall(raw, count, 0, 0) != ffi::LUA_OK {
+            ffi::lua_rawgeti_(raw, TAGS, arguments.tag as i32);
+            self.end_response(4)
+        }
+    }
+
+    /// Calls what `response` has pushed, with so many arguments.
+    #[inline]
+    unsafe fn end_response(&mut self, arguments: i32) -> Result<bool, String> {
+        let raw = self.raw();
+        // SAFETY: called by `response`.
+        unsafe {
+            if ffi::lua_pcall(raw, arguments, ffi::LUA_MULTRET, 0) != ffi::LUA_OK {
                 return Err(text::pop_message(raw));
             }
+            if ffi::lua_gettop(raw) == BOTTOM {
+                return Ok(false);
+            }
+            ffi::lua_settop(raw, BOTTOM);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Pushes the name of a header field. Responses of one server have the same fields in the same
@@ -148,23 +184,23 @@ impl State {
         }
     }
 
-    /// Calls `delay`: milliseconds.
+    /// Calls `delay`: milliseconds, and whether there is another function for responses now.
     ///
     /// # Errors
     ///
     /// As Lua words them.
-    pub(crate) fn delay(&mut self) -> Result<f64, String> {
+    pub(crate) fn delay(&mut self) -> Result<(f64, bool), String> {
         let raw = self.raw();
         // SAFETY: as in `request`.
         unsafe {
-            ffi::lua_pushvalue(raw, DELAY);
-            ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
-            if ffi::lua_pcall(raw, 0, 1, 0) != ffi::LUA_OK {
+            ffi::lua_pushvalue(raw, WAIT);
+            if ffi::lua_pcall(raw, 0, 2, 0) != ffi::LUA_OK {
                 return Err(text::pop_message(raw));
             }
-            let delay = ffi::lua_tonumber(raw, -1);
-            ffi::lua_settop(raw, -2);
-            Ok(delay)
+            let delay = ffi::lua_tonumber(raw, BOTTOM + 1);
+            let is_response_new = ffi::lua_toboolean(raw, BOTTOM + 2) != 0;
+            ffi::lua_settop(raw, BOTTOM);
+            Ok((delay, is_response_new))
         }
     }
 
@@ -178,20 +214,6 @@ impl State {
         }
     }
 
-    /// Whether the function for responses is another one than when this was asked last.
-    pub(crate) fn is_response_new(&mut self) -> bool {
-        let raw = self.raw();
-        // SAFETY: as in `request`. The known one is kept on the stack, so that no other can have
-        // its place in memory.
-        unsafe {
-            ffi::lua_pushvalue(raw, RESPONSE);
-            ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
-            let is_new = ffi::lua_rawequal(raw, -1, KNOWN_RESPONSE) == 0;
-            ffi::lua_replace(raw, KNOWN_RESPONSE);
-            is_new
-        }
-    }
-
     /// How many of its arguments the function for responses can see; all of them where it is no
     /// function.
     pub(crate) fn response_arity(&mut self) -> u32 {
@@ -199,7 +221,7 @@ impl State {
         // SAFETY: as in `request`.
         unsafe {
             functions::push_function(raw, Function::Arity);
-            ffi::lua_pushvalue(raw, RESPONSE);
+            ffi::lua_pushstring_(raw, c"response".as_ptr());
             ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
             let status = ffi::lua_pcall(raw, 1, 1, 0);
             let arity = ffi::lua_tonumber(raw, -1);
@@ -213,11 +235,13 @@ impl State {
     }
 }
 
-/// What `request` gives beside its text.
+/// What else `request` gives or changes.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
-    /// It is kept under the tag.
+    /// A second result is kept under the tag.
     pub(crate) is_there: bool,
     /// Its bytes, where it is a string.
     pub(crate) name: Vec<u8>,
+    /// There is another function for responses now.
+    pub(crate) is_response_new: bool,
 }

@@ -238,17 +238,15 @@ unsafe extern "C-unwind" fn connect(raw: *mut ffi::lua_State) -> i32 {
     1
 }
 
-/// `format(method, path, headers, body)`: the text of a request; nil where it needs Lua to put
-/// together.
+/// `format(method, path, headers, body)`, with a table and all four arguments: the text of a
+/// request; nil where it needs Lua to put together.
 unsafe extern "C-unwind" fn format_request(raw: *mut ffi::lua_State) -> i32 {
     // SAFETY: as in `address`; at most five values are pushed. The table is not changed while it is
     // traversed, and keys are not changed into strings in place.
     unsafe {
         let mut text = context(raw).text.borrow_mut();
         text.clear();
-        ffi::lua_settop(raw, 4);
-        let is_text = ffi::lua_type(raw, 3) == ffi::LUA_TTABLE && append_request(raw, &mut text);
-        if is_text {
+        if append_request(raw, &mut text) {
             push_text(raw, &text);
         } else {
             ffi::lua_settop(raw, 0);
@@ -272,14 +270,19 @@ unsafe fn append_request(raw: *mut ffi::lua_State, text: &mut Vec<u8>) -> bool {
         text.extend_from_slice(b" HTTP/1.1\r\n");
         ffi::lua_pushnil(raw);
         while ffi::lua_next(raw, 3) != 0 {
-            if !text::append(raw, 5, text) {
-                return false;
+            let (name, value) = (ffi::lua_type(raw, 5), ffi::lua_type(raw, 6));
+            if name == ffi::LUA_TSTRING && value == ffi::LUA_TSTRING {
+                text::append_line(raw, text);
+            } else {
+                if !text::append(raw, 5, text) {
+                    return false;
+                }
+                text.extend_from_slice(b": ");
+                if !text::append(raw, 6, text) {
+                    return false;
+                }
+                text.extend_from_slice(b"\r\n");
             }
-            text.extend_from_slice(b": ");
-            if !text::append(raw, 6, text) {
-                return false;
-            }
-            text.extend_from_slice(b"\r\n");
             ffi::lua_settop(raw, 5);
         }
         text.extend_from_slice(b"\r\n");

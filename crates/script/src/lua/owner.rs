@@ -13,17 +13,15 @@ use super::interrupt::Interrupter;
 pub(super) const FUNCTIONS: i32 = 1;
 /// Names of header fields, by the place in which they came last.
 pub(super) const HEADER_NAMES: i32 = 2;
-/// The last text that `request` gave.
-pub(super) const LAST_TEXT: i32 = 3;
 /// What `request` gave beside its text, by tag.
-pub(super) const TAGS: i32 = 4;
-/// Names of the functions that are looked up for each request.
-pub(super) const REQUEST: i32 = 5;
-pub(super) const RESPONSE: i32 = 6;
-pub(super) const DELAY: i32 = 7;
-/// The function for responses whose parameters are known.
-pub(super) const KNOWN_RESPONSE: i32 = 8;
-pub(super) const BOTTOM: i32 = KNOWN_RESPONSE;
+pub(super) const TAGS: i32 = 3;
+/// What is called for each request and each response (`calls.lua`).
+pub(super) const ASK: i32 = 4;
+pub(super) const RESPOND_STATUS: i32 = 5;
+pub(super) const RESPOND: i32 = 6;
+pub(super) const RESPOND_BESIDE: i32 = 7;
+pub(super) const WAIT: i32 = 8;
+pub(super) const BOTTOM: i32 = WAIT;
 
 /// A Lua state: an owner of it, for one thread at a time.
 #[derive(Debug)]

@@ -185,9 +185,13 @@ function wrk.format(method, path, headers, body)
    if not headers["Host"] then
       headers["Host"] = wrk.headers["Host"]
    end
-   headers["Content-Length"] = body and length(body)
+   if body then
+      headers["Content-Length"] = length(body)
+   elseif body ~= nil or headers["Content-Length"] ~= nil then
+      headers["Content-Length"] = body
+   end
 
-   local text = native.format(method, path, headers, body)
+   local text = type(headers) == "table" and native.format(method, path, headers, body)
    if text then
       return text
    end

@@ -1,6 +1,6 @@
 //! Making a Lua state with what scripts find in it, and calls that are not hot.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::shared::Shared;
 use crate::target::ScriptTarget;
 
 const PRELUDE: &[u8] = include_bytes!("prelude.lua");
+const CALLS: &[u8] = include_bytes!("calls.lua");
 
 /// What a function is called with.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub(crate) enum Answer {
     Other,
 }
 
-/// What a state is told when it is made.
+/// What a state is made with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) target: &'a ScriptTarget,
@@ -145,18 +146,18 @@ unsafe fn run_prelude(
 ) -> Result<(), String> {
     // SAFETY: called by `State::new` with a new state.
     unsafe {
-        let length = PRELUDE.len();
-        if ffi::luaL_loadbuffer(raw, PRELUDE.as_ptr().cast(), length, c"=wrk.lua".as_ptr())
-            != ffi::LUA_OK
-        {
-            return Err(text::pop_message(raw));
-        }
+        load(raw, PRELUDE, c"=wrk.lua")?;
         native::push(raw, context);
         push_settings(raw, settings);
         if ffi::lua_pcall(raw, 2, 1, 0) != ffi::LUA_OK {
             return Err(text::pop_message(raw));
         }
         let given = ffi::lua_gettop(raw);
+        load(raw, CALLS, text::CALLS_CHUNK)?;
+        ffi::lua_pushvalue(raw, given);
+        if ffi::lua_pcall(raw, 1, 0, 0) != ffi::LUA_OK {
+            return Err(text::pop_message(raw));
+        }
         ffi::lua_createtable(raw, Function::ALL.len() as i32, 0);
         for (function, name) in Function::ALL {
             ffi::lua_pushstring_(raw, name.as_ptr());
@@ -169,15 +170,32 @@ unsafe fn run_prelude(
         ffi::lua_rawset(raw, ffi::LUA_REGISTRYINDEX);
 
         ffi::lua_createtable(raw, 16, 0);
-        ffi::lua_pushnil(raw);
         ffi::lua_createtable(raw, 0, 0);
-        ffi::lua_pushstring_(raw, c"request".as_ptr());
-        ffi::lua_pushstring_(raw, c"response".as_ptr());
-        ffi::lua_pushstring_(raw, c"delay".as_ptr());
-        ffi::lua_pushnil(raw);
+        for function in [
+            Function::Ask,
+            Function::RespondStatus,
+            Function::Respond,
+            Function::RespondBeside,
+            Function::Wait,
+        ] {
+            ffi::lua_rawgeti_(raw, FUNCTIONS, function.place());
+        }
         debug_assert_eq!(ffi::lua_gettop(raw), BOTTOM);
         Ok(())
     }
+}
+
+/// Pushes a chunk that is to be called.
+unsafe fn load(raw: *mut ffi::lua_State, chunk: &[u8], name: &CStr) -> Result<(), String> {
+    // SAFETY: called by `run_prelude`; `luaL_loadbuffer` returns errors.
+    unsafe {
+        if ffi::luaL_loadbuffer(raw, chunk.as_ptr().cast(), chunk.len(), name.as_ptr())
+            != ffi::LUA_OK
+        {
+            return Err(text::pop_message(raw));
+        }
+    }
+    Ok(())
 }
 
 unsafe fn push_settings(raw: *mut ffi::lua_State, settings: &Settings<'_>) {

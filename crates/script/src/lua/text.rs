@@ -1,6 +1,11 @@
 //! Lua's values as text, without raising errors.
 
+use std::ffi::CStr;
+
 use mlua_sys as ffi;
+
+/// The name of the chunk `calls.lua`; a script has no such name.
+pub(super) const CALLS_CHUNK: &CStr = c"=(brunt)";
 
 /// Integers below it are printed by Lua digit by digit (`%.14g`).
 const PLAIN_INTEGER_MAX: f64 = 1e14;
@@ -54,6 +59,32 @@ pub(super) unsafe fn append(raw: *mut ffi::lua_State, index: i32, text: &mut Vec
     true
 }
 
+/// Appends the line of a header field whose name and value are the strings on top of the stack.
+///
+/// # Safety
+///
+/// `raw` is a state of this thread's with two strings on top of its stack.
+pub(super) unsafe fn append_line(raw: *mut ffi::lua_State, text: &mut Vec<u8>) {
+    // SAFETY: as promised by the caller. Every byte up to the new length is written, within what is
+    // reserved.
+    unsafe {
+        let (mut name_bytes, mut value_bytes) = (0, 0);
+        let name = ffi::lua_tolstring(raw, -2, &raw mut name_bytes).cast::<u8>();
+        let value = ffi::lua_tolstring(raw, -1, &raw mut value_bytes).cast::<u8>();
+        // The lengths are those of two strings in memory: their sum is no overflow.
+        text.reserve(name_bytes + value_bytes + 4);
+        let mut end = text.as_mut_ptr().add(text.len());
+        end.copy_from_nonoverlapping(name, name_bytes);
+        end = end.add(name_bytes);
+        end.copy_from_nonoverlapping(b": ".as_ptr(), 2);
+        end = end.add(2);
+        end.copy_from_nonoverlapping(value, value_bytes);
+        end = end.add(value_bytes);
+        end.copy_from_nonoverlapping(b"\r\n".as_ptr(), 2);
+        text.set_len(text.len() + name_bytes + value_bytes + 4);
+    }
+}
+
 fn append_integer(number: i64, text: &mut Vec<u8>) {
     let mut digits = [0_u8; 20];
     let mut start = digits.len();
@@ -81,10 +112,10 @@ pub(super) unsafe fn pop_message(raw: *mut ffi::lua_State) -> String {
     // SAFETY: as promised by the caller; the message is copied before it is popped.
     unsafe {
         let message = match bytes(raw, -1) {
-            Some(text) => String::from_utf8_lossy(text).into_owned(),
+            Some(text) => String::from_utf8_lossy(without_our_place(text)).into_owned(),
             None => {
                 let kind = ffi::lua_typename(raw, ffi::lua_type(raw, -1));
-                let kind = std::ffi::CStr::from_ptr(kind).to_string_lossy();
+                let kind = CStr::from_ptr(kind).to_string_lossy();
                 format!("the script raised a {kind} value as an error")
             }
         };
@@ -93,9 +124,31 @@ pub(super) unsafe fn pop_message(raw: *mut ffi::lua_State) -> String {
     }
 }
 
+/// A message without the place in `calls.lua` in front of it: an error that a script raises for its
+/// caller (`error(message, 2)`) has none in wrk, where C is what calls.
+fn without_our_place(message: &[u8]) -> &[u8] {
+    let behind_name = message.strip_prefix(b"(brunt):").unwrap_or_default();
+    let digits = behind_name.iter().take_while(|byte| byte.is_ascii_digit());
+    let rest = &behind_name[digits.count()..];
+    rest.strip_prefix(b": ").unwrap_or(message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_own_places_are_not_shown() {
+        for (message, shown) in [
+            ("(brunt):12: no", "no"),
+            ("script.lua:3: (brunt):1: no", "script.lua:3: (brunt):1: no"),
+            ("(brunt):", "(brunt):"),
+            ("(brunt):1", "(brunt):1"),
+            ("", ""),
+        ] {
+            assert_eq!(without_our_place(message.as_bytes()), shown.as_bytes());
+        }
+    }
 
     #[test]
     fn integers_have_all_digits() {

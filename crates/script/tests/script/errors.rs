@@ -80,6 +80,22 @@ fn what_fails_in_the_run_says_where() {
     next(&mut generator).expect("a request");
 }
 
+/// Behind a function of the script's is C, in wrk: there is no place to name.
+#[test]
+fn an_error_for_the_caller_names_no_place() {
+    let source = "function request() n = (n or 0) + 1 if n > 1 then error('no request', 2) end \
+                  return wrk.format() end function response(s) error('no response', 2) end \
+                  function delay() error('no delay', 2) end";
+    let mut script = Trial::new(source).load();
+    let mut generator = only(&mut script);
+    let error = next(&mut generator).expect_err("the second call");
+    assert_eq!(error.message, "no request");
+    let error = respond(&mut generator, 200, &[], b"").expect_err("a response");
+    assert_eq!(error.message, "no response");
+    let delay = generator.delay_ns(brunt_load::ConnectionNumber(0));
+    assert_eq!(delay.expect_err("a delay").message, "no delay");
+}
+
 #[test]
 fn errors_of_functions_in_rust_are_caught_by_lua() {
     let source = "function request() for i = 1, 100 do local is_fine, message = pcall(function() \
