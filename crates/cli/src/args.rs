@@ -9,10 +9,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::objectives::{Objectives, objectives};
 use crate::source::{Fields, Source};
+use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
     pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
-    think_time, watch, whole_u32, whole_u64, workers,
+    sweep_rounds, think_time, watch, whole_u32, whole_u64, workers,
 };
 
 /// A load generator for HTTP servers whose numbers can be trusted.
@@ -49,7 +50,11 @@ pub(crate) enum Command {
     Calibrate(CalibrateArguments),
     /// Measure which of several servers is faster, from rounds of load that take turns
     Compare(Box<CompareArguments>),
-    /// Print a report from a stored run
+    /// Measure how a server scales: rounds of load at several values of one setting
+    Sweep(Box<SweepArguments>),
+    /// Find the highest rate at which a server meets objectives
+    Find(Box<FindArguments>),
+    /// Print a report from a stored run or experiment
     Report(ReportArguments),
     /// Merge stored runs of one plan, made on several machines or by several processes at once
     Merge(MergeArguments),
@@ -624,10 +629,82 @@ pub(crate) struct CalibrateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// A run stored by --output FILE.json; - is standard input
+    /// A run or experiment stored by --output FILE.json; - is standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// Sweeps that are often wanted, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SweepPreset {
+    /// -c 1..256:x2 --rounds 3 -d 500ms
+    Quick,
+    /// -c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make
+    Classic,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "brunt sweep [OPTIONS] -c 1..1000:10 URL\n       \
+        brunt sweep [OPTIONS] --preset classic URL",
+    after_help = "One of -c, -r, -t, --streams, -n and --body-size has several values:\n  \
+        1..1000:10   from 1 in steps of 10 up to 1000\n  \
+        1..10k:x2    from 1, each twice the one before, up to 10k\n  \
+        1,10,100     these; parts may be mixed, as in 1,2,10..100:10\n\
+        Every round that was measured is on disk at once: in FILE.journal beside --output FILE, \
+        else in $XDG_STATE_HOME/brunt. The same command with --resume JOURNAL goes on after a \
+        crash or Ctrl-C. See docs/experiments.md."
+)]
+pub(crate) struct SweepArguments {
+    /// Rounds of each value; of 6 and more the report has 95 % intervals of the medians
+    #[arg(long, value_name = "N", default_value = "3", value_parser = sweep_rounds,
+          help_heading = "Sweep")]
+    pub(crate) rounds: NonZeroU32,
+    /// What is varied: the same as several values behind that option, as in connections=1..1000:10
+    #[arg(long, value_name = "NAME=VALUES", value_parser = varied, help_heading = "Sweep")]
+    pub(crate) vary: Vec<Varied>,
+    /// Sizes of each request's body, bytes
+    #[arg(long, value_name = "VALUES", value_parser = body_sizes, help_heading = "Sweep",
+          conflicts_with_all = ["body", "urls", "targets", "preset"])]
+    pub(crate) body_size: Option<Varied>,
+    /// A sweep that is often wanted
+    #[arg(long, value_name = "NAME", help_heading = "Sweep",
+          conflicts_with_all = ["vary", "connections", "rounds", "duration"])]
+    pub(crate) preset: Option<SweepPreset>,
+    /// The values in ascending order in each round [default: shuffled anew in each, by --seed]
+    #[arg(long, help_heading = "Sweep")]
+    pub(crate) fixed_order: bool,
+    /// Load at the start of each round, not counted; --warmup is before all of them, at the largest
+    /// value
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = units::duration_ns,
+          help_heading = "Sweep")]
+    pub(crate) round_warmup: u64,
+    /// Go on with the sweep of this journal; the rest of the command is the same as before
+    #[arg(long, value_name = "JOURNAL", help_heading = "Sweep")]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
+    after_help = "Open loop: the rate is doubled until an objective is missed (or halved until all \
+        are met), the two rates are brought together to 2 %, and the one that holds is measured \
+        three times more, for four times as long. Objectives are judged at the pessimistic end of \
+        their 95 % interval; windows are as long as that needs. -r is the first rate, -d the \
+        shortest window [default: 2s], --warmup that of each step [default: 500ms], -c the \
+        connections that are held, --max-connections those that may be opened [default: 1k].\n\
+        Exit codes: 0 found, or brunt was the limit before the server; 1 no rate was found. See \
+        docs/experiments.md."
+)]
+pub(crate) struct FindArguments {
+    /// Highest rate to try, requests per second
+    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
+    pub(crate) max_rate: f64,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod compare;
 mod diagnose;
 mod dropin;
 mod environment;
+mod find;
 mod habits;
 mod list;
 mod load;
@@ -28,6 +29,9 @@ mod signals;
 mod simulation;
 mod source;
 mod stored;
+mod sweep;
+mod sweep_journal;
+mod sweep_values;
 mod values;
 
 use std::process::ExitCode;
@@ -64,12 +68,18 @@ fn main() -> ExitCode {
     if let Some(called) = dropin::Called::here() {
         return dropin::run(&called);
     }
-    let arguments = Arguments::try_parse()
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "sweep") {
+        words = sweep_values::rewritten(words);
+    }
+    let arguments = Arguments::try_parse_from(words)
         .unwrap_or_else(|error| message::exit_with_usage(&habits::explain(error)));
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Compare(compare)) => compare::run(&compare),
+        Some(Command::Sweep(sweep)) => sweep::run(*sweep),
+        Some(Command::Find(find)) => find::run(&find),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),

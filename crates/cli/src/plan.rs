@@ -41,6 +41,23 @@ impl Load {
     /// Looks at the arguments for a load on `target`, and reads the files of header fields and
     /// body. Without a target it is the built-in server.
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
+        Self::with_rate(arguments, target, arguments.rate)
+    }
+
+    /// The same with planned requests at this rate, whatever rate was typed.
+    pub(crate) fn at_rate(
+        arguments: &LoadArguments,
+        target: Option<&Target>,
+        per_s: f64,
+    ) -> Result<Self> {
+        Self::with_rate(arguments, target, Some(per_s))
+    }
+
+    fn with_rate(
+        arguments: &LoadArguments,
+        target: Option<&Target>,
+        rate: Option<f64>,
+    ) -> Result<Self> {
         let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
             Reuse::Requests(NonZeroU64::MIN)
@@ -51,7 +68,7 @@ impl Load {
         };
         // Arrivals and think times share it, so that one number repeats a run.
         let seed = arguments.seed.unwrap_or_else(fresh_seed);
-        let (model, connections) = model(arguments, reuse, seed)?;
+        let (model, connections) = model(arguments, rate, reuse, seed)?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
         let stages_ns = model.schedule().and_then(Schedule::duration_ns);
@@ -175,7 +192,12 @@ impl Load {
 }
 
 /// The load model, and the connections that go with it.
-fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadModel, NonZeroU32)> {
+fn model(
+    arguments: &LoadArguments,
+    rate: Option<f64>,
+    reuse: Reuse,
+    seed: u64,
+) -> Result<(LoadModel, NonZeroU32)> {
     let process = arguments
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
@@ -186,7 +208,7 @@ fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadMode
     } else {
         Plan::CONNECTIONS_DEFAULT
     });
-    let schedule = match (arguments.rate, &arguments.stages) {
+    let schedule = match (rate, &arguments.stages) {
         (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed)?),
         (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed)?),
         (None, None) => None,

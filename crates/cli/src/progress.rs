@@ -37,6 +37,10 @@ enum Doing {
     Diagnosis,
     /// Rounds of several servers.
     Comparison,
+    /// Rounds at several values.
+    Sweep,
+    /// Rounds at several rates.
+    Search,
 }
 
 impl Doing {
@@ -46,6 +50,8 @@ impl Doing {
             Self::Simulation => "simulation",
             Self::Diagnosis => "diagnose",
             Self::Comparison => "compare",
+            Self::Sweep => "sweep",
+            Self::Search => "find",
         }
     }
 }
@@ -107,6 +113,32 @@ impl Line {
             experiment: Some((Doing::Comparison, length_ns)),
             ..Self::new(quiet, plan)
         }
+    }
+
+    /// A line for rounds at several values that take `length_ns` by plan.
+    pub(crate) fn of_sweep(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+        Self {
+            experiment: Some((Doing::Sweep, length_ns)),
+            ..Self::new(quiet, plan)
+        }
+    }
+
+    /// A line for rounds at several rates, whose number is not known.
+    pub(crate) fn of_search(quiet: bool, plan: &Plan) -> Self {
+        Self {
+            experiment: Some((Doing::Search, 0)),
+            ..Self::new(quiet, plan)
+        }
+    }
+
+    /// The experiment has `left_ns` to go, as it looks now, with so many connections in its next
+    /// round.
+    pub(crate) fn expect(&mut self, left_ns: u64, connections: u32) {
+        let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
+        if let Some((_, length_ns)) = &mut self.experiment {
+            *length_ns = elapsed_ns.saturating_add(left_ns);
+        }
+        self.connections = connections;
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
@@ -219,10 +251,10 @@ impl Line {
             Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
             Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
             Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
-            Doing::Diagnosis | Doing::Comparison => self
+            Doing::Diagnosis | Doing::Comparison | Doing::Sweep => self
                 .experiment
                 .map(|(_, length_ns)| PhaseLength::Planned(length_ns)),
-            Doing::Simulation => None,
+            Doing::Simulation | Doing::Search => None,
         }
     }
 

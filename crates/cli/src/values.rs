@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units};
-use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, WORKERS_MAX};
+use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, WORKERS_MAX};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
@@ -136,6 +136,15 @@ pub(crate) fn pairs(typed: &str) -> Result<NonZeroU32, String> {
         ));
     }
     Ok(pairs)
+}
+
+/// A number of rounds of each value of a sweep.
+pub(crate) fn sweep_rounds(typed: &str) -> Result<NonZeroU32, String> {
+    let rounds = whole_u32(typed)?;
+    if rounds.get() > SWEEP_ROUNDS_MAX {
+        return Err(format!("there can be {SWEEP_ROUNDS_MAX} rounds at most"));
+    }
+    Ok(rounds)
 }
 
 /// How long a connection may be idle, nanoseconds; 0: for good.

@@ -1,11 +1,15 @@
-//! Questions that need several rounds of load: what limited a run, and what brunt itself reaches on
-//! a machine.
+//! Questions that need several rounds of load: what limited a run, what brunt itself reaches on a
+//! machine, which server is faster, how one scales, and how much it can take.
 
 mod calibrate;
 mod compare;
 mod diagnose;
+mod find;
+mod sweep;
 mod turns;
 
 pub use calibrate::{Bench, CalibrateError, Calibrated, calibrate, steps};
 pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};
+pub use find::{Finder, capacity_plan};
+pub use sweep::{SweepBench, is_within_session, sweep};

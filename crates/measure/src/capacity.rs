@@ -47,6 +47,9 @@ pub enum CapacityOutcome {
     Missed,
     /// Brunt or its machine was the limit: nothing is known of the server at this rate.
     ClientLimited,
+    /// One was not shown to be met, for want of samples or since the hypervisor took CPU time. It
+    /// is measured again for longer, and counts as missed in the end.
+    Undecided,
     /// The figures cannot be trusted.
     Invalid,
 }
@@ -99,6 +102,8 @@ pub struct CapacityPlan {
     pub tolerance: f64,
     /// The first rate, per second.
     pub first_per_s: f64,
+    /// The lowest rate that is tried, per second: below it, there would be too few samples.
+    pub least_per_s: f64,
     /// The highest rate that is tried, per second.
     pub most_per_s: f64,
     /// Shortest window of a step, nanoseconds.
@@ -224,6 +229,7 @@ pub enum CapacityNext {
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     tolerance: f64,
+    least_per_s: f64,
     most_per_s: f64,
     next: CapacityNext,
     /// The highest rate that held, and the lowest that missed.
@@ -236,8 +242,6 @@ pub struct CapacitySearch {
     end: Option<CapacityResult>,
 }
 
-/// Lowest rate that is tried, per second.
-const RATE_LEAST_PER_S: f64 = 1.0;
 /// How often a found rate may prove too high.
 const REFUTED_MOST: usize = 5;
 /// How often a step that told nothing is made once more.
@@ -248,10 +252,11 @@ impl CapacitySearch {
     pub fn new(plan: &CapacityPlan) -> Self {
         Self {
             tolerance: plan.tolerance,
-            most_per_s: plan.most_per_s,
+            least_per_s: plan.least_per_s,
+            most_per_s: plan.most_per_s.max(plan.least_per_s),
             next: CapacityNext::Step {
                 stage: CapacityStage::Bracket,
-                rate_per_s: plan.first_per_s.clamp(RATE_LEAST_PER_S, plan.most_per_s),
+                rate_per_s: plan.first_per_s.min(plan.most_per_s).max(plan.least_per_s),
             },
             met: None,
             missed: None,
@@ -271,6 +276,11 @@ impl CapacitySearch {
         search
     }
 
+    /// How often the step that is next was made already, in vain.
+    pub fn repeated(&self) -> usize {
+        self.told_nothing
+    }
+
     /// What is to be done next.
     pub fn next(&self) -> CapacityNext {
         self.next
@@ -278,6 +288,14 @@ impl CapacitySearch {
 
     /// Takes the outcome of a step.
     pub fn tell(&mut self, stage: CapacityStage, rate_per_s: f64, outcome: CapacityOutcome) {
+        let outcome = match outcome {
+            CapacityOutcome::Undecided if self.told_nothing < REPEATED_MOST => {
+                self.told_nothing += 1;
+                return;
+            }
+            CapacityOutcome::Undecided => CapacityOutcome::Missed,
+            decided => decided,
+        };
         match outcome {
             CapacityOutcome::Met => {
                 self.told_nothing = 0;
@@ -296,7 +314,9 @@ impl CapacitySearch {
                 }
                 self.confirmed = 0;
             }
-            CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => {
+            CapacityOutcome::ClientLimited
+            | CapacityOutcome::Invalid
+            | CapacityOutcome::Undecided => {
                 self.told_nothing += 1;
                 if self.told_nothing > REPEATED_MOST {
                     self.finish(match outcome {
@@ -332,7 +352,7 @@ impl CapacitySearch {
         self.next = match (self.met, self.missed) {
             (Some(met), None) if met >= self.most_per_s => step(CapacityStage::Confirmation, met),
             (Some(met), None) => step(CapacityStage::Bracket, (2.0 * met).min(self.most_per_s)),
-            (None, Some(missed)) if missed <= RATE_LEAST_PER_S => {
+            (None, Some(missed)) if missed <= self.least_per_s => {
                 return self.finish(CapacityResult::NotMet {
                     missed_per_s: missed,
                 });
@@ -340,10 +360,10 @@ impl CapacitySearch {
             // Just below a rate that held before, else far below.
             (None, Some(missed)) if self.refuted > 0 => step(
                 CapacityStage::Bisection,
-                (missed / (1.0 + self.tolerance)).max(RATE_LEAST_PER_S),
+                (missed / (1.0 + self.tolerance)).max(self.least_per_s),
             ),
             (None, Some(missed)) => {
-                step(CapacityStage::Bracket, (missed / 2.0).max(RATE_LEAST_PER_S))
+                step(CapacityStage::Bracket, (missed / 2.0).max(self.least_per_s))
             }
             (Some(met), Some(missed)) if missed <= met * (1.0 + self.tolerance) => {
                 step(CapacityStage::Confirmation, met)
@@ -383,6 +403,7 @@ mod tests {
             objectives: vec![Objective::NoErrors],
             tolerance: 0.02,
             first_per_s,
+            least_per_s: 1.0,
             most_per_s: 1e6,
             window_ns: 1,
             warmup_ns: 0,
@@ -451,6 +472,20 @@ mod tests {
             panic!("{result:?}");
         };
         assert_eq!((rate, limited_per_s), (800.0, 1_600.0));
+    }
+
+    #[test]
+    fn what_is_undecided_is_missed_in_the_end() {
+        let mut undecided = 0;
+        let (result, _) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
+            true => CapacityOutcome::Met,
+            false => {
+                undecided += 1;
+                CapacityOutcome::Undecided
+            }
+        });
+        assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
+        assert_eq!(undecided % 3, 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod fetch;
 mod fuzz;
 pub mod host;
 pub mod memory;
-mod network;
+pub mod network;
 pub mod observer;
 mod pace;
 mod prometheus;

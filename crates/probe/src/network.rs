@@ -220,6 +220,11 @@ impl<'a> Counters<'a> {
     }
 }
 
+/// TCP sockets of this network namespace in TIME_WAIT; absent where the kernel does not say.
+pub fn time_wait_sockets() -> Option<u64> {
+    time_wait(&fs::read_to_string("/proc/net/sockstat").ok()?)
+}
+
 /// TCP sockets in TIME_WAIT, by `/proc/net/sockstat`: `TCP: inuse 1 orphan 0 tw 0 ...`.
 fn time_wait(sockstat: &str) -> Option<u64> {
     let tcp = sockstat

@@ -12,6 +12,7 @@ mod figures;
 mod foreign;
 mod hdr;
 mod html;
+mod journal;
 mod junit;
 mod markdown;
 mod objective;
@@ -50,6 +51,7 @@ pub use figures::{
 };
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
+pub use journal::{journal_head, journal_line, read_journal};
 pub use progress::{PhaseLength, PlannedRate, Progress, progress_line};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 pub use request_log::write_request_log;

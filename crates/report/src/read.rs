@@ -65,6 +65,9 @@ pub enum ReadError {
     /// The input holds an experiment, where a run is needed.
     #[error("a {0} is stored here, not a run; brunt report prints it")]
     Experiment(&'static str),
+    /// The input is no journal of a sweep.
+    #[error("no journal of a sweep; give the file that brunt sweep named when it began")]
+    NoJournal,
     /// The parts of the run do not belong together.
     #[error("not a sound run ({0}); the file was changed after it was written: repeat the run")]
     Unsound(UnsoundRun),
@@ -114,7 +117,12 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Stored, ReadErr
     if bytes.len() as u64 > limit_bytes {
         return Err(ReadError::TooLarge { limit_bytes });
     }
-    if let Some(place) = long_text(&bytes) {
+    stored_in(&bytes)
+}
+
+/// What is stored in these bytes.
+pub(crate) fn stored_in(bytes: &[u8]) -> Result<Stored, ReadError> {
+    if let Some(place) = long_text(bytes) {
         return Err(ReadError::LongText {
             line: bytes[..place].iter().filter(|&&byte| byte == b'\n').count() + 1,
             limit_bytes: TEXT_BYTES_MAX,
@@ -122,29 +130,29 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Stored, ReadErr
     }
     let refusal = |error: serde_json::Error| match error.classify() {
         // A number that is cut behind its point or exponent is taken for an invalid one.
-        Category::Syntax if is_at_the_end(&error, &bytes) => ReadError::Truncated(error),
+        Category::Syntax if is_at_the_end(&error, bytes) => ReadError::Truncated(error),
         Category::Eof => ReadError::Truncated(error),
         Category::Syntax => ReadError::NotJson(error),
         Category::Data | Category::Io => ReadError::NotARun,
     };
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         // A sequence could pass for the fields of an envelope.
-        serde_json::from_slice::<IgnoredAny>(&bytes).map_err(refusal)?;
+        serde_json::from_slice::<IgnoredAny>(bytes).map_err(refusal)?;
         return Err(ReadError::NotARun);
     }
-    let envelope: Envelope = serde_json::from_slice(&bytes).map_err(refusal)?;
+    let envelope: Envelope = serde_json::from_slice(bytes).map_err(refusal)?;
     let found = envelope.format.ok_or(ReadError::NotARun)?;
     let experiment = match envelope.kind {
         None => {
-            let run: Run = of_format(&bytes, found, Run::FORMAT)?;
+            let run: Run = of_format(bytes, found, Run::FORMAT)?;
             run.check_sound().map_err(ReadError::Unsound)?;
             return Ok(Stored::Run(Box::new(run)));
         }
-        Some(Kind::Sweep) => Experiment::Sweep(of_format(&bytes, found, Sweep::FORMAT)?),
+        Some(Kind::Sweep) => Experiment::Sweep(of_format(bytes, found, Sweep::FORMAT)?),
         Some(Kind::Comparison) => {
-            Experiment::Comparison(of_format(&bytes, found, ComparedRounds::FORMAT)?)
+            Experiment::Comparison(of_format(bytes, found, ComparedRounds::FORMAT)?)
         }
-        Some(Kind::Capacity) => Experiment::Capacity(of_format(&bytes, found, Capacity::FORMAT)?),
+        Some(Kind::Capacity) => Experiment::Capacity(of_format(bytes, found, Capacity::FORMAT)?),
     };
     Ok(Stored::Experiment(Box::new(experiment)))
 }

@@ -64,7 +64,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
     pub(super) fn send_output(&mut self) -> u64 {
         let Output { slot, out, .. } = &mut self.output;
-        let connection = &mut self.connections[*slot];
+        // A worker without a connection in this round has nothing to send.
+        let Some(connection) = self.connections.get_mut(*slot) else {
+            return 0;
+        };
         let (outgoing, bytes) = if let Some(part) = out.take_shared() {
             let bytes = u64::from(part.end - part.start);
             let outgoing = Outgoing::Shared {

@@ -59,6 +59,11 @@ impl<P: ClientProtocol> ConnectionTable<P> {
         self.connections.iter()
     }
 
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Connection<P>> {
+        self.connections.get_mut(slot.0 as usize)
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection<P>> {
         self.connections.iter_mut()
     }

@@ -15,10 +15,7 @@ use crate::text::layout::{Grid, Page, Tone};
 use crate::{ReportError, Style, markdown, objective, units};
 
 /// Columns of the table of steps.
-const STEPS: Grid = Grid {
-    label: 14,
-    cell: 10,
-};
+const STEPS: Grid = Grid { label: 8, cell: 9 };
 
 /// A search as it is stored: its own fields, and a `result` that is derived from them.
 #[derive(Debug, Serialize)]
@@ -120,6 +117,7 @@ pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
         CapacityOutcome::Met => "met",
         CapacityOutcome::Missed => "MISSED",
         CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
+        CapacityOutcome::Undecided => "undecided",
         CapacityOutcome::Invalid => "INVALID",
     }
 }
@@ -143,6 +141,16 @@ fn measured(step: &CapacityStep, q: f64) -> (Option<f64>, Option<f64>) {
     });
     let known = || step.record.response.quantile_ns(q).map(|ns| ns as f64);
     found.unwrap_or_else(|| (known(), None))
+}
+
+/// Why a step did not hold; empty where it did.
+fn because(step: &CapacityStep) -> String {
+    if !step.because.is_empty() {
+        return step.because.clone();
+    }
+    let missed = step.objectives.iter().filter(|it| !it.is_met);
+    let missed: Vec<String> = missed.map(|it| objective::line(&it.outcome())).collect();
+    missed.join("; ")
 }
 
 fn ns(value: Option<f64>) -> String {
@@ -181,7 +189,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     for step in &capacity.steps {
         let tone = match step.outcome {
             CapacityOutcome::Met => Tone::Plain,
-            CapacityOutcome::Missed => Tone::Warning,
+            CapacityOutcome::Missed | CapacityOutcome::Undecided => Tone::Warning,
             CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => Tone::Bad,
         };
         let word = outcome(step.outcome);
@@ -189,18 +197,17 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     }
     page.blank();
     page.row("capacity", &[says(capacity)], Tone::Strong);
-    if style.verbose {
-        for step in capacity
-            .steps
-            .iter()
-            .filter(|step| !step.because.is_empty())
-        {
-            let label = units::rate(step.rate_per_s);
-            page.row(&label, std::slice::from_ref(&step.because), Tone::Plain);
-        }
-    } else if let Some(step) = capacity.steps.iter().rfind(|step| !step.because.is_empty()) {
-        let words = format!("{} req/s: {}", units::rate(step.rate_per_s), step.because);
-        page.row("last miss", &[words], Tone::Plain);
+    let told = capacity.steps.iter().map(|step| (step, because(step)));
+    let told: Vec<_> = told.filter(|(_, because)| !because.is_empty()).collect();
+    // One says enough, but to those who want to see all.
+    let from = if style.verbose {
+        0
+    } else {
+        told.len().saturating_sub(1)
+    };
+    for (step, because) in &told[from..] {
+        let words = format!("{} req/s: {because}", units::rate(step.rate_per_s));
+        page.row("missed", &[words], Tone::Plain);
     }
     page.into_text()
 }
@@ -263,7 +270,7 @@ pub(super) fn table(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), 
             data_name(step.record.verdict).to_owned(),
         ];
         row.extend(ROUND_QUANTILES.map(|(_, q)| figure(step.record.response.quantile_ns(q))));
-        row.push(step.because.clone());
+        row.push(because(step));
         row
     });
     csv(&header, rows, out)

@@ -191,6 +191,7 @@ fn capacity(holds: f64) -> Capacity {
         objectives: vec![objective, Objective::Errors { below: 0.01 }],
         tolerance: 0.02,
         first_per_s: 500.0,
+        least_per_s: 1.0,
         most_per_s: 1e6,
         window_ns: 2_000 * MS,
         warmup_ns: 500 * MS,
@@ -216,10 +217,7 @@ fn capacity(holds: f64) -> Capacity {
             stage,
             rate_per_s,
             outcome,
-            because: match is_met {
-                true => String::new(),
-                false => "p99 < 10.0 ms MISSED: 70.0 ms, up to 77.0 ms with 95 % confidence".into(),
-            },
+            because: String::new(),
             objectives: vec![CapacityObjective {
                 objective,
                 measured: Some(p99_ns),

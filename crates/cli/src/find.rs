@@ -1,0 +1,177 @@
+//! `brunt find`: the highest rate at which a server meets objectives.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use brunt_engine::{Rounds, RunError, RunObserver};
+use brunt_experiment::{Finder, capacity_plan};
+use brunt_io::cpu::usable_cpus;
+use brunt_load::{LoadModel, Plan, Round, Target};
+use brunt_measure::{
+    CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult, Objective,
+};
+use brunt_report::Experiment;
+
+use crate::args::{FindArguments, LoadArguments};
+use crate::environment::environment;
+use crate::output::{Destination, print};
+use crate::plan::{Load, default_workers, faults};
+use crate::progress::Line;
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, list, message, objectives};
+
+/// Lengths of a step's window and warm-up where none is typed.
+const WINDOW_NS: u64 = 2_000_000_000;
+const WARMUP_NS: u64 = 500_000_000;
+/// Connections that may be opened where none of those held is free: a server that is slower at a
+/// higher rate must not be held back by their number.
+const CONNECTIONS_MAX: std::num::NonZeroU32 = std::num::NonZeroU32::new(1_000).unwrap();
+
+/// Searches, and prints what was found.
+pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
+    if arguments.load.schema {
+        print(brunt_report::CAPACITY_SCHEMA.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    refuse(&arguments.load)?;
+    let url = arguments.load.url.as_ref();
+    let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
+    let plan = plan(&arguments.load, url, arguments.max_rate)?;
+    let asked = asked(&arguments.load)?;
+    let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
+    let destination = Destination::of_experiment(&arguments.load.output)?;
+    let interrupts = Interrupts::listen(Second::Ends)?;
+    let mut line = Line::of_search(arguments.load.output.quiet, &plan);
+    let mut search = Search::new(&plan, wanted);
+    let outcome = interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
+        while search.step(session, &mut line)? {}
+        Ok(())
+    });
+    line.clear();
+    let was_interrupted = match outcome {
+        Ok(()) => false,
+        Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
+        Err(error) => {
+            destination.abandon();
+            return Err(error);
+        }
+    };
+    let capacity = search.capacity;
+    if capacity.steps.is_empty() {
+        destination.abandon();
+        message::print(&"interrupted before a step was measured");
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    }
+    let code = match capacity.result() {
+        _ if was_interrupted => ExitCode::from(EXIT_INTERRUPTED),
+        CapacityResult::Found { .. }
+        | CapacityResult::AtLeast { .. }
+        | CapacityResult::ClientLimited { .. } => ExitCode::SUCCESS,
+        CapacityResult::NotMet { .. } | CapacityResult::Nothing { .. } => {
+            ExitCode::from(EXIT_MISSED)
+        }
+    };
+    destination.write_experiment(&Experiment::Capacity(capacity))?;
+    Ok(code)
+}
+
+/// A search on one server.
+pub(crate) struct Search {
+    finder: Finder,
+    pub(crate) capacity: Capacity,
+}
+
+impl Search {
+    pub(crate) fn new(plan: &Plan, wanted: CapacityPlan) -> Self {
+        Self {
+            finder: Finder::new(plan.clone(), wanted.clone()),
+            capacity: Capacity {
+                kind: CapacityKind::Capacity,
+                format: Capacity::FORMAT,
+                brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+                plan: wanted,
+                load: None,
+                environment: environment(),
+                steps: Vec::new(),
+            },
+        }
+    }
+
+    /// Makes the next step; gives whether there was one.
+    pub(crate) fn step(
+        &mut self,
+        session: &mut dyn Rounds,
+        observer: &mut dyn RunObserver,
+    ) -> Result<bool> {
+        let Some(plan) = self.finder.next_plan() else {
+            return Ok(false);
+        };
+        if self.capacity.steps.len() >= CAPACITY_STEPS_MAX {
+            bail!("there is no result after {CAPACITY_STEPS_MAX} steps");
+        }
+        let run = session.round(&Round::of(&plan), observer)?;
+        if run.interrupted() {
+            return Err(RunError::Interrupted.into());
+        }
+        self.capacity.environment.add(&run);
+        self.capacity.load.get_or_insert_with(|| run.plan.clone());
+        self.capacity.steps.extend(self.finder.take(run));
+        Ok(true)
+    }
+}
+
+/// The objectives, of which a rate is none: it is what is searched for.
+pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
+    let asked = objectives::asked(&arguments.output.objective)
+        .context("say what is to be met, as in --objective 'p99 < 10ms, errors < 0.1%'")?;
+    let is_rate = |it: &Objective| matches!(it, Objective::SuccessesPerS { .. });
+    if asked.iter().any(is_rate) {
+        bail!("the rate is what is searched for; leave it out of --objective");
+    }
+    Ok(asked)
+}
+
+/// What says nothing of a search.
+fn refuse(arguments: &LoadArguments) -> Result<()> {
+    for (is_given, option) in [
+        (arguments.diagnose, "--diagnose"),
+        (arguments.extend, "--extend"),
+        (arguments.script.is_some(), "--script"),
+        (!arguments.fault.is_empty(), "--fault"),
+        (arguments.requests.is_some(), "--requests"),
+        (arguments.stages.is_some(), "--stages"),
+        (arguments.connection_rate.is_some(), "--connection-rate"),
+        (arguments.think_time.is_some(), "--think-time"),
+    ] {
+        if is_given {
+            bail!("{option} does not go with a search for a rate; leave it out");
+        }
+    }
+    if let Some(other) = arguments.behind_url.first() {
+        bail!("the capacity of one server is searched for; leave out {other}");
+    }
+    Ok(())
+}
+
+/// The load at the highest rate.
+pub(crate) fn plan(arguments: &LoadArguments, url: &str, most_per_s: f64) -> Result<Plan> {
+    let target = Target::parse(url, arguments.unix_socket.clone())?;
+    let listed = list::read(arguments, Some(target))?;
+    let target = listed
+        .target
+        .with_context(|| format!("{url} is no target"))?;
+    let load = Load::at_rate(arguments, Some(&target), most_per_s)?.with_list(listed.requests);
+    let workers = default_workers(&load.model, usable_cpus());
+    let mut plan = load.plan(arguments, target, workers, None);
+    if let LoadModel::Open {
+        connections_max, ..
+    } = &mut plan.model
+        && arguments.max_connections.is_none()
+    {
+        *connections_max = CONNECTIONS_MAX.max(plan.connections);
+    }
+    plan.stop.duration_ns = Some(arguments.duration.unwrap_or(WINDOW_NS));
+    plan.warmup_ns = arguments.warmup.unwrap_or(WARMUP_NS);
+    Ok(plan)
+}

@@ -1,0 +1,487 @@
+//! `brunt sweep`: how a server scales, from rounds at several values of one setting.
+
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use brunt_engine::{Rounds, RunError};
+use brunt_experiment::{SweepBench, is_within_session, sweep};
+use brunt_io::cpu::usable_cpus;
+use brunt_io::{clock, threads};
+use brunt_load::{Plan, RequestSet, Round, Stop, Target};
+use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
+use brunt_probe::network::time_wait_sockets;
+use brunt_report::Experiment;
+
+use crate::args::{LoadArguments, SweepArguments, SweepPreset};
+use crate::environment::environment;
+use crate::output::{Destination, print};
+use crate::plan::{Load, default_workers, faults, fresh_seed};
+use crate::progress::Line;
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
+use crate::sweep_journal::Journal;
+use crate::sweep_values::{Varied, varied};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, list, message};
+
+/// Length of a round's window where none is typed, and of the window of the warm-up.
+const WINDOW_NS: u64 = 1_000_000_000;
+const WARMUP_WINDOW_NS: u64 = 200_000_000;
+/// TIME_WAIT lasts 60 s on Linux: who waits for longer waits for something else.
+const TIME_WAIT_NS: u64 = 61_000_000_000;
+/// How often it is looked whether it is over.
+const LOOK_NS: u64 = 100_000_000;
+/// Local ports where their number is not known: the kernel's own range.
+const PORTS_DEFAULT: u64 = 28_232;
+
+/// Measures, and prints what that shows.
+pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
+    if arguments.load.schema {
+        print(brunt_report::SWEEP_SCHEMA.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Planned { plan, sweep_plan } = planned(&mut arguments)?;
+    let output = &arguments.load.output;
+    let destination = Destination::of_experiment(output)?;
+    let (journal, stored) = match open_journal(&arguments, &sweep_plan) {
+        Ok(opened) => opened,
+        Err(error) => {
+            destination.abandon();
+            return Err(error);
+        }
+    };
+    let quiet = output.quiet;
+    if !quiet {
+        let path = journal.path().display();
+        message::print(&format_args!(
+            "every round is kept in {path}; --resume goes on with it"
+        ));
+    }
+    let interrupts = Interrupts::listen(Second::Ends)?;
+    let mut state = State {
+        line: Line::of_sweep(quiet, &plan, 0),
+        journal,
+        sweep: stored,
+        begun_ns: clock::now_ns(),
+        taken: 0,
+    };
+    let outcome = measure(&mut state, &interrupts, &plan);
+    state.line.clear();
+    finish(outcome, state.sweep, state.journal, destination)
+}
+
+/// Writes the report of what was measured.
+fn finish(
+    outcome: Result<()>,
+    sweep: Sweep,
+    journal: Journal,
+    destination: Destination,
+) -> Result<ExitCode> {
+    let was_interrupted = match outcome {
+        Ok(()) => false,
+        Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
+        Err(error) => {
+            let path = journal.path().display().to_string();
+            destination.abandon();
+            if sweep.rounds.is_empty() {
+                journal.remove();
+                return Err(error);
+            }
+            return Err(error.context(format!(
+                "the sweep broke off; {} rounds are in {path}, and --resume {path} goes on",
+                sweep.rounds.len()
+            )));
+        }
+    };
+    if sweep.rounds.is_empty() {
+        destination.abandon();
+        journal.remove();
+        message::print(&"interrupted before a round was measured");
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    }
+    let code = exit_code(&sweep);
+    let is_complete = sweep.is_complete();
+    destination.write_experiment(&Experiment::Sweep(sweep))?;
+    if is_complete {
+        journal.remove();
+    } else {
+        let path = journal.path().display();
+        message::print(&format_args!("interrupted: --resume {path} goes on"));
+    }
+    Ok(match was_interrupted {
+        true => ExitCode::from(EXIT_INTERRUPTED),
+        false => code,
+    })
+}
+
+/// A sweep of which no round is worth anything has failed.
+fn exit_code(sweep: &Sweep) -> ExitCode {
+    let all = |verdict| {
+        let mut rounds = sweep.rounds.iter();
+        rounds.all(|round| round.record.verdict == verdict)
+    };
+    if all(Verdict::Invalid) {
+        ExitCode::from(EXIT_INVALID)
+    } else if all(Verdict::NoSuccess) {
+        ExitCode::from(EXIT_MISSED)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// What was typed, resolved.
+struct Planned {
+    /// The load at the largest value.
+    plan: Plan,
+    sweep_plan: SweepPlan,
+}
+
+fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
+    refuse(&arguments.load)?;
+    let varied = what_varies(arguments)?;
+    if varied.axis == SweepAxis::Rate && arguments.load.stages.is_some() {
+        bail!("a rate is varied, and --stages has rates of its own; leave one of them out");
+    }
+    if varied.axis == SweepAxis::Streams {
+        // Several streams are a matter of HTTP/2.
+        let protocol = &mut arguments.load.protocol;
+        protocol.http2 |= !protocol.http1;
+    }
+    // The seed is that of the order, too, and a closed loop has no other.
+    let seed = arguments.load.seed;
+    let load = &mut arguments.load;
+    let has_arrivals =
+        load.rate.is_some() || load.stages.is_some() || load.connection_rate.is_some();
+    if !has_arrivals && load.think_time.is_none() {
+        load.seed = None;
+    }
+    let mut plan = plan(load)?;
+    plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
+    if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last()) {
+        let mut request = plan.requests.first().clone();
+        if load.method.is_none() {
+            request.method = "POST".to_owned();
+        }
+        request.body = vec![b'x'; most as usize];
+        plan.requests = RequestSet::one(request);
+    }
+    let sweep_plan = SweepPlan {
+        url: plan.target.url.clone(),
+        varied: varied.axis,
+        values: varied.values,
+        rounds: arguments.rounds.get(),
+        seed: (!arguments.fixed_order).then(|| seed.unwrap_or_else(fresh_seed)),
+        window_ns: plan.stop.duration_ns,
+        warmup_ns: plan.warmup_ns,
+        round_warmup_ns: arguments.round_warmup,
+    };
+    // A seed that nobody typed is that of the journal.
+    arguments.load.seed = seed;
+    Ok(Planned { plan, sweep_plan })
+}
+
+/// The one setting that has several values.
+fn what_varies(arguments: &mut SweepArguments) -> Result<Varied> {
+    if let Some(preset) = arguments.preset {
+        let (values, rounds, window_ns) = match preset {
+            SweepPreset::Quick => ("connections=1..256:x2", 3, WINDOW_NS / 2),
+            SweepPreset::Classic => ("connections=1..1000:10", 3, WINDOW_NS),
+        };
+        let varied = varied(values).map_err(|error| anyhow!(error))?;
+        let most = varied.values.last().map_or(1, |&most| most as u32);
+        arguments.load.connections = NonZeroU32::new(most);
+        arguments.load.duration = Some(window_ns);
+        arguments.rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
+        return Ok(varied);
+    }
+    let all: Vec<&Varied> = arguments.vary.iter().chain(&arguments.body_size).collect();
+    match all[..] {
+        [only] => {
+            let only = only.clone();
+            set_largest(&mut arguments.load, &only)?;
+            Ok(only)
+        }
+        [] => bail!(
+            "nothing is varied; give one option several values, as in -c 1..1000:10, or a --preset"
+        ),
+        _ => bail!("one setting is varied at a time; give only one option several values"),
+    }
+}
+
+/// Has the load be that at the largest value.
+fn set_largest(load: &mut LoadArguments, varied: &Varied) -> Result<()> {
+    let most = varied.values.last().copied().context("no values")?;
+    let count = NonZeroU32::new(most as u32);
+    match varied.axis {
+        SweepAxis::Connections => load.connections = count,
+        SweepAxis::Rate => load.rate = Some(most),
+        SweepAxis::Workers => load.threads = count,
+        SweepAxis::Streams => load.protocol.streams = count,
+        SweepAxis::Requests => load.requests = std::num::NonZeroU64::new(most as u64),
+        SweepAxis::BodyBytes => {}
+    }
+    Ok(())
+}
+
+/// What says nothing of several rounds.
+fn refuse(arguments: &LoadArguments) -> Result<()> {
+    let output = &arguments.output;
+    for (is_given, option) in [
+        (arguments.diagnose, "--diagnose"),
+        (arguments.extend, "--extend"),
+        (arguments.script.is_some(), "--script"),
+        (!arguments.fault.is_empty(), "--fault"),
+        (!output.objective.is_empty(), "--objective"),
+    ] {
+        if is_given {
+            bail!("{option} is about a single run; leave it out, or run brunt without sweep");
+        }
+    }
+    if let Some(other) = arguments.behind_url.first() {
+        bail!("one server is swept at a time; leave out {other}");
+    }
+    Ok(())
+}
+
+fn plan(arguments: &LoadArguments) -> Result<Plan> {
+    let url = arguments.url.as_ref();
+    let target = url.map(|url| Target::parse(url, arguments.unix_socket.clone()));
+    let listed = list::read(arguments, target.transpose()?)?;
+    let target = listed
+        .target
+        .context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
+    let load = Load::new(arguments, Some(&target))?.with_list(listed.requests);
+    let workers = default_workers(&load.model, usable_cpus());
+    let mut plan = load.plan(arguments, target, workers, None);
+    if arguments.duration.is_none() && arguments.stages.is_none() && arguments.requests.is_none() {
+        plan.stop.duration_ns = Some(WINDOW_NS);
+    }
+    Ok(plan)
+}
+
+/// A new journal, or that of `--resume` if it is one of this plan; with the sweep so far.
+fn open_journal(arguments: &SweepArguments, plan: &SweepPlan) -> Result<(Journal, Sweep)> {
+    let Some(path) = &arguments.resume else {
+        let journal = Journal::create(arguments.load.output.output.as_deref())?;
+        return Ok((journal, new_sweep(plan.clone())));
+    };
+    let (journal, sweep) = Journal::resume(path)?;
+    let mut wanted = plan.clone();
+    if arguments.load.seed.is_none() && wanted.seed.is_some() {
+        wanted.seed = sweep.plan.seed.or(wanted.seed);
+    }
+    let name = path.display();
+    if sweep.brunt_version != env!("CARGO_PKG_VERSION") {
+        bail!(
+            "{name} was begun by brunt {}; begin anew",
+            sweep.brunt_version
+        );
+    }
+    if let Some(difference) = difference(&sweep.plan, &wanted) {
+        bail!("{name} holds another sweep: {difference}; give the same command, or begin anew");
+    }
+    Ok((journal, sweep))
+}
+
+fn new_sweep(plan: SweepPlan) -> Sweep {
+    Sweep {
+        kind: SweepKind::Sweep,
+        format: Sweep::FORMAT,
+        brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+        plan,
+        load: None,
+        environment: environment(),
+        rounds: Vec::new(),
+    }
+}
+
+/// What two plans differ in.
+fn difference(stored: &SweepPlan, wanted: &SweepPlan) -> Option<&'static str> {
+    [
+        (stored.url != wanted.url, "the URL differs"),
+        (stored.varied != wanted.varied, "something else is varied"),
+        (stored.values != wanted.values, "the values differ"),
+        (
+            stored.rounds != wanted.rounds,
+            "the number of rounds differs",
+        ),
+        (
+            stored.seed != wanted.seed,
+            "the order differs (--seed, --fixed-order)",
+        ),
+        (
+            stored.window_ns != wanted.window_ns,
+            "the length of a round differs",
+        ),
+        (
+            (stored.warmup_ns, stored.round_warmup_ns)
+                != (wanted.warmup_ns, wanted.round_warmup_ns),
+            "the warm-up differs",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(differs, words)| differs.then_some(words))
+}
+
+/// Measures all that is left.
+fn measure(state: &mut State, interrupts: &Interrupts, plan: &Plan) -> Result<()> {
+    if state.sweep.is_complete() {
+        return Ok(());
+    }
+    if !is_within_session(state.sweep.plan.varied) {
+        let session = None;
+        return all_rounds(
+            &mut Bench {
+                state,
+                interrupts,
+                session,
+            },
+            plan,
+        );
+    }
+    interrupts.in_session(plan.clone(), faults(&[]), false, Wanted::Whole, |session| {
+        let session = Some(session);
+        all_rounds(
+            &mut Bench {
+                state,
+                interrupts,
+                session,
+            },
+            plan,
+        )
+    })
+}
+
+/// The warm-up, then the rounds.
+fn all_rounds(bench: &mut Bench<'_, '_>, plan: &Plan) -> Result<()> {
+    bench.expect(plan);
+    let warm = Plan {
+        stop: Stop {
+            duration_ns: Some(WARMUP_WINDOW_NS),
+            requests: None,
+        },
+        ..plan.clone()
+    };
+    let run = bench.round(&warm)?;
+    let is_new = bench.state.sweep.load.is_none();
+    let mut load = run.plan.clone();
+    load.stop.duration_ns = plan.stop.duration_ns;
+    load.stop.requests = plan.stop.requests;
+    match &mut bench.state.sweep.load {
+        // How many workers there are is found out, and may change.
+        Some(stored) => {
+            load.workers = stored.workers;
+            if *stored != load {
+                bail!(
+                    "{} holds a sweep with another load; give the same command, or begin anew",
+                    bench.state.journal.path().display()
+                );
+            }
+        }
+        stored => *stored = Some(load),
+    }
+    if is_new {
+        bench.state.sweep.environment.add(&run);
+        let head = Sweep {
+            rounds: Vec::new(),
+            ..bench.state.sweep.clone()
+        };
+        bench.state.journal.begin(&head)?;
+    }
+    let (sweep_plan, measured) = (
+        bench.state.sweep.plan.clone(),
+        bench.state.sweep.rounds.clone(),
+    );
+    sweep(bench, plan, &sweep_plan, &measured)
+}
+
+/// How far a sweep is.
+struct State {
+    line: Line,
+    journal: Journal,
+    sweep: Sweep,
+    begun_ns: u64,
+    /// Rounds of this process.
+    taken: u64,
+}
+
+/// Who measures and takes the rounds.
+struct Bench<'a, 's> {
+    state: &'a mut State,
+    interrupts: &'a Interrupts,
+    /// The session of all rounds; absent where each has one of its own.
+    session: Option<&'s mut dyn Rounds>,
+}
+
+impl Bench<'_, '_> {
+    fn round(&mut self, plan: &Plan) -> Result<Run> {
+        let round = Round::of(plan);
+        let run = match &mut self.session {
+            Some(session) => session.round(&round, &mut self.state.line)?,
+            None => {
+                let line = &mut self.state.line;
+                let (plan, none) = (plan.clone(), faults(&[]));
+                let interrupts = self.interrupts;
+                interrupts.in_session(plan, none, false, Wanted::Whole, |session| {
+                    Ok(session.round(&round, line)?)
+                })?
+            }
+        };
+        if run.interrupted() {
+            return Err(RunError::Interrupted.into());
+        }
+        Ok(run)
+    }
+
+    /// How long the rest takes: as long as the rounds so far, or by plan before there are any.
+    fn expect(&mut self, plan: &Plan) {
+        let stored = &self.state.sweep.plan;
+        let all = stored.values.len() as u64 * u64::from(stored.rounds);
+        let left = all.saturating_sub(self.state.sweep.rounds.len() as u64);
+        let of_round_ns = match self.state.taken {
+            0 => stored.round_warmup_ns + stored.window_ns.unwrap_or(WINDOW_NS),
+            taken => clock::now_ns().saturating_sub(self.state.begun_ns) / taken,
+        };
+        self.state
+            .line
+            .expect(left.saturating_mul(of_round_ns), plan.connections.get());
+    }
+
+    /// Waits until sockets of earlier rounds have given their ports back, as far as the next one
+    /// needs them. Connections that brunt closes leave none: those that the server closes do.
+    fn settle(&self) -> Result<()> {
+        let client = self.state.sweep.environment.client.as_ref();
+        let ports = client.and_then(|client| client.ports_available);
+        let most = ports.unwrap_or(PORTS_DEFAULT) / 2;
+        let begun_ns = clock::now_ns();
+        while time_wait_sockets().is_some_and(|sockets| sockets > most) {
+            if self.interrupts.came() {
+                return Err(RunError::Interrupted.into());
+            }
+            if clock::now_ns().saturating_sub(begun_ns) > TIME_WAIT_NS {
+                break;
+            }
+            threads::sleep(LOOK_NS);
+        }
+        Ok(())
+    }
+}
+
+impl SweepBench for Bench<'_, '_> {
+    type Error = anyhow::Error;
+
+    fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
+        self.settle()?;
+        self.expect(plan);
+        let axis = self.state.sweep.plan.varied.name();
+        self.round(plan)
+            .with_context(|| format!("the round of {value} {axis} could not be measured"))
+    }
+
+    fn take(&mut self, round: SweepRound) -> Result<()> {
+        self.state.journal.add(&round)?;
+        self.state.sweep.rounds.push(round);
+        self.state.taken += 1;
+        Ok(())
+    }
+}

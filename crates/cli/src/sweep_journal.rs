@@ -1,0 +1,127 @@
+//! Where the rounds of a sweep are kept while it lasts: a file that grows by a line per round, each
+//! on disk before the next round begins.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use brunt_io::clock;
+use brunt_measure::{Sweep, SweepRound};
+
+use crate::calibration_store;
+use crate::output::is_standard;
+
+/// Rights of the directory, as the XDG specification asks.
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// A journal that is open for appending.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// A new one, for a sweep whose report goes to `output`.
+    pub(crate) fn create(output: Option<&Path>) -> Result<Self> {
+        let path = match output.filter(|path| !is_standard(path)) {
+            Some(output) => beside(output),
+            None => in_state_directory()?,
+        };
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        match file {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
+                "{0} holds a sweep that did not end; go on with --resume {0}, or remove it",
+                path.display()
+            ),
+            file => {
+                let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
+                Ok(Self { path, file })
+            }
+        }
+    }
+
+    /// One that is there, with the sweep that it holds.
+    pub(crate) fn resume(path: &Path) -> Result<(Self, Sweep)> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true);
+        let opened = match options.open(path) {
+            // The name of the report is as good.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = beside(path);
+                options
+                    .open(&path)
+                    .map(|file| (file, path))
+                    .map_err(|_| error)
+            }
+            file => file.map(|file| (file, path.to_owned())),
+        };
+        let (mut file, path) =
+            opened.with_context(|| format!("cannot open the journal {}", path.display()))?;
+        let read = brunt_report::read_journal(&mut file);
+        let (sweep, whole_bytes) =
+            read.with_context(|| format!("cannot read {}", path.display()))?;
+        // What a killed process wrote of its last line.
+        file.set_len(whole_bytes)
+            .with_context(|| format!("cannot write to {}", path.display()))?;
+        Ok((Self { path, file }, sweep))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the first line.
+    pub(crate) fn begin(&mut self, sweep: &Sweep) -> Result<()> {
+        let head = brunt_report::journal_head(sweep)?;
+        self.append(&head)
+    }
+
+    /// Writes the line of a round.
+    pub(crate) fn add(&mut self, round: &SweepRound) -> Result<()> {
+        let line = brunt_report::journal_line(round)?;
+        self.append(&line)
+    }
+
+    fn append(&mut self, line: &str) -> Result<()> {
+        // In one piece: a line that is cut is the last one.
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+
+    /// Removes it: its rounds are in a report, or there are none.
+    pub(crate) fn remove(self) {
+        // Should it stay, --resume finds that nothing is left to be measured.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// `FILE.journal`.
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+fn in_state_directory() -> Result<PathBuf> {
+    let directory = calibration_store::directory().context(
+        "there is no place for the journal: neither XDG_STATE_HOME nor HOME is an absolute path; \
+         set one, or give a file with --output",
+    )?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIRECTORY_MODE)
+        .create(&directory)
+        .with_context(|| {
+            format!(
+                "cannot keep the journal in {}; set XDG_STATE_HOME, or give a file with --output",
+                directory.display()
+            )
+        })?;
+    let name = format!("sweep-{}-{}.journal", clock::unix_ms(), std::process::id());
+    Ok(directory.join(name))
+}

@@ -1,0 +1,258 @@
+//! The values of a sweep, as typed: `1..1000:10`, `1..10k:x2`, `1,10,100`, and the options that
+//! take them in `brunt sweep`.
+
+use std::ffi::OsString;
+
+use brunt_load::units;
+use brunt_measure::{SWEEP_VALUES_MAX, SweepAxis};
+
+/// Largest body of a request.
+const BODY_BYTES_MAX: f64 = (64_u32 << 20) as f64;
+
+/// What is varied, and its values, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Varied {
+    pub(crate) axis: SweepAxis,
+    pub(crate) values: Vec<f64>,
+}
+
+/// The options whose values may be several, with the name behind `--vary`.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (&["-c", "--connections"], "connections"),
+    (&["-r", "--rate"], "rate"),
+    (&["-t", "--threads"], "threads"),
+    (&["--streams"], "streams"),
+    (&["-n", "--requests"], "requests"),
+];
+
+/// The command line with the option that has several values in a form that every option has: the
+/// option with the largest of them, and `--vary NAME=VALUES`. What is wrong with the values is said
+/// where that is read.
+pub(crate) fn rewritten(words: Vec<OsString>) -> Vec<OsString> {
+    let mut out: Vec<OsString> = Vec::with_capacity(words.len() + 2);
+    let mut varied = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let Some((option, name, attached)) = word.to_str().and_then(known) else {
+            out.push(word);
+            continue;
+        };
+        let (option, name) = (option.to_owned(), name.to_owned());
+        let value = match attached {
+            Some(value) => Some(OsString::from(value)),
+            None => words.next(),
+        };
+        out.push(option.into());
+        let Some(value) = value else {
+            break;
+        };
+        let typed = value
+            .to_str()
+            .filter(|typed| typed.contains("..") || typed.contains(','));
+        match typed {
+            Some(typed) => {
+                varied.push("--vary".into());
+                varied.push(format!("{name}={typed}").into());
+                let all = of(&name, typed).ok();
+                let most = all.and_then(|varied| varied.values.last().copied());
+                // Where the values are none, that is said of --vary.
+                out.push(most.map_or_else(|| "1".into(), |most| most.to_string().into()));
+            }
+            None => out.push(value),
+        }
+    }
+    out.extend(varied);
+    out
+}
+
+/// An option of the list: how it is named, what it varies, and the value that stands in the same
+/// word.
+fn known(word: &str) -> Option<(&'static str, &'static str, Option<&str>)> {
+    OPTIONS.iter().find_map(|(spellings, name)| {
+        spellings.iter().find_map(|&spelling| {
+            let rest = word.strip_prefix(spelling)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some((spelling, *name, Some(value))),
+                None if rest.is_empty() => Some((spelling, *name, None)),
+                // A value that follows a short option at once.
+                None if spelling.len() == 2 => Some((spelling, *name, Some(rest))),
+                None => None,
+            }
+        })
+    })
+}
+
+/// `NAME=VALUES`.
+pub(crate) fn varied(typed: &str) -> Result<Varied, String> {
+    let (name, values) = typed.split_once('=').ok_or_else(|| {
+        "write what is varied and its values, as in connections=1..1000:10".to_owned()
+    })?;
+    of(name, values)
+}
+
+/// Sizes of bodies.
+pub(crate) fn body_sizes(typed: &str) -> Result<Varied, String> {
+    of("body-size", typed)
+}
+
+fn of(name: &str, typed: &str) -> Result<Varied, String> {
+    let axis = match name {
+        "connections" => SweepAxis::Connections,
+        "rate" => SweepAxis::Rate,
+        "threads" => SweepAxis::Workers,
+        "streams" => SweepAxis::Streams,
+        "body-size" => SweepAxis::BodyBytes,
+        "requests" => SweepAxis::Requests,
+        _ => {
+            return Err(format!(
+                "`{name}` cannot be varied; there are connections, rate, threads, streams, \
+                 body-size and requests"
+            ));
+        }
+    };
+    let mut values = Vec::new();
+    for part in typed.split(',') {
+        add(axis, part, &mut values)?;
+        if values.len() > SWEEP_VALUES_MAX {
+            return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
+        }
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    let most = match axis {
+        SweepAxis::Connections | SweepAxis::Streams => f64::from(u32::MAX),
+        SweepAxis::Workers => f64::from(brunt_measure::WORKERS_MAX),
+        SweepAxis::BodyBytes => BODY_BYTES_MAX,
+        SweepAxis::Rate | SweepAxis::Requests => f64::INFINITY,
+    };
+    if let Some(&last) = values.last().filter(|&&last| last > most) {
+        return Err(format!("{last} is too large; {most} is the most"));
+    }
+    Ok(Varied { axis, values })
+}
+
+/// Adds a number, or `FROM..TO:STEP` or `FROM..TO:xFACTOR`.
+fn add(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String> {
+    let number = |typed: &str| match axis {
+        SweepAxis::Rate => units::rate(typed).map_err(|error| error.to_string()),
+        _ => match units::count(typed).map_err(|error| error.to_string())? {
+            0 if axis != SweepAxis::BodyBytes => Err("0 is no value to measure at".to_owned()),
+            count => Ok(count as f64),
+        },
+    };
+    let Some((from, rest)) = typed.split_once("..") else {
+        values.push(number(typed)?);
+        return Ok(());
+    };
+    let no_step = || {
+        format!(
+            "`{typed}` has no step; write 1..1000:10 for steps of 10, 1..1000:x2 for twice as \
+             much each time, or a list such as 1,10,100"
+        )
+    };
+    let (to, step) = rest.split_once(':').ok_or_else(no_step)?;
+    let (from, to) = (number(from)?, number(to)?);
+    if from > to {
+        return Err(format!(
+            "`{typed}` goes down; write the smaller value first"
+        ));
+    }
+    let is_whole = axis != SweepAxis::Rate;
+    let mut value = from;
+    let next: Box<dyn Fn(f64) -> f64> = match step.strip_prefix('x') {
+        Some(factor) => {
+            let factor: f64 = factor.parse().map_err(|_| no_step())?;
+            if !(factor.is_finite() && factor > 1.0) || from == 0.0 {
+                return Err(format!(
+                    "`{typed}`: a factor is above 1, and what it multiplies above 0"
+                ));
+            }
+            Box::new(move |value| value * factor)
+        }
+        None => {
+            let step = number(step)?;
+            if step == 0.0 {
+                return Err(format!("`{typed}`: a step is above 0"));
+            }
+            Box::new(move |value| value + step)
+        }
+    };
+    // What rounding takes from the last value does not leave it out.
+    while value <= to * (1.0 + 1e-9) {
+        values.push(if is_whole { value.round() } else { value });
+        if values.len() > SWEEP_VALUES_MAX {
+            return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
+        }
+        value = next(value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_linear_geometric_or_listed() {
+        for (typed, values) in [
+            ("connections=1..31:10", vec![1.0, 11.0, 21.0, 31.0]),
+            ("connections=1..10:x2", vec![1.0, 2.0, 4.0, 8.0]),
+            ("connections=1..5:x1.5", vec![1.0, 2.0, 3.0]),
+            ("connections=100,1,10,10", vec![1.0, 10.0, 100.0]),
+            ("threads=1,4..8:4", vec![1.0, 4.0, 8.0]),
+            ("rate=0.5..2:x2", vec![0.5, 1.0, 2.0]),
+            ("rate=1k..3k:1k", vec![1_000.0, 2_000.0, 3_000.0]),
+            ("body-size=0,1k", vec![0.0, 1_000.0]),
+        ] {
+            assert_eq!(varied(typed).expect(typed).values, values, "{typed}");
+        }
+        let classic = varied("connections=1..1000:10").expect("values").values;
+        assert_eq!((classic.len(), classic[99]), (100, 991.0));
+    }
+
+    #[test]
+    fn what_is_no_values() {
+        for (typed, words) in [
+            ("1..10", "as in connections="),
+            ("speed=1..10:1", "cannot be varied"),
+            ("connections=1..10", "no step"),
+            ("connections=10..1:1", "goes down"),
+            ("connections=1..10:x1", "above 1"),
+            ("connections=1..10:0", "0 is no value"),
+            ("connections=0..10:1", "0 is no value"),
+            ("connections=1..1000000:1", "10000 values"),
+            ("connections=x", "is no count"),
+            ("connections=1,5g", "too large"),
+            ("body-size=0..10:x2", "above 0"),
+            ("rate=1..2:x", "no step"),
+        ] {
+            let error = varied(typed).expect_err(typed);
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_with_several_values_are_found() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(Into::into).collect() };
+        for (typed, rewritten_as) in [
+            (
+                "sweep -c 1..5:2 u",
+                "sweep -c 5 u --vary connections=1..5:2",
+            ),
+            ("sweep -c1,9 u", "sweep -c 9 u --vary connections=1,9"),
+            (
+                "sweep --rate=1k..2k:x2 u",
+                "sweep --rate 2000 u --vary rate=1k..2k:x2",
+            ),
+            (
+                "sweep -c 64 -n 1,2 u",
+                "sweep -c 64 -n 2 u --vary requests=1,2",
+            ),
+            ("sweep -c 1..x u", "sweep -c 1 u --vary connections=1..x"),
+            ("sweep --connection-rate 5 u", "sweep --connection-rate 5 u"),
+            ("sweep u -c", "sweep u -c"),
+        ] {
+            assert_eq!(rewritten(words(typed)), words(rewritten_as), "{typed}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The highest rate at which a server meets objectives: which round is next, and what it showed.
+
+use brunt_load::Plan;
+use brunt_measure::{
+    CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult, CapacitySearch, CapacityStage,
+    CapacityStep, Judged, Objective, ObjectiveOutcome, RoundRecord, Run, Verdict, samples_needed,
+};
+
+use crate::sweep::set_rate;
+
+/// How close the rates that hold and miss are in the end, as a ratio less 1.
+const TOLERANCE: f64 = 0.02;
+/// As many samples as an interval needs at least are too few for a narrow one, all the more where
+/// requests that wait together are alike.
+const SAMPLES_MARGIN: f64 = 10.0;
+/// Longest window of a step, before it is lengthened to decide.
+const WINDOW_NS_MAX: u64 = 300_000_000_000;
+/// A confirmation is so many times as long as a step of the search.
+const CONFIRMATION_LENGTH: u64 = 4;
+/// What a step leaves behind is not waited for longer.
+const DRAIN_NS_MAX: u64 = 2_000_000_000;
+/// Share of the planned requests that may stay unsent.
+const UNSENT_MOST: f64 = 0.01;
+/// Half the width of a two-sided 95 % interval, in standard deviations.
+const Z_95: f64 = 1.96;
+
+/// What is searched for, from the load at its highest rate: `first_per_s` is typed, or such that
+/// the shortest window holds enough samples.
+pub fn capacity_plan(
+    plan: &Plan,
+    objectives: Vec<Objective>,
+    first_per_s: Option<f64>,
+    most_per_s: f64,
+) -> CapacityPlan {
+    let window_ns = plan.stop.duration_ns.unwrap_or(0);
+    let samples = samples(&objectives);
+    let least_per_s = (samples / (WINDOW_NS_MAX as f64 / 1e9)).max(1.0);
+    let enough_per_s = samples / (window_ns.max(1) as f64 / 1e9);
+    CapacityPlan {
+        url: plan.target.url.clone(),
+        objectives,
+        tolerance: TOLERANCE,
+        first_per_s: first_per_s.unwrap_or(enough_per_s).max(least_per_s),
+        least_per_s,
+        most_per_s,
+        window_ns,
+        warmup_ns: plan.warmup_ns,
+    }
+}
+
+/// Requests of which all of these can be judged.
+fn samples(objectives: &[Objective]) -> f64 {
+    let of = |objective: &Objective| match *objective {
+        Objective::ResponseQuantile { q, .. } => samples_needed(q) as f64,
+        // With none that failed, the upper end of Wilson's interval is z^2 / (n + z^2).
+        Objective::Errors { below } => Z_95 * Z_95 * (1.0 - below) / below,
+        Objective::NoErrors | Objective::SuccessesPerS { .. } => 0.0,
+    };
+    let most = objectives.iter().map(of).fold(0.0, f64::max);
+    (most * SAMPLES_MARGIN).max(1.0)
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub struct Finder {
+    plan: Plan,
+    capacity: CapacityPlan,
+    search: CapacitySearch,
+}
+
+impl Finder {
+    /// A search with `plan`, whose load is planned requests at any rate.
+    pub fn new(plan: Plan, capacity: CapacityPlan) -> Self {
+        Self {
+            search: CapacitySearch::new(&capacity),
+            plan,
+            capacity,
+        }
+    }
+
+    /// What was found so far.
+    pub fn result(&self) -> CapacityResult {
+        self.search.result()
+    }
+
+    /// The plan of the next round; absent when there is a result.
+    pub fn next_plan(&self) -> Option<Plan> {
+        let CapacityNext::Step { stage, rate_per_s } = self.search.next() else {
+            return None;
+        };
+        let mut plan = self.plan.clone();
+        set_rate(&mut plan, rate_per_s);
+        plan.stop.duration_ns = Some(self.window_ns(stage, rate_per_s));
+        plan.drain_limit_ns = plan.drain_limit_ns.min(DRAIN_NS_MAX);
+        Some(plan)
+    }
+
+    fn window_ns(&self, stage: CapacityStage, rate_per_s: f64) -> u64 {
+        let samples_ns = samples(&self.capacity.objectives) / rate_per_s * 1e9;
+        let step_ns = self
+            .capacity
+            .window_ns
+            .max(samples_ns as u64)
+            .min(WINDOW_NS_MAX);
+        let longer = match stage {
+            CapacityStage::Confirmation => CONFIRMATION_LENGTH,
+            CapacityStage::Bracket | CapacityStage::Bisection => 1,
+        };
+        // What was not decided is measured for longer.
+        step_ns.saturating_mul(longer << self.search.repeated())
+    }
+
+    /// Takes the run of the next plan, and gives the step that it makes.
+    pub fn take(&mut self, mut run: Run) -> Option<CapacityStep> {
+        let CapacityNext::Step { stage, rate_per_s } = self.search.next() else {
+            return None;
+        };
+        run.objectives.clone_from(&self.capacity.objectives);
+        let judged = Judged::of(&run);
+        let objectives = judged.objectives();
+        let (outcome, because) = judge(&judged, &objectives);
+        self.search.tell(stage, rate_per_s, outcome);
+        Some(CapacityStep {
+            stage,
+            rate_per_s,
+            outcome,
+            because,
+            objectives: objectives.into_iter().map(Into::into).collect(),
+            record: RoundRecord::of(&judged),
+        })
+    }
+}
+
+/// What a step came to, and why.
+fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutcome, String) {
+    let verdict = judged.judgement.verdict;
+    if let Some(reason) = judged.withheld() {
+        return (CapacityOutcome::Invalid, reason);
+    }
+    let missed = objectives.iter().find(|outcome| !outcome.is_met);
+    let unsent = unsent(judged);
+    let reason = match (judged.run.overload(), unsent, missed) {
+        (Some(overload), _, _) => format!(
+            "the server fell behind: about {:.0} req/s are its capacity",
+            overload.capacity_per_s
+        ),
+        (None, Some(unsent), _) => unsent,
+        // Which one, and by how much, is in the step.
+        (None, None, Some(_)) => String::new(),
+        // Where all was met at this rate, it does not matter what brunt had to do for it.
+        (None, None, None) => return (CapacityOutcome::Met, String::new()),
+    };
+    if verdict == Verdict::ClientLimited {
+        let because = judged.judgement.because.clone();
+        return (CapacityOutcome::ClientLimited, because);
+    }
+    let is_overload = judged.run.overload().is_some();
+    let may_be_met = missed.is_some_and(|it| it.bound.is_none() && is_within(it));
+    if !is_overload && (may_be_met || judged.clean.is_some()) {
+        return (CapacityOutcome::Undecided, reason);
+    }
+    (CapacityOutcome::Missed, reason)
+}
+
+/// Requests that could not be sent, in words.
+fn unsent(judged: &Judged<'_>) -> Option<String> {
+    let arrivals = &judged.summary.arrivals;
+    let unsent = arrivals.planned.saturating_sub(arrivals.sent);
+    let share = unsent as f64 / arrivals.planned.max(1) as f64;
+    (share > UNSENT_MOST).then(|| {
+        format!(
+            "{unsent} of {} planned requests were never sent",
+            arrivals.planned
+        )
+    })
+}
+
+/// Whether what was measured keeps the limit, or nothing was.
+fn is_within(outcome: &ObjectiveOutcome) -> bool {
+    match (outcome.objective, outcome.measured) {
+        (_, None) => true,
+        (Objective::ResponseQuantile { below_ns, .. }, Some(ns)) => ns < below_ns as f64,
+        (Objective::Errors { below }, Some(share)) => share < below,
+        (Objective::NoErrors | Objective::SuccessesPerS { .. }, Some(_)) => false,
+    }
+}

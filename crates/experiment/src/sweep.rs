@@ -1,0 +1,168 @@
+//! A sweep: rounds at several values of one setting, each round of all values in an order of its
+//! own, so that whatever changes on the machine meanwhile falls on all alike.
+
+use std::collections::HashSet;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use brunt_load::{LoadModel, Plan, RequestSet, RequestSpec, Schedule};
+use brunt_measure::{Judged, RoundRecord, Run, SweepAxis, SweepPlan, SweepRound};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::RngCore as _;
+
+/// What a sweep needs: somebody who measures rounds, and takes them.
+pub trait SweepBench {
+    /// What can go wrong with either.
+    type Error;
+
+    /// Measures the one round that `plan` is, at this value.
+    ///
+    /// # Errors
+    ///
+    /// There is no round: it was interrupted, say.
+    fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run, Self::Error>;
+
+    /// Takes a round that was measured, for good.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept.
+    fn take(&mut self, round: SweepRound) -> Result<(), Self::Error>;
+}
+
+/// Measures all rounds of a sweep of `plan`, which is the load at its largest value, but for those
+/// that are `measured` already.
+///
+/// # Errors
+///
+/// As the bench has them; what was taken before is whole.
+pub fn sweep<B: SweepBench>(
+    bench: &mut B,
+    plan: &Plan,
+    sweep: &SweepPlan,
+    measured: &[SweepRound],
+) -> Result<(), B::Error> {
+    let measured: HashSet<(u32, u64)> = measured
+        .iter()
+        .map(|round| (round.round, round.value.to_bits()))
+        .collect();
+    for (round, place) in sweep_order(sweep.values.len(), sweep.rounds, sweep.seed) {
+        let value = sweep.values[place];
+        if measured.contains(&(round, value.to_bits())) {
+            continue;
+        }
+        let run = bench.measure(&plan_at(plan, sweep, value), value)?;
+        bench.take(SweepRound {
+            value,
+            round,
+            record: RoundRecord::of(&Judged::of(&run)),
+        })?;
+    }
+    Ok(())
+}
+
+/// Round and place of the value of all measurements, in their order: the same for the same seed.
+/// Without a seed each round has the values as they are.
+fn sweep_order(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
+    let mut source = seed.map(|seed| Pcg64Mcg::new(seed.into()));
+    let mut order = Vec::with_capacity(values.saturating_mul(rounds as usize));
+    for round in 0..rounds {
+        let mut places: Vec<usize> = (0..values).collect();
+        if let Some(source) = &mut source {
+            // Fisher and Yates; the bias of the remainder is one in 2^50.
+            for last in (1..places.len()).rev() {
+                let other = source.next_u64() % (last as u64 + 1);
+                places.swap(last, other as usize);
+            }
+        }
+        order.extend(places.into_iter().map(|place| (round, place)));
+    }
+    order
+}
+
+/// Whether the values of what is varied are levels of one session. Else each takes a session of its
+/// own.
+pub fn is_within_session(axis: SweepAxis) -> bool {
+    match axis {
+        SweepAxis::Connections | SweepAxis::Rate | SweepAxis::Requests => true,
+        SweepAxis::Workers | SweepAxis::Streams | SweepAxis::BodyBytes => false,
+    }
+}
+
+/// The plan of a round at one value.
+fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
+    let mut plan = plan.clone();
+    plan.warmup_ns = sweep.round_warmup_ns;
+    let count = || NonZeroU32::new(value as u32).unwrap_or(NonZeroU32::MIN);
+    match sweep.varied {
+        SweepAxis::Connections => {
+            plan.connections = count();
+            if let LoadModel::Open {
+                connections_max, ..
+            } = &mut plan.model
+            {
+                *connections_max = count();
+            }
+        }
+        SweepAxis::Rate => set_rate(&mut plan, value),
+        SweepAxis::Workers => plan.workers = count(),
+        SweepAxis::Streams => plan.streams = count(),
+        SweepAxis::BodyBytes => plan.requests = with_body(&plan.requests, value as usize),
+        SweepAxis::Requests => {
+            let requests = NonZeroU64::new(value as u64).unwrap_or(NonZeroU64::MIN);
+            plan.stop.requests = Some(requests.get());
+        }
+    }
+    plan
+}
+
+/// The same schedule at another rate.
+pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
+    if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } = &mut plan.model
+        && let Ok(other) = Schedule::constant_rate(schedule.process(), per_s, schedule.seed())
+    {
+        *schedule = other;
+    }
+}
+
+/// The first request with a body of so many bytes.
+fn with_body(requests: &RequestSet, bytes: usize) -> RequestSet {
+    RequestSet::one(RequestSpec {
+        body: vec![b'x'; bytes],
+        ..requests.first().clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_shuffled_and_the_same_for_the_same_seed() {
+        let order = sweep_order(20, 3, Some(7));
+        assert_eq!(order, sweep_order(20, 3, Some(7)));
+        assert_ne!(order, sweep_order(20, 3, Some(8)));
+        for round in 0..3_u32 {
+            let of_round = order.iter().filter(|(number, _)| *number == round);
+            let places: Vec<usize> = of_round.map(|(_, place)| *place).collect();
+            let ascending: Vec<usize> = (0..20).collect();
+            assert_ne!(places, ascending);
+            let mut sorted = places.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, ascending);
+        }
+        assert_eq!(sweep_order(2, 2, None), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        assert!(sweep_order(0, 3, Some(1)).is_empty());
+    }
+
+    #[test]
+    fn every_place_is_as_likely_in_each_position() {
+        let mut first = [0; 4];
+        for seed in 0..4_000 {
+            first[sweep_order(4, 1, Some(seed))[0].1] += 1;
+        }
+        assert!(
+            first.iter().all(|&count| (850..1_150).contains(&count)),
+            "{first:?}"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Comparisons of simulated servers, whose difference is known.
+
+use std::num::NonZeroU32;
+
+use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
+use brunt_experiment::compare;
+use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_measure::{Claim, Compared, Comparison, Judged, RoundRecord, Run};
+use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+
+const MS: u64 = 1_000_000;
+const REPETITIONS: u64 = 40;
+const PAIRS: usize = 10;
+
+/// A server whose rounds differ: each is a simulation with a seed of its own.
+struct Server {
+    plan: Plan,
+    mean_ns: u64,
+    seed: u64,
+}
+
+impl Rounds for Server {
+    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        self.seed += 1;
+        let mut machine = SimMachine::new(SimSettings {
+            server: SimServer {
+                service: ServiceTime::Exponential {
+                    mean_ns: self.mean_ns,
+                },
+                concurrency: NonZeroU32::new(1),
+                ..SimServer::default()
+            },
+            ..SimSettings::new(self.seed)
+        });
+        let prepared =
+            prepare_simulated(self.plan.clone(), &mut machine).expect("a plan that fits");
+        let control = prepared.control();
+        prepared.open(&mut machine, &control).round(round, observer)
+    }
+}
+
+fn plan() -> Plan {
+    let target = Target::parse("http://simulated/", None).expect("a URL");
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = NonZeroU32::new(4).expect("some");
+    plan.stop.duration_ns = Some(1_000 * MS);
+    plan.warmup_ns = 20 * MS;
+    plan.halves_warmup = false;
+    plan
+}
+
+/// Of 40 comparisons of a server with one that takes `slower` times as long: how many claim a
+/// difference, and in how many the interval holds the true one.
+fn repeated(slower: f64) -> (u64, u64) {
+    let mean_ns = 500_000;
+    let (mut claims, mut holds) = (0, 0);
+    for repetition in 0..REPETITIONS {
+        let side = |place: u64, mean_ns| Server {
+            plan: plan(),
+            mean_ns,
+            seed: 10_000 * (2 * repetition + place),
+        };
+        let (mut a, mut b) = (side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64));
+        let mut records: [Vec<RoundRecord>; 2] = Default::default();
+        let round = Round::of(&plan());
+        compare(
+            &mut [&mut a, &mut b],
+            &round,
+            PAIRS,
+            &mut |_: Phase, _: &Progress| {},
+            &mut |side, run| records[side].push(RoundRecord::of(&Judged::of(run))),
+        )
+        .expect("rounds");
+        let comparison = Comparison::of(Compared::SuccessesPerS, &records[0], &records[1]);
+        let paired = comparison.paired.expect("pairs enough");
+        let change = paired.change();
+        claims += u64::from(comparison.claim == Claim::Differs);
+        holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
+    }
+    (claims, holds)
+}
+
+#[test]
+fn a_server_against_itself_differs_in_at_most_one_of_twenty() {
+    let (claims, holds) = repeated(1.0);
+    assert!(claims <= REPETITIONS / 20, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}
+
+#[test]
+fn a_server_that_is_five_percent_slower_is_found() {
+    let (claims, holds) = repeated(1.05);
+    assert!(claims >= REPETITIONS * 9 / 10, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}

@@ -1,0 +1,144 @@
+//! The capacity of simulated servers, which is known.
+
+use std::num::NonZeroU32;
+
+use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
+use brunt_experiment::{Finder, capacity_plan};
+use brunt_load::{
+    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
+};
+use brunt_measure::{CapacityResult, CapacityStep, Objective};
+use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+const MOST_PER_S: f64 = 100_000.0;
+
+fn plan(process: ArrivalProcess, seed: u64) -> Plan {
+    let target = Target::parse("http://simulated/", None).expect("a URL");
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = NonZeroU32::new(64).expect("some");
+    plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(process, MOST_PER_S, seed).expect("a rate"),
+        connections_max: NonZeroU32::new(256).expect("some"),
+        queue_max: NonZeroU32::new(1_000_000).expect("some"),
+    };
+    plan.stop.duration_ns = Some(2 * S);
+    plan.warmup_ns = 200 * MS;
+    plan
+}
+
+/// One worker that takes the same time for each request.
+fn server(service_ns: u64, seed: u64) -> SimSettings {
+    SimSettings {
+        server: SimServer {
+            service: ServiceTime::Constant(service_ns),
+            concurrency: NonZeroU32::new(1),
+            ..SimServer::default()
+        },
+        ..SimSettings::new(seed)
+    }
+}
+
+fn p99_below(ms: u64) -> Vec<Objective> {
+    vec![Objective::ResponseQuantile {
+        q: 0.99,
+        below_ns: ms * MS,
+    }]
+}
+
+fn found(
+    plan: Plan,
+    settings: &SimSettings,
+    objectives: Vec<Objective>,
+) -> (CapacityResult, Vec<CapacityStep>) {
+    let mut machine = SimMachine::new(settings.clone());
+    let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
+    let control = prepared.control();
+    let mut session = prepared.open(&mut machine, &control);
+    let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S);
+    let mut finder = Finder::new(plan, capacity);
+    let mut steps = Vec::new();
+    while let Some(plan) = finder.next_plan() {
+        let ignore = &mut |_: Phase, _: &Progress| {};
+        let run = session.round(&Round::of(&plan), ignore).expect("a run");
+        steps.extend(finder.take(run));
+    }
+    (finder.result(), steps)
+}
+
+fn told(steps: &[CapacityStep]) -> Vec<String> {
+    let steps = steps.iter();
+    steps
+        .map(|step| {
+            format!(
+                "{:?} {:.1} {:?} {}",
+                step.stage, step.rate_per_s, step.outcome, step.because
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_fixed_service_time_is_found_within_three_percent() {
+    for (seed, service_us) in [(1, 1_000), (2, 1_000), (3, 400), (4, 2_500), (5, 700)] {
+        let capacity_per_s = 1e6 / service_us as f64;
+        let plan = plan(ArrivalProcess::Constant, seed);
+        let (result, steps) = found(plan, &server(service_us * US, seed), p99_below(50));
+        let CapacityResult::Found { rate_per_s, .. } = result else {
+            panic!("{seed}: {result:?} {:#?}", told(&steps));
+        };
+        let off = rate_per_s / capacity_per_s - 1.0;
+        assert!(
+            off.abs() <= 0.03,
+            "{seed}: {rate_per_s} {:#?}",
+            told(&steps)
+        );
+    }
+}
+
+#[test]
+fn random_arrivals_wait_so_that_less_is_sustained() {
+    // M/D/1 with a service time of 1 ms: p99 of the response time reaches 10 ms at a load of some
+    // 0.81, by the queue's own law (waiting times beyond 9 ms with a probability of 1 %).
+    let plan = plan(ArrivalProcess::Poisson, 7);
+    let (result, steps) = found(plan, &server(MS, 7), p99_below(10));
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?} {:#?}", told(&steps));
+    };
+    assert!(
+        (650.0..850.0).contains(&rate_per_s),
+        "{rate_per_s} {:#?}",
+        told(&steps)
+    );
+}
+
+#[test]
+fn what_never_holds_is_said() {
+    let plan = plan(ArrivalProcess::Constant, 1);
+    let (result, steps) = found(plan, &server(60 * MS, 1), p99_below(50));
+    assert!(
+        matches!(result, CapacityResult::NotMet { .. }),
+        "{result:?} {:#?}",
+        told(&steps)
+    );
+}
+
+#[test]
+fn a_client_that_is_the_limit_is_not_the_server() {
+    let mut settings = server(10 * US, 1);
+    settings.host = Some(Default::default());
+    settings.costs = Costs {
+        send_ns: 400 * US,
+        ..Costs::NONE
+    };
+    let plan = plan(ArrivalProcess::Constant, 1);
+    let (result, steps) = found(plan, &settings, p99_below(50));
+    assert!(
+        matches!(result, CapacityResult::ClientLimited { .. }),
+        "{result:?} {:#?}",
+        told(&steps)
+    );
+}
