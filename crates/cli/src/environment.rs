@@ -15,7 +15,8 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-fn machine() -> MachineDescription {
+/// What is known of this machine.
+pub(crate) fn machine() -> MachineDescription {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let kernel = text("/proc/sys/kernel/osrelease").trim().to_owned();
     MachineDescription {

@@ -20,7 +20,9 @@ use crate::request_log::{Keeping, NamedLog};
 use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, calibration_store, message, objectives, serve};
+use crate::{
+    EXIT_INTERRUPTED, calibration_store, command_line, environment, message, objectives, serve,
+};
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
@@ -150,10 +152,17 @@ fn run_and_diagnose(
     })
 }
 
-/// Adds to a run what it is judged by beside itself: what it was asked to reach, and what `brunt
-/// calibrate` found on this machine.
+/// Adds to a run what it does not know of itself: how it was called and where, what it was asked to
+/// reach, and what `brunt calibrate` found on this machine.
 pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
     run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
+    let command = command_line::here(arguments.output.redact);
+    // A simulated run is the same on every machine.
+    let machine = (!run.is_simulated()).then(environment::machine);
+    for agent in &mut run.agents {
+        agent.command.clone_from(&command);
+        agent.machine.clone_from(&machine);
+    }
     add_calibration(run);
 }
 

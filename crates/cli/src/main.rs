@@ -3,6 +3,7 @@
 mod args;
 mod calibrate;
 mod calibration_store;
+mod command_line;
 mod compare;
 mod diagnose;
 mod dropin;

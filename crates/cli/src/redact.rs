@@ -12,9 +12,10 @@ pub(crate) fn redact(run: &mut Run) {
             name.name = before.to_owned();
         }
     }
-    run.agents
-        .iter_mut()
-        .for_each(|agent| redact_evidence(&mut agent.evidence));
+    for agent in &mut run.agents {
+        redact_evidence(&mut agent.evidence);
+        agent.command.iter_mut().flatten().for_each(hide);
+    }
 }
 
 /// The same in an experiment.

@@ -150,6 +150,8 @@ impl<C: Carrier> Prepared<C> {
                 Some(_) => agent_id(None),
                 None => agent_id(Some((clock.process_start_ns, &workers))),
             },
+            command: None,
+            machine: None,
             share: plan.amounts(),
             seeds: self.seeds(),
             negotiated: self.describe_negotiated(),

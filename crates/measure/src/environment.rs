@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Run, ServerScope};
+use crate::{Backend, MachineDescription, Run, ServerScope};
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,22 +14,6 @@ pub struct Environment {
     pub server: Option<ServerDescription>,
     /// What of brunt ran; null before a round was measured.
     pub client: Option<ClientDescription>,
-}
-
-/// A machine in words and numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MachineDescription {
-    /// Model of its processor; null where unknown, as all of the following.
-    pub processor: Option<String>,
-    /// CPUs that are online.
-    pub cpus: Option<u32>,
-    /// Memory, bytes.
-    pub memory_bytes: Option<u64>,
-    /// Release of the kernel.
-    pub kernel: Option<String>,
-    /// Name and version of the distribution.
-    pub distribution: Option<String>,
 }
 
 /// A server, as it was found.

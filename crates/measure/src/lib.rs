@@ -34,6 +34,7 @@ mod judged;
 mod knee;
 mod latencies;
 mod loglinear;
+mod machine;
 #[cfg(test)]
 mod noise;
 mod objective;
@@ -91,7 +92,7 @@ pub use comparison::{Claim, Compared, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use cpu_use::CpuUse;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
-pub use environment::{ClientDescription, Environment, MachineDescription, ServerDescription};
+pub use environment::{ClientDescription, Environment, ServerDescription};
 pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
@@ -108,6 +109,7 @@ pub use invariants::{Finding, INVARIANTS, Invariant, Scope, Standing, check, is_
 pub use judged::Judged;
 pub use knee::{Bend, knee};
 pub use latencies::Latencies;
+pub use machine::MachineDescription;
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use opening::Opening;

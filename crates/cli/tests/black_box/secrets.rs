@@ -18,7 +18,7 @@ fn assert_hidden(outcome: &Outcome, secret: &str, what: &str) {
 fn credentials_and_bodies_stand_in_no_report() {
     let server = Serve::start();
     let url = server.url("/");
-    for format in ["text", "json", "csv"] {
+    for format in ["text", "json", "csv", "html"] {
         let outcome = brunt_with(&[
             "-v",
             "--format",
@@ -60,7 +60,7 @@ fn redacted_reports_hold_no_queries() {
         &counted,
         &url,
     ];
-    for format in ["text", "json", "csv"] {
+    for format in ["text", "json", "csv", "html"] {
         let form = ["-v", "--format", format];
         let open = brunt_with(&[&form[..], &load].concat());
         assert!(open.stdout.contains("token=hush"), "{format}: {open:?}");
@@ -78,7 +78,7 @@ fn redacted_reports_hold_no_queries() {
     brunt_with(&[&["-q", "-o", path], &load[..]].concat());
     let text = std::fs::read_to_string(&stored).expect("it was written");
     assert!(text.contains("token=hush"));
-    for format in ["text", "json", "csv"] {
+    for format in ["text", "json", "csv", "html"] {
         let outcome = brunt_with(&["report", "--redact", "--format", format, path]);
         assert!(
             outcome.stdout.contains("/?redacted"),

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::amounts::Amounts;
 use super::clock::AgentClock;
 use crate::bounded::{self, WORKERS_MAX};
-use crate::{Backend, Calibration, Evidence, Placement, WorkerRecord};
+use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
 
 /// Most local addresses of an agent.
 const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
+
+/// Most words of a command line that is kept.
+const COMMAND_WORDS_MAX: usize = 1 << 16;
 
 /// The protocol above TCP and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +122,17 @@ pub struct LimitsChecked {
 pub struct AgentRecord {
     /// Unlike that of any other run, so that one that is given twice is noticed.
     pub id: String,
+    /// How it was called, a word each, without what may be secret; absent where that is not
+    /// known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::some_list::<_, _, COMMAND_WORDS_MAX>"
+    )]
+    pub command: Option<Vec<String>>,
+    /// The machine that it ran on; absent where that is not known, and in simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineDescription>,
     /// Its share of the plan's amounts.
     pub share: Amounts,
     /// Seeds of its random numbers.

@@ -1,6 +1,6 @@
 //! The environment of an experiment in words: machine, server and client.
 
-use brunt_measure::{Environment, ModelDescription, PlanDescription};
+use brunt_measure::{Environment, MachineDescription, ModelDescription, PlanDescription};
 
 use crate::text::layout::{Page, Tone};
 use crate::{markdown, units};
@@ -24,27 +24,8 @@ pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String
 
 /// What is known of each, by label.
 fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static str, Vec<String>)> {
-    let machine = &environment.machine;
     let mut rows = Vec::new();
-    let counted = |count: u64, one: &str, many: &str| {
-        let noun = if count == 1 { one } else { many };
-        format!("{} {noun}", units::count(count))
-    };
-    let items: Vec<String> = [
-        machine.processor.clone(),
-        machine.cpus.map(|cpus| counted(cpus.into(), "CPU", "CPUs")),
-        machine
-            .memory_bytes
-            .map(|bytes| format!("{} memory", units::bytes(bytes))),
-        machine
-            .kernel
-            .as_ref()
-            .map(|kernel| format!("Linux {kernel}")),
-        machine.distribution.clone(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let items = machine(&environment.machine);
     if !items.is_empty() {
         rows.push(("machine", items));
     }
@@ -80,6 +61,28 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
     }
     rows.push(("client", items));
     rows
+}
+
+/// What is known of a machine.
+pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
+    let known = [
+        machine.processor.clone(),
+        machine.cpus.map(|cpus| counted(cpus.into(), "CPU", "CPUs")),
+        machine
+            .memory_bytes
+            .map(|bytes| format!("{} memory", units::bytes(bytes))),
+        machine
+            .kernel
+            .as_ref()
+            .map(|kernel| format!("Linux {kernel}")),
+        machine.distribution.clone(),
+    ];
+    known.into_iter().flatten().collect()
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{} {noun}", units::count(count))
 }
 
 /// The load of a round in a few words.

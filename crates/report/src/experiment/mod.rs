@@ -4,7 +4,7 @@
 mod capacity;
 mod comparison;
 mod comparison_text;
-mod environment;
+pub(crate) mod environment;
 mod page;
 mod sweep;
 mod sweep_table;

@@ -11,7 +11,7 @@ use super::words::{exceeded_limits, limit, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};
 use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
-use crate::html::rows::rows;
+use crate::html::rows::{rows, table};
 use crate::html::{NO_SCRIPT, details, escape, section};
 use crate::text::layout::{Page, Tone};
 use crate::{ReportError, Style, units};
@@ -58,29 +58,6 @@ fn figures(charts: &[Chart]) -> String {
         true => figures,
         false => format!("<div class=\"figures\">\n{figures}</div>\n"),
     }
-}
-
-/// A table with these headings.
-fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut html =
-        String::from("<div class=\"scroll\"><table class=\"ends-in-words\">\n<thead><tr>");
-    for head in heads {
-        _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(head));
-    }
-    html.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        html.push_str("<tr>");
-        for (place, cell) in row.iter().enumerate() {
-            let cell = escape::text(cell);
-            _ = match place {
-                0 => write!(html, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(html, "<td>{cell}</td>"),
-            };
-        }
-        html.push_str("</tr>\n");
-    }
-    html.push_str("</tbody></table></div>\n");
-    html
 }
 
 /// Where it was measured, and all of it as text.
@@ -141,6 +118,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     let values = table(
         &sweep::heads(plan.varied),
         sweep::table(found).map(Vec::from),
+        true,
     );
     section("values", "Values", &values, &mut body);
     let text = sweep::text(found, &in_full());
@@ -430,7 +408,7 @@ fn rounds(found: &ComparedRounds) -> String {
             round.verdict.name().to_owned(),
         ]
     });
-    let rounds = table(&["round", "req/s", "p50", "p99", "verdict"], rows);
+    let rounds = table(&["round", "req/s", "p50", "p99", "verdict"], rows, true);
     details("All rounds", &rounds)
 }
 
@@ -469,7 +447,12 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
     let heads = [
         "step", "outcome", "rate", "window", "req/s", &name, "up to", "errors", "because",
     ];
-    section("values", "Every step", &table(&heads, rows), &mut body);
+    section(
+        "values",
+        "Every step",
+        &table(&heads, rows, true),
+        &mut body,
+    );
     let text = capacity::text(found, &in_full());
     let known = surroundings(
         |page| environment::rows(&found.environment, &found.brunt_version, page),

@@ -16,7 +16,7 @@ pub(super) const UPLOT_LICENCE: &str = include_str!("assets/uPlot.LICENSE");
 /// Draws the charts of a page.
 pub(super) const CHARTS: Asset = Asset {
     text: include_str!("assets/charts.js"),
-    sha256: "1reMHmPgI3ilqietpR90fJpy22CqiaFWlIbbmzIhfJc=",
+    sha256: "FdQWR5wZs2bGknssoG/GmnN2yRqJ84AOl4dWwYyZyac=",
 };
 /// How a page looks; the one place for colours.
 pub(super) const STYLE: Asset = Asset {

@@ -17,6 +17,7 @@ use brunt_measure::{Judged, Verdict};
 
 use self::chart::Chart;
 use self::over_time::OverTime;
+use crate::experiment::environment;
 use crate::text::layout::{Page, Tone};
 use crate::text::{
     self, agents, diagnosis, evidence, latency, load, names, outage, resources, stages,
@@ -49,7 +50,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
     section("over-time", "Over time", &figures, &mut body);
     let latency = charts.figures(&["percentiles", "heat"]) + &latency_table(judged);
     section("latency-table", "Response times", &latency, &mut body);
-    let by_name = rows::rows(|page| names::table(run, true, page));
+    let by_name = by_name(judged);
     section("by-name", "By request", &by_name, &mut body);
     let by_stage = rows::rows(|page| stages::table(run, is_withheld, true, page));
     section("by-stage", "By stage", &by_stage, &mut body);
@@ -73,7 +74,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
     section(
         "environment",
         "Environment and command",
-        &environment(judged),
+        &surroundings(judged),
         &mut body,
     );
     body.push_str("</main>\n");
@@ -81,6 +82,9 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
     let window_s = run.window_ns as f64 / 1e9;
     document::document(&title, &body, window_s, &charts.drawn())
 }
+
+/// Most names of requests that have a row.
+const NAMES_MAX: usize = 500;
 
 /// What a reader without scripts is told in place of charts.
 pub(crate) const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. \
@@ -156,6 +160,26 @@ fn latency_table(judged: &Judged<'_>) -> String {
     rows::rows(|page| latency::table(run, summary, clean, judgement, true, page))
 }
 
+/// The requests of a list by their names, as long as those are; empty for a single request.
+fn by_name(judged: &Judged<'_>) -> String {
+    let names = &judged.run.names;
+    if names.is_empty() {
+        return String::new();
+    }
+    let heads: Vec<&str> = ["request"].into_iter().chain(names::HEADINGS).collect();
+    let rows = names.iter().take(NAMES_MAX).map(|name| {
+        let mut row = vec![name.name.clone()];
+        row.extend(names::cells(name));
+        row
+    });
+    let mut table = rows::table(&heads, rows, false);
+    if names.len() > NAMES_MAX {
+        let [shown, all] = [NAMES_MAX, names.len()].map(|it| units::count(it as u64));
+        _ = writeln!(table, "<p class=\"empty\">The first {shown} of {all}.</p>");
+    }
+    table
+}
+
 /// What became of the requests, and of the connections.
 fn outcome(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
@@ -197,9 +221,13 @@ fn checks(judged: &Judged<'_>, page: &mut Page) {
 }
 
 /// Where it ran, how it was asked for, and all of it as text.
-fn environment(judged: &Judged<'_>) -> String {
+fn surroundings(judged: &Judged<'_>) -> String {
     let run = judged.run;
     let is_withheld = judged.withheld().is_some();
+    let commands: String = load::commands(run)
+        .iter()
+        .map(|it| format!("<pre class=\"command\">{}</pre>\n", escape::text(it)))
+        .collect();
     let known = rows::rows(|page| {
         page.row("target", &load::target(run, true), Tone::Plain);
         page.row("load", &load::load(run, true), Tone::Plain);
@@ -217,6 +245,9 @@ fn environment(judged: &Judged<'_>) -> String {
             &[format!("version {}", run.brunt_version)],
             Tone::Plain,
         );
+        for machine in run.agents.iter().filter_map(|agent| agent.machine.as_ref()) {
+            page.row("machine", &environment::machine(machine), Tone::Plain);
+        }
         evidence::rows(run, &judged.summary, is_withheld, page);
     });
     let style = Style {
@@ -226,5 +257,5 @@ fn environment(judged: &Judged<'_>) -> String {
     };
     let whole = escape::lines(&text::page(judged, &style));
     let whole = details("The whole report as text", &format!("<pre>{whole}</pre>\n"));
-    known + &whole
+    commands + &known + &whole
 }

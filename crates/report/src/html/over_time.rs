@@ -3,7 +3,7 @@
 
 use brunt_measure::{
     Histogram, Intervals, Judged, ModelDescription, Quantile, Run, ScheduleDescription,
-    Series as Counts, SeriesPoint, ServerPoint,
+    Series as Counts, SeriesPoint, ServerPoint, samples_needed,
 };
 
 use super::chart::{Chart, Mark, Series, Shape, Span, Unit};
@@ -13,6 +13,8 @@ use crate::units;
 const POINTS_MAX: usize = 300;
 /// Points of a short window: fewer, so that each is of enough responses.
 const POINTS_FEW: usize = 50;
+/// Points that are not joined, though each is of few responses.
+const POINTS_LEAST: usize = 20;
 /// Points of windows whose intervals are shorter than this are few.
 const USUAL_NS: u64 = 100_000_000;
 /// Most stages that are marked.
@@ -150,12 +152,14 @@ impl<'a> OverTime<'a> {
 
     /// Quantiles of the response times.
     pub(super) fn latency(&self) -> Chart {
-        let histograms: Vec<Histogram> = self.intervals.histograms().collect();
+        let intervals = filled_enough(&self.intervals);
+        let step_ns = intervals.interval_ns();
+        let histograms: Vec<Histogram> = intervals.histograms().collect();
         let mut chart = self.chart(
             "latency",
             "Response time",
             ("response time", Unit::Duration),
-            (histograms.len(), self.intervals.interval_ns()),
+            (histograms.len(), step_ns),
         );
         let longest = histograms.iter().map(|it| it.max_ns().map(|ns| ns as f64));
         chart
@@ -174,7 +178,7 @@ impl<'a> OverTime<'a> {
         }
         self.caption(
             "Successful replies, by when they were complete",
-            self.intervals.interval_ns(),
+            step_ns,
             &mut chart,
         );
         chart
@@ -358,6 +362,26 @@ impl<'a> OverTime<'a> {
             .to_owned();
         (!chart.is_empty()).then_some(chart)
     }
+}
+
+/// Intervals that are long enough for their outermost quantile, where enough of them are left.
+fn filled_enough(intervals: &Intervals) -> Intervals {
+    let needed = QUANTILES.iter().map(|(_, q, _)| samples_needed(*q)).max();
+    let mut filled = intervals.clone();
+    while filled.len() / 2 >= POINTS_LEAST {
+        let mut counts: Vec<u64> = filled.histograms().map(|it| it.count()).collect();
+        counts.sort_unstable();
+        let median = counts.get(counts.len() / 2).copied();
+        if median >= needed {
+            break;
+        }
+        let joined = filled.coarsened_to(filled.interval_ns() + 1);
+        if joined.interval_ns() == filled.interval_ns() {
+            break;
+        }
+        filled = joined;
+    }
+    filled
 }
 
 /// How many points a chart may have whose steps are so long, nanoseconds.

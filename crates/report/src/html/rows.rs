@@ -154,6 +154,37 @@ impl Parts {
     }
 }
 
+/// A table with these headings, of numbers but for the last column where it `ends_in_words`.
+pub(crate) fn table(
+    heads: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+    ends_in_words: bool,
+) -> String {
+    let class = if ends_in_words {
+        " class=\"ends-in-words\""
+    } else {
+        ""
+    };
+    let mut html = format!("<div class=\"scroll\"><table{class}>\n<thead><tr>");
+    for head in heads {
+        _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(head));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        html.push_str("<tr>");
+        for (place, cell) in row.iter().enumerate() {
+            let cell = escape::text(cell);
+            _ = match place {
+                0 => write!(html, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(html, "<td>{cell}</td>"),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+    html
+}
+
 /// Whether a row with this label belongs to the one above it.
 fn belongs(label: &str) -> bool {
     label.is_empty() || label.starts_with(' ')

@@ -280,6 +280,26 @@ pub(crate) fn stages(run: &Run) -> Vec<String> {
         .collect()
 }
 
+/// How each agent was called, as a line for a shell; empty where that is not known.
+pub(crate) fn commands(run: &Run) -> Vec<String> {
+    let commands = run.agents.iter().filter_map(|agent| agent.command.as_ref());
+    commands
+        .map(|words| {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            words.join(" ")
+        })
+        .collect()
+}
+
+/// A word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-~%@+,=".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Share of the arrivals that may be sent in drain without being told of: those that were due when
 /// the window ended.
 const IN_DRAIN_FEW: f64 = 0.01;

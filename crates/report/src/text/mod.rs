@@ -52,6 +52,9 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
         if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
             page.row("workers", &load::placement(placement), Tone::Plain);
         }
+        for command in load::commands(run) {
+            page.row("command", &[command], Tone::Plain);
+        }
     }
     page.row("window", &describe::phases(run, style.verbose), Tone::Plain);
     agents::rows(judged, &mut page);

@@ -14,7 +14,7 @@ const CELL_COLUMNS: usize = 9;
 const LABEL_COLUMNS: usize = 34;
 /// Two spaces before a name, and one behind.
 const SPACES: usize = 3;
-const HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
+pub(crate) const HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
 /// Names that have a row where nothing more was asked for.
 const ROWS_MAX: usize = 10;
 
@@ -63,7 +63,8 @@ fn not_ok(name: &NameRecord) -> u64 {
     name.population.issued.saturating_sub(successes)
 }
 
-fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
+/// The cells of a name, by the headings.
+pub(crate) fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
     let quantile = |q| match name.response_quantile(q) {
         Quantile::Known { ns, .. } => units::duration(ns),
         Quantile::AtLeast { ns } => at_least(ns),

@@ -469,6 +469,8 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
     };
     let agent = AgentRecord {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
+        command: None,
+        machine: None,
         share: plan.amounts(),
         seeds: Seeds::default(),
         negotiated: Negotiated {

@@ -269,7 +269,9 @@
       const edges = chart.heat.edges_ns;
       return () => [edges[0], edges[edges.length - 1]];
     }
-    if (LOGARITHMIC.has(chart.y_unit)) return undefined;
+    if (LOGARITHMIC.has(chart.y_unit)) {
+      return (_, min, max) => (min > 0 ? [min / 1.2, max * 1.2] : [1, 10]);
+    }
     // From zero: a difference looks as large as it is. With the ends of intervals.
     const ends = chart.series.flatMap((it) => (it.intervals || []).flatMap((pair) => pair || []));
     return (_, min, max) => {

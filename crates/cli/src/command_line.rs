@@ -1,0 +1,157 @@
+//! The command line as a report may show it: as it was typed, without what may be secret.
+
+use clap::{ArgAction, Command, CommandFactory};
+
+use brunt_load::redact_queries;
+
+use crate::args::Arguments;
+
+/// Options whose values may be secret, unless they only say where to read them.
+const SECRET: [&str; 3] = ["headers", "body", "user"];
+/// What stands in place of a secret.
+const HIDDEN: &str = "...";
+/// Longer command lines are not shown.
+const BYTES_MAX: usize = 64 << 10;
+
+/// The command line of this process; absent where it is longer than is shown. `redacts`: without
+/// the queries of URLs.
+pub(crate) fn here(redacts: bool) -> Option<Vec<String>> {
+    let typed = std::env::args_os().skip(1);
+    let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
+    if typed.iter().map(String::len).sum::<usize>() > BYTES_MAX {
+        return None;
+    }
+    let mut words = shown(&typed, &Arguments::command());
+    if redacts {
+        words.iter_mut().for_each(|it| *it = redact_queries(it));
+    }
+    Some(words)
+}
+
+/// The words of a command line, read as `command` reads them.
+fn shown(typed: &[String], command: &Command) -> Vec<String> {
+    let mut words = vec!["brunt".to_owned()];
+    let mut typed = typed.iter();
+    let mut free_words = 0;
+    while let Some(word) = typed.next() {
+        if word == "--" {
+            // Behind it are words alone.
+            words.push(word.clone());
+            words.extend(typed.by_ref().map(|word| free(word, &mut free_words)));
+            break;
+        }
+        let Some((head, id, value)) = option(word, command) else {
+            let is_option = word.starts_with('-') && word.len() > 1;
+            words.push(match is_option {
+                true => word.clone(),
+                false => free(word, &mut free_words),
+            });
+            continue;
+        };
+        match value {
+            Some(value) => words.push(format!("{head}{}", without_secret(id, value))),
+            None => {
+                words.push(head.to_owned());
+                words.extend(typed.next().map(|value| without_secret(id, value)));
+            }
+        }
+    }
+    words
+}
+
+/// The first word that belongs to no option is the URL, or a command; what follows is a script's,
+/// which nothing is known of.
+fn free(word: &str, before: &mut usize) -> String {
+    *before += 1;
+    match *before {
+        1 => word.to_owned(),
+        _ => HIDDEN.to_owned(),
+    }
+}
+
+/// An option that takes a value: the word up to the value, the option's name in the code, and the
+/// value where it is in the same word.
+fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, Option<&'a str>)> {
+    let takes_value =
+        |argument: &&clap::Arg| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+    if let Some(name) = word.strip_prefix("--") {
+        let (name, value) = match name.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (name, None),
+        };
+        let found = command.get_arguments().filter(takes_value).find(|it| {
+            it.get_long_and_visible_aliases()
+                .is_some_and(|names| names.contains(&name))
+                || it
+                    .get_all_aliases()
+                    .is_some_and(|names| names.contains(&name))
+        })?;
+        let head = value.map_or(word, |value| &word[..word.len() - value.len()]);
+        return Some((head, found.get_id().as_str(), value));
+    }
+    let shorts = word.strip_prefix('-')?;
+    for (at, short) in shorts.char_indices() {
+        let found = command
+            .get_arguments()
+            .find(|it| it.get_short() == Some(short))?;
+        if takes_value(&found) {
+            let (head, value) = word.split_at(1 + at + short.len_utf8());
+            return Some((
+                head,
+                found.get_id().as_str(),
+                Some(value).filter(|it| !it.is_empty()),
+            ));
+        }
+    }
+    None
+}
+
+/// A value as it may be shown: of a header field the name.
+fn without_secret(id: &str, value: &str) -> String {
+    // An equals sign may stand between a short option and its value.
+    let (sign, value) = match value.strip_prefix('=') {
+        Some(rest) => ("=", rest),
+        None => ("", value),
+    };
+    let shown = match value.split_once(':') {
+        _ if !SECRET.contains(&id) || value.starts_with('@') => value.to_owned(),
+        Some((name, _)) if id == "headers" => format!("{name}: {HIDDEN}"),
+        _ => HIDDEN.to_owned(),
+    };
+    format!("{sign}{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_however_they_are_typed() {
+        for (typed, words) in [
+            ("-c 4 http://h/?a=b", "-c 4 http://h/?a=b"),
+            ("-H X-Token:hush http://h/", "-H X-Token: ... http://h/"),
+            ("-HX-Token:hush", "-HX-Token: ..."),
+            ("-H=X-Token:hush", "-H=X-Token: ..."),
+            ("-kqHX-Token:hush", "-kqHX-Token: ..."),
+            ("--header=X-Token:hush", "--header=X-Token: ..."),
+            ("--header X-Token:hush", "--header X-Token: ..."),
+            ("-b hush --body=hush -bhush", "-b ... --body=... -b..."),
+            ("-u a:hush --user a:hush", "-u ... --user ..."),
+            (
+                "-b @file -u @env:USER -H @fields",
+                "-b @file -u @env:USER -H @fields",
+            ),
+            (
+                "-s a.lua http://h/ hush -- -x hush",
+                "-s a.lua http://h/ ... -- ... ...",
+            ),
+            ("-- http://h/ hush", "-- http://h/ ..."),
+            ("-d1s -vq --redact", "-d1s -vq --redact"),
+            ("--no-such hush", "--no-such hush"),
+        ] {
+            let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+            let found = shown(&typed, &Arguments::command()).join(" ");
+            assert_eq!(found, format!("brunt {words}"));
+        }
+    }
+}
