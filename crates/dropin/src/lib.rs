@@ -9,6 +9,7 @@ mod getopt;
 mod microseconds;
 mod shell;
 mod verdict;
+pub mod weighttp;
 pub mod wrk;
 
 pub use ending::Ending;

@@ -2,6 +2,7 @@
 //! their command lines, run as brunt's own, and their text.
 
 mod ab;
+mod weighttp;
 mod wrk;
 
 use std::ffi::OsString;
@@ -32,6 +33,7 @@ const EXIT_FAILED: u8 = 1;
 enum Peer {
     Wrk(Program),
     Ab,
+    Weighttp,
 }
 
 /// Another tool in whose place brunt is called.
@@ -74,6 +76,7 @@ fn peer(name: &str) -> Option<Peer> {
         "wrk" => Some(Peer::Wrk(Program::Wrk)),
         "wrk2" => Some(Peer::Wrk(Program::Wrk2)),
         "ab" => Some(Peer::Ab),
+        "weighttp" => Some(Peer::Weighttp),
         _ => None,
     }
 }
@@ -83,6 +86,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
     let outcome = words(called).and_then(|words| match called.peer {
         Peer::Wrk(program) => wrk::run(program, &called.name, &words),
         Peer::Ab => ab::run(&called.name, &words),
+        Peer::Weighttp => weighttp::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -160,6 +164,7 @@ mod tests {
             ("wrk2 wrk", Some("wrk2 [wrk]")),
             ("brunt wrk -d1 u", Some("wrk [-d1,u]")),
             ("/usr/bin/ab -n 1", Some("/usr/bin/ab [-n,1]")),
+            ("/opt/weighttp -n 1", Some("/opt/weighttp [-n,1]")),
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),

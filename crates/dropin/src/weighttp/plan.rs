@@ -1,0 +1,271 @@
+//! From weighttp's options to a plan of brunt's.
+
+use std::io;
+use std::net::ToSocketAddrs;
+use std::num::NonZeroU64;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use brunt_engine::verbatim_requests;
+use brunt_load::{HttpChoice, Placement, Plan, RequestSet, Reuse, Scheme, Stop, Target};
+
+use super::options::{Options, Proxy};
+use crate::Ending;
+use crate::ending::strerror;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// weighttp begins at once.
+const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
+
+fn error(message: &str) -> Ending {
+    Ending::error(&format!("\nerror: {message}\n"), 1)
+}
+
+impl Options {
+    /// How it ends when the file of the body cannot be read.
+    pub fn unread(&self, reason: &io::Error) -> Ending {
+        let path = self.body.iter().map(|path| path.display().to_string());
+        let path: String = path.collect();
+        let code = reason.raw_os_error().unwrap_or(0);
+        error(&format!("open({path}): ({code}) {}", strerror(reason)))
+    }
+
+    /// The bytes of each request, with this body.
+    pub(super) fn request(&self, body: &[u8]) -> Vec<u8> {
+        let is_proxied = matches!(self.proxy, Some(Proxy::Host(..)));
+        let path = match &*self.path {
+            _ if is_proxied => &*self.url,
+            "" => "/",
+            path => path,
+        };
+        let mut head = format!("{} {path} HTTP/1.1\r\n", self.method);
+        let mut line = |line: &str| {
+            head.push_str(line);
+            head.push_str("\r\n");
+        };
+        let host = self.header("host:");
+        match host {
+            Some(typed) => line(typed),
+            None if self.port == 80 => line(&format!("Host: {}", self.host)),
+            None => line(&format!("Host: {}:{}", self.host, self.port)),
+        }
+        if !self.keep_alive {
+            line("Connection: close");
+        }
+        if self.body.is_some() {
+            let has = |name| self.header(name).is_some();
+            if !has("transfer-encoding:") && !has("content-length:") {
+                line(&format!("Content-Length: {}", body.len()));
+            }
+            match &self.content_type {
+                Some(typed) => line(&format!("Content-Type: {typed}")),
+                None if !has("content-type:") => line("Content-Type: text/plain"),
+                None => {}
+            }
+        }
+        for typed in &self.headers {
+            if Some(typed.as_str()) != host {
+                line(typed);
+            }
+        }
+        for (name, user) in [
+            ("Authorization", &self.user),
+            ("Proxy-Authorization", &self.proxy_user),
+        ] {
+            if let Some(user) = user {
+                line(&format!("{name}: Basic {}", BASE64_STANDARD.encode(user)));
+            }
+        }
+        if self.header("user-agent:").is_none() {
+            line("User-Agent: weighttp/0.5");
+        }
+        for cookie in &self.cookies {
+            line(&format!("Cookie: {cookie}"));
+        }
+        line("");
+        let mut request = head.into_bytes();
+        if self.body.is_some() {
+            request.extend_from_slice(body);
+        }
+        request
+    }
+
+    /// The plan that does what the command line asks for, with this body.
+    ///
+    /// # Errors
+    ///
+    /// There is no such load.
+    pub fn plan(&self, body: &[u8]) -> Result<Plan, Ending> {
+        let requests = verbatim_requests(&self.request(body));
+        let requests = requests.map_err(|reason| error(&reason.to_string()))?;
+        let [only] = &requests[..] else {
+            return Err(error("a header line holds another request"));
+        };
+        let mut plan = Plan::new(self.target()?, RequestSet::one(only.clone()));
+        plan.connections = self.clients;
+        plan.workers = self.threads;
+        plan.placement = Placement::Given;
+        plan.oversubscribe = true;
+        plan.http = HttpChoice::Http1;
+        plan.pipeline = self.pipeline;
+        if !self.keep_alive {
+            plan.reuse = Reuse::Requests(NonZeroU64::MIN);
+        }
+        plan.stop = Stop {
+            duration_ns: self.limit_s.map(|s| s.saturating_mul(SECOND_NS)),
+            requests: Some(self.requests),
+        };
+        plan.logged_requests_max = self.requests;
+        plan.warmup_ns = 0;
+        plan.halves_warmup = false;
+        plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
+        plan.drain_limit_ns = plan.timeout_ns;
+        plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+        for typed in &self.sources {
+            let address = typed
+                .parse()
+                .map_err(|_| error(&format!("could not resolve local bind address: {typed}")))?;
+            plan.source_addresses.push(address);
+        }
+        Ok(plan)
+    }
+
+    fn target(&self) -> Result<Target, Ending> {
+        let authority = if self.port == 80 {
+            self.host.clone()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        };
+        let path = if self.path.is_empty() {
+            "/"
+        } else {
+            &self.path
+        };
+        let target = |host: String, port| Target {
+            url: format!("http://{authority}{path}"),
+            scheme: Scheme::Http,
+            host,
+            port,
+            authority: authority.clone(),
+            path: path.to_owned(),
+            unix_socket: None,
+        };
+        let (host, port) = match &self.proxy {
+            Some(Proxy::Socket(path)) => {
+                return Ok(Target {
+                    unix_socket: Some(path.clone()),
+                    ..target(self.host.clone(), self.port)
+                });
+            }
+            Some(Proxy::Host(host, port)) => (host, *port),
+            None => (&self.host, self.port),
+        };
+        // Of all addresses, the first of the kind that was asked for.
+        let mut addresses = (host.as_str(), port)
+            .to_socket_addrs()
+            .into_iter()
+            .flatten();
+        let address = addresses.find(|address| address.is_ipv6() == self.is_ipv6);
+        let address =
+            address.ok_or_else(|| error(&format!("could not resolve hostname: {host}")))?;
+        Ok(target(address.ip().to_string(), port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weighttp::Form;
+
+    fn options(words: &[&str]) -> Options {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        Options::parse(Form::Json, &words).expect("good")
+    }
+
+    #[test]
+    fn the_request_is_weighttps_byte_by_byte() {
+        for (words, expected) in [
+            (
+                &["-n1", "h"][..],
+                "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nUser-Agent: \
+                 weighttp/0.5\r\n\r\n",
+            ),
+            (
+                &[
+                    "-n1",
+                    "-k",
+                    "-p",
+                    "f",
+                    "-H",
+                    "X: y",
+                    "-A",
+                    "u:p",
+                    "-C",
+                    "a=b",
+                    "http://h:81/x",
+                ],
+                "POST /x HTTP/1.1\r\nHost: h:81\r\nContent-Length: 4\r\nContent-Type: \
+                 text/plain\r\nX: y\r\nAuthorization: Basic dTpw\r\nUser-Agent: \
+                 weighttp/0.5\r\nCookie: a=b\r\n\r\nbody",
+            ),
+            (
+                &[
+                    "-n1",
+                    "-k",
+                    "-X",
+                    "p:1",
+                    "-H",
+                    "X: y",
+                    "-H",
+                    "host: z",
+                    "http://h/x",
+                ],
+                "GET http://h/x HTTP/1.1\r\nhost: z\r\nX: y\r\nUser-Agent: weighttp/0.5\r\n\r\n",
+            ),
+            (
+                &[
+                    "-n1",
+                    "-k",
+                    "-u",
+                    "f",
+                    "-T",
+                    "a/b",
+                    "-H",
+                    "user-agent: z",
+                    "h/x",
+                ],
+                "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Type: a/b\r\n\
+                 user-agent: z\r\n\r\nbody",
+            ),
+        ] {
+            let request = options(words).request(b"body");
+            assert_eq!(String::from_utf8_lossy(&request), expected);
+        }
+    }
+
+    #[test]
+    fn the_plan_is_what_the_options_say() {
+        let words = ["-n9", "-c4", "-t2", "-K3", "-a", "5", "127.0.0.1:81/"];
+        let plan = options(&words).plan(b"").expect("good");
+        assert_eq!(
+            (
+                plan.connections.get(),
+                plan.workers.get(),
+                plan.pipeline.get()
+            ),
+            (4, 2, 3)
+        );
+        assert_eq!(plan.stop.requests, Some(9));
+        assert_eq!(plan.stop.duration_ns, Some(5 * SECOND_NS));
+        assert_eq!(
+            (plan.reuse, plan.logged_requests_max),
+            (Reuse::Unlimited, 9)
+        );
+        assert_eq!((&*plan.target.host, plan.target.port), ("127.0.0.1", 81));
+        let plan = options(&["-n1", "-X", "/run/s", "h/"])
+            .plan(b"")
+            .expect("good");
+        assert_eq!(plan.target.unix_socket, Some("/run/s".into()));
+        assert_eq!(plan.reuse, Reuse::Requests(NonZeroU64::MIN));
+    }
+}
