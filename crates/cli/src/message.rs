@@ -12,8 +12,14 @@ pub(crate) fn print(message: &dyn Display) {
 /// Prints the lines of `text` as they are: what another tool says in the place of brunt.
 pub(crate) fn print_lines(text: &str) {
     for line in text.lines() {
-        eprintln!("{}", printable(line));
+        eprintln!("{}", printable_with_tabs(line));
     }
+}
+
+/// A line in which tabs are left: Lua's messages have them, and they move the cursor alone.
+fn printable_with_tabs(line: &str) -> String {
+    let parts: Vec<_> = line.split('\t').map(printable).collect();
+    parts.join("\t")
 }
 
 /// Has GitHub Actions show `text` as an error of the run (a workflow command).
@@ -44,6 +50,12 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tabs_of_messages_are_left() {
+        assert_eq!(printable_with_tabs("\tno\u{1b}\tfile"), "\tno\\u{1b}\tfile");
+        assert_eq!(printable_with_tabs(""), "");
+    }
 
     #[test]
     fn a_workflow_command_is_one_line() {

@@ -10,7 +10,7 @@ use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::RunError;
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, Round, Target};
-use brunt_measure::{Judged, RequestLog, Run};
+use brunt_measure::{GENERATED_NAMES_MAX, Judged, RequestLog, Run};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
 
 use crate::args::LoadArguments;
@@ -92,6 +92,7 @@ fn measure(
             arguments: arguments.behind_url.clone(),
             workers: plan.workers.get() as usize,
             flavour: Flavour::Wrk,
+            names_max: GENERATED_NAMES_MAX,
         },
         &mut plan,
         interrupts,

@@ -297,8 +297,8 @@ impl Generated {
         self.generator.begin(slots);
     }
 
-    /// The figures of a round, and the names of the requests by their numbers. Nothing is in flight;
-    /// what was made and not written is given up.
+    /// The figures of a round, and the names of the requests by their numbers. Nothing is in
+    /// flight; what was made and not written is given up.
     pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
         for slot in 0..self.slots.len() as u32 {
             self.give_up(Slot(slot));

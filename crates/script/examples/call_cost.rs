@@ -98,6 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             arguments: Vec::new(),
             workers: 1,
             flavour: Flavour::Wrk,
+            names_max: 1_000,
         })?;
         let mut generators = script.generators()?;
         let generator = generators.first_mut().ok_or("one generator")?;

@@ -8,12 +8,9 @@ use brunt_load::{
     RequestGenerator, ResponseParts,
 };
 
-use crate::lua::{Beside, Requested, ResponseArguments, State};
+use crate::lua::{Beside, Requested, ResponseArguments, State, TEXT_BYTES_MAX};
 use crate::names::Names;
 use crate::shared::Shared;
-
-/// What one call of `request` may give: one request or several, bytes.
-pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -52,6 +49,7 @@ impl Generator {
         callbacks: Callbacks,
         constant: Vec<u8>,
         target_address: Option<SocketAddr>,
+        names_max: usize,
     ) -> Self {
         let wanted = if callbacks.has_response {
             parts(state.response_arity())
@@ -67,7 +65,7 @@ impl Generator {
             is_constant_given: false,
             target_address,
             wanted,
-            names: Names::default(),
+            names: Names::new(names_max),
             tags: Tags::default(),
             beside: Beside::default(),
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use brunt_load::RequestGenerator;
 
 use crate::error::ScriptError;
-use crate::generator::{Callbacks, Generator, TEXT_BYTES_MAX};
-use crate::lua::{Answer, Argument, Beside, Function, Requested, Settings, State};
+use crate::generator::{Callbacks, Generator};
+use crate::lua::{Answer, Argument, Beside, Function, Requested, Settings, State, TEXT_BYTES_MAX};
 use crate::shared::{Outcome, Shared};
 use crate::target::ScriptTarget;
 
@@ -43,6 +43,8 @@ pub struct ScriptOptions {
     pub workers: usize,
     /// wrk's or wrk2's.
     pub flavour: Flavour,
+    /// Names of requests that are kept, at most, by worker.
+    pub names_max: usize,
 }
 
 /// A script that is ready for a run: one Lua state for itself, and one for each worker.
@@ -55,6 +57,7 @@ pub struct Script {
     /// By worker; empty texts where `request` makes them.
     constants: Vec<Vec<u8>>,
     has_done: bool,
+    names_max: usize,
 }
 
 impl Script {
@@ -80,6 +83,7 @@ impl Script {
             first_request: Vec::new(),
             constants: Vec::new(),
             has_done: false,
+            names_max: options.names_max,
         };
         for thread in 0..options.workers {
             script.set_up_thread(options, thread)?;
@@ -189,6 +193,7 @@ impl Script {
                 self.callbacks,
                 self.constants.get(worker).cloned().unwrap_or_default(),
                 target_address,
+                self.names_max,
             )));
         }
         Ok(generators)

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use brunt_engine::{RequestTextError, verbatim_requests};
 use brunt_load::{HttpChoice, Plan, RequestGenerator, RequestSet};
-use brunt_measure::Run;
+use brunt_measure::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
 use super::plan::typed_headers;
@@ -52,6 +52,7 @@ impl Scripted {
                 Program::Wrk => Flavour::Wrk,
                 Program::Wrk2 => Flavour::Wrk2,
             },
+            names_max: GENERATED_NAMES_MAX,
         });
         let script = script.map_err(|error| match error {
             ScriptError::Load { message } => {

@@ -10,6 +10,10 @@ use super::text;
 /// Tables may be nested so deep; a table that holds itself is refused by that, too.
 const DEPTH_MAX: usize = 100;
 
+/// Longer strings are not copied: Lua has no error to raise between two states where there is no
+/// memory for them.
+const STRING_BYTES_MAX: usize = 64 << 20;
+
 /// Values that one step needs on a stack, at most.
 const STACK_PER_LEVEL: i32 = 8;
 
@@ -57,6 +61,13 @@ unsafe fn copy_at(
             }
             ffi::LUA_TSTRING => {
                 let bytes = text::bytes(source, index).unwrap_or_default();
+                if bytes.len() > STRING_BYTES_MAX {
+                    let length = bytes.len();
+                    return Err(format!(
+                        "cannot transfer a string of {length} bytes to thread: at most \
+                         {STRING_BYTES_MAX}"
+                    ));
+                }
                 ffi::lua_pushlstring_(destination, bytes.as_ptr().cast(), bytes.len());
             }
             ffi::LUA_TTABLE => copy_table(source, destination, index, depth)?,

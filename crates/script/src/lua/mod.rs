@@ -23,6 +23,7 @@ pub(crate) use functions::Function;
 pub(crate) use hot::{Beside, Requested, ResponseArguments};
 pub(crate) use owner::State;
 pub(crate) use state::{Answer, Argument, Settings};
+pub(crate) use text::TEXT_BYTES_MAX;
 
 /// Writes out what scripts have printed so far. Scripts print through C's buffers, brunt through
 /// Rust's: call it before brunt prints something that comes later.

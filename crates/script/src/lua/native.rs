@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use mlua_sys as ffi;
 
 use super::copy;
-use super::text;
+use super::text::{self, TEXT_BYTES_MAX, Unfit};
 use crate::error::ScriptError;
 use crate::shared::Shared;
 
@@ -239,56 +239,57 @@ unsafe extern "C-unwind" fn connect(raw: *mut ffi::lua_State) -> i32 {
 }
 
 /// `format(method, path, headers, body)`, with a table and all four arguments: the text of a
-/// request; nil where it needs Lua to put together.
+/// request; nil where it needs Lua to put together, and a message where it is too long.
 unsafe extern "C-unwind" fn format_request(raw: *mut ffi::lua_State) -> i32 {
     // SAFETY: as in `address`; at most five values are pushed. The table is not changed while it is
     // traversed, and keys are not changed into strings in place.
     unsafe {
         let mut text = context(raw).text.borrow_mut();
         text.clear();
-        if append_request(raw, &mut text) {
-            push_text(raw, &text);
-        } else {
-            ffi::lua_settop(raw, 0);
-            ffi::lua_pushnil(raw);
+        match append_request(raw, &mut text) {
+            Ok(()) => push_text(raw, &text),
+            Err(Unfit::NeedsLua) => {
+                ffi::lua_settop(raw, 0);
+                ffi::lua_pushnil(raw);
+            }
+            Err(Unfit::TooLong) => {
+                ffi::lua_settop(raw, 0);
+                ffi::lua_pushnil(raw);
+                let message = format!("a request of more than {TEXT_BYTES_MAX} bytes is not sent");
+                push_text(raw, message.as_bytes());
+                return 2;
+            }
         }
     }
     1
 }
 
-/// Appends the request whose parts are at 1 to 4 of the stack; false where that needs Lua.
-unsafe fn append_request(raw: *mut ffi::lua_State, text: &mut Vec<u8>) -> bool {
+/// Appends the request whose parts are at 1 to 4 of the stack.
+unsafe fn append_request(raw: *mut ffi::lua_State, text: &mut Vec<u8>) -> Result<(), Unfit> {
     // SAFETY: called by `format_request`.
     unsafe {
-        if !text::append(raw, 1, text) {
-            return false;
-        }
+        text::append(raw, 1, text)?;
         text.push(b' ');
-        if !text::append(raw, 2, text) {
-            return false;
-        }
+        text::append(raw, 2, text)?;
         text.extend_from_slice(b" HTTP/1.1\r\n");
         ffi::lua_pushnil(raw);
         while ffi::lua_next(raw, 3) != 0 {
             let (name, value) = (ffi::lua_type(raw, 5), ffi::lua_type(raw, 6));
             if name == ffi::LUA_TSTRING && value == ffi::LUA_TSTRING {
-                text::append_line(raw, text);
+                text::append_line(raw, text)?;
             } else {
-                if !text::append(raw, 5, text) {
-                    return false;
-                }
+                text::append(raw, 5, text)?;
                 text.extend_from_slice(b": ");
-                if !text::append(raw, 6, text) {
-                    return false;
-                }
+                text::append(raw, 6, text)?;
                 text.extend_from_slice(b"\r\n");
             }
             ffi::lua_settop(raw, 5);
         }
         text.extend_from_slice(b"\r\n");
         match ffi::lua_type(raw, 4) {
-            ffi::LUA_TNIL => true,
-            ffi::LUA_TBOOLEAN => ffi::lua_toboolean(raw, 4) == 0,
+            ffi::LUA_TNIL => Ok(()),
+            ffi::LUA_TBOOLEAN if ffi::lua_toboolean(raw, 4) == 0 => Ok(()),
+            ffi::LUA_TBOOLEAN => Err(Unfit::NeedsLua),
             _ => text::append(raw, 4, text),
         }
     }

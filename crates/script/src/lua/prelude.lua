@@ -4,7 +4,8 @@
 local native, settings = ...
 
 local debug, error, getmetatable, package = debug, error, getmetatable, package
-local newproxy, pairs, select, setmetatable = newproxy, pairs, select, setmetatable
+local newproxy, pairs, pcall = newproxy, pairs, pcall
+local select, setmetatable = select, setmetatable
 local tonumber, tostring, type = tonumber, tostring, type
 local concat, remove = table.concat, table.remove
 local format, length = string.format, string.len
@@ -191,9 +192,14 @@ function wrk.format(method, path, headers, body)
       headers["Content-Length"] = body
    end
 
-   local text = type(headers) == "table" and native.format(method, path, headers, body)
+   local text, message
+   if type(headers) == "table" then
+      text, message = native.format(method, path, headers, body)
+   end
    if text then
       return text
+   elseif message then
+      error(message, 2)
    end
    -- Values that only Lua can turn into text, or an error of Lua's.
    local lines = { format("%s %s HTTP/1.1", method, path) }
@@ -305,6 +311,29 @@ local stand_ins = {
       return native.json()(native.null, true)
    end,
 }
+-- One that is there and does not load, such as one in C for another Lua, is as good as none.
+for i = 2, #package.loaders do
+   local load = package.loaders[i]
+   package.loaders[i] = function(name)
+      local stand_in = stand_ins[name]
+      if not stand_in then
+         return load(name)
+      end
+      local is_loaded, chunk = pcall(load, name)
+      if not is_loaded then
+         return stand_in
+      elseif type(chunk) ~= "function" then
+         return chunk
+      end
+      return function(...)
+         local is_run, module = pcall(chunk, ...)
+         if is_run then
+            return module
+         end
+         return stand_in()
+      end
+   end
+end
 package.loaders[#package.loaders + 1] = function(name)
    return stand_ins[name] or ("\n\tno stand-in for '" .. name .. "' in brunt")
 end

@@ -4,6 +4,9 @@ use std::ffi::CStr;
 
 use mlua_sys as ffi;
 
+/// What one call of `request` may give: one request or several, bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
+
 /// The name of the chunk `calls.lua`; a script has no such name.
 pub(super) const CALLS_CHUNK: &CStr = c"=(brunt)";
 
@@ -27,17 +30,36 @@ pub(super) unsafe fn bytes<'a>(raw: *mut ffi::lua_State, index: i32) -> Option<&
     }
 }
 
-/// Appends the value at `index` as `%s` of `string.format` would; false where that needs Lua.
+/// Why a text is not put together here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// Only Lua can turn a value into text.
+    NeedsLua,
+    /// It has more than [`TEXT_BYTES_MAX`] bytes.
+    TooLong,
+}
+
+/// Appends the value at `index` as `%s` of `string.format` would.
 ///
 /// # Safety
 ///
 /// `raw` is a state of this thread's with room for a value more, `index` an absolute one.
-pub(super) unsafe fn append(raw: *mut ffi::lua_State, index: i32, text: &mut Vec<u8>) -> bool {
+pub(super) unsafe fn append(
+    raw: *mut ffi::lua_State,
+    index: i32,
+    text: &mut Vec<u8>,
+) -> Result<(), Unfit> {
     // SAFETY: as promised by the caller. A number is changed on a copy, so that keys stay as they
     // are.
     unsafe {
         match ffi::lua_type(raw, index) {
-            ffi::LUA_TSTRING => text.extend_from_slice(bytes(raw, index).unwrap_or_default()),
+            ffi::LUA_TSTRING => {
+                let bytes = bytes(raw, index).unwrap_or_default();
+                if bytes.len() > TEXT_BYTES_MAX - text.len().min(TEXT_BYTES_MAX) {
+                    return Err(Unfit::TooLong);
+                }
+                text.extend_from_slice(bytes);
+            }
             ffi::LUA_TNUMBER => {
                 let number = ffi::lua_tonumber(raw, index);
                 if number.fract() == 0.0 && number.abs() < PLAIN_INTEGER_MAX && number != 0.0 {
@@ -53,10 +75,10 @@ pub(super) unsafe fn append(raw: *mut ffi::lua_State, index: i32, text: &mut Vec
                 text.extend_from_slice(if is_true { b"true" } else { b"false" });
             }
             ffi::LUA_TNIL => text.extend_from_slice(b"nil"),
-            _ => return false,
+            _ => return Err(Unfit::NeedsLua),
         }
     }
-    true
+    Ok(())
 }
 
 /// Appends the line of a header field whose name and value are the strings on top of the stack.
@@ -64,7 +86,10 @@ pub(super) unsafe fn append(raw: *mut ffi::lua_State, index: i32, text: &mut Vec
 /// # Safety
 ///
 /// `raw` is a state of this thread's with two strings on top of its stack.
-pub(super) unsafe fn append_line(raw: *mut ffi::lua_State, text: &mut Vec<u8>) {
+pub(super) unsafe fn append_line(
+    raw: *mut ffi::lua_State,
+    text: &mut Vec<u8>,
+) -> Result<(), Unfit> {
     // SAFETY: as promised by the caller. Every byte up to the new length is written, within what is
     // reserved.
     unsafe {
@@ -72,6 +97,9 @@ pub(super) unsafe fn append_line(raw: *mut ffi::lua_State, text: &mut Vec<u8>) {
         let name = ffi::lua_tolstring(raw, -2, &raw mut name_bytes).cast::<u8>();
         let value = ffi::lua_tolstring(raw, -1, &raw mut value_bytes).cast::<u8>();
         // The lengths are those of two strings in memory: their sum is no overflow.
+        if name_bytes + value_bytes > TEXT_BYTES_MAX - text.len().min(TEXT_BYTES_MAX) {
+            return Err(Unfit::TooLong);
+        }
         text.reserve(name_bytes + value_bytes + 4);
         let mut end = text.as_mut_ptr().add(text.len());
         end.copy_from_nonoverlapping(name, name_bytes);
@@ -83,6 +111,7 @@ pub(super) unsafe fn append_line(raw: *mut ffi::lua_State, text: &mut Vec<u8>) {
         end.copy_from_nonoverlapping(b"\r\n".as_ptr(), 2);
         text.set_len(text.len() + name_bytes + value_bytes + 4);
     }
+    Ok(())
 }
 
 fn append_integer(number: i64, text: &mut Vec<u8>) {

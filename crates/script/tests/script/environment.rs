@@ -196,3 +196,50 @@ fn wrk2_has_a_clock_and_no_delay() {
     assert!(!only(&mut trial.load()).delays());
     assert_eq!(trial.said(), ["function true"]);
 }
+
+/// One that is there and of no use: a file that is no library, and one in Lua that needs another.
+#[test]
+fn modules_that_do_not_load_have_stand_ins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("cjson.so"), "no library").expect("a file");
+    let socket = "error('no socket.core')";
+    std::fs::write(folder.path().join("socket.lua"), socket).expect("a file");
+    let other = "error('another')";
+    std::fs::write(folder.path().join("other.lua"), other).expect("a file");
+    let path = folder.path().display();
+    let source = format!(
+        "package.path = '{path}/?.lua' package.cpath = '{path}/?.so' \
+         say(require('cjson').encode({{1}}), type(require('socket').gettime())) \
+         say(pcall(require, 'other'))"
+    );
+    let trial = Trial::new(&source);
+    let _script = trial.load();
+    let said = trial.said();
+    assert_eq!(said[0], "[1] number");
+    assert!(
+        said[1].starts_with("false ") && said[1].ends_with("another"),
+        "{said:?}"
+    );
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Arguments reach `init` as they were typed, whatever is in them.
+    #[test]
+    fn arguments_are_those_that_were_typed(
+        arguments in proptest::collection::vec(proptest::string::string_regex("(?s).{0,40}")
+            .expect("a pattern"), 0..20),
+    ) {
+        let source = "function init(args) for i = 0, 99 do if not args[i] then break end \
+                      say((args[i]:gsub('.', function(c) return ('%02x'):format(c:byte()) end))) \
+                      end end";
+        let trial = Trial::with(source, |options| options.arguments = arguments.clone());
+        let _script = trial.load();
+        let typed = std::iter::once(crate::support::URL.to_owned()).chain(arguments);
+        let expected: Vec<String> = typed
+            .map(|argument| argument.bytes().map(|byte| format!("{byte:02x}")).collect())
+            .collect();
+        proptest::prop_assert_eq!(trial.said(), expected);
+    }
+}

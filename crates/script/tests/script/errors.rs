@@ -190,3 +190,29 @@ fn an_interrupt_between_calls_ends_the_next_one() {
     // The script is gone: nothing happens.
     interrupt.interrupt();
 }
+
+/// What no server is to get is refused before it is put together, or copied.
+#[test]
+fn huge_strings_are_refused() {
+    for (call, message) in [
+        (
+            "wrk.format(nil, nil, {A = ('x'):rep(2 ^ 24)})",
+            "script.lua:1: a request of more than 16777216 bytes is not sent",
+        ),
+        (
+            "wrk.format(nil, '/', {}, ('x'):rep(2 ^ 24 + 1))",
+            "script.lua:1: a request of more than 16777216 bytes is not sent",
+        ),
+        (
+            "wrk.thread:set('s', ('x'):rep(2 ^ 26 + 1))",
+            "script.lua:1: cannot transfer a string of 67108865 bytes to thread: at most 67108864",
+        ),
+        (
+            "('x'):rep(2 ^ 24 + 1)",
+            "request() gave a text of 16777217 bytes; at most 16777216 are sent at once",
+        ),
+    ] {
+        let source = format!("function request() local text = {call} return text end");
+        assert_eq!(Trial::new(&source).refusal(), message, "{call}");
+    }
+}

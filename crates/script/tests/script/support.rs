@@ -39,6 +39,7 @@ impl Trial {
                 arguments: Vec::new(),
                 workers: 1,
                 flavour: Flavour::Wrk,
+                names_max: 1_000,
             },
         }
     }
