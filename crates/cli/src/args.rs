@@ -5,8 +5,10 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
+use brunt_measure::ChangeLimit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::fail_if::change_limit;
 use crate::objectives::{Objectives, objectives};
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
@@ -713,6 +715,10 @@ pub(crate) struct CompareArguments {
     /// Pairs of rounds: 6 at least
     #[arg(long, value_name = "N", default_value = "10", value_parser = pairs)]
     pub(crate) pairs: NonZeroU32,
+    /// Exit code 1 where a server differs from the first by more than this, shown with 95 %
+    /// confidence: 'rate < -5%', or with -r 'p99 > +5%' (p50, p90, p99, p99.9); may be given again
+    #[arg(long, value_name = "TEXT", value_parser = change_limit)]
+    pub(crate) fail_if: Vec<ChangeLimit>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
 }

@@ -8,18 +8,19 @@ use brunt_experiment::compare;
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{Plan, Round, Target};
 use brunt_measure::{
-    Compared, ComparedRounds, ComparedSide, ComparisonKind, Judged, RoundRecord, Run, SIDES_MAX,
+    ChangeLimit, Compared, ComparedRounds, ComparedSide, ComparisonKind, Judged, RoundRecord, Run,
+    SIDES_MAX,
 };
 use brunt_report::Experiment;
 
 use crate::args::{CompareArguments, LoadArguments};
 use crate::environment::environment;
-use crate::output::Destination;
+use crate::output::{Destination, print};
 use crate::plan::{Load, default_workers, faults};
 use crate::progress::Line;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, list, message};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, list, message};
 
 /// The quantiles of the response time that are compared at equal rates.
 const QUANTILES: [f64; 2] = [0.5, 0.99];
@@ -29,13 +30,26 @@ const WARMUP_NS: u64 = 500_000_000;
 
 /// Measures in turns, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
+    if arguments.load.schema {
+        print(brunt_report::COMPARISON_SCHEMA.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let plans = plans(&arguments.load)?;
+    let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
+    check_limits(&arguments.fail_if, is_closed)?;
     let destination = Destination::of_experiment(&arguments.load.output)?;
     let interrupts = Interrupts::listen(Second::Ends)?;
     match measure(arguments, plans, &interrupts) {
         Ok(compared) => {
+            let exceeded = brunt_report::exceeded_limits(&compared);
             destination.write_experiment(&Experiment::Comparison(compared))?;
-            Ok(ExitCode::SUCCESS)
+            for words in &exceeded {
+                message::print(&format_args!("exceeded {words}"));
+            }
+            Ok(match exceeded.is_empty() {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::from(EXIT_MISSED),
+            })
         }
         Err(error) => {
             destination.abandon();
@@ -46,6 +60,37 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
             Err(error)
         }
     }
+}
+
+/// Throughput is compared in a closed loop, and response times at equal rates.
+fn check_limits(limits: &[ChangeLimit], is_closed: bool) -> Result<()> {
+    for limit in limits {
+        match (limit.compared, is_closed) {
+            (Compared::SuccessesPerS, false) => bail!(
+                "--fail-if: with -r the rate is given; limit a response time, as in 'p99 > +5%'"
+            ),
+            (Compared::ResponseQuantile(_), true) => bail!(
+                "--fail-if: response times are compared at equal rates; give one with -r, or limit \
+                 the rate, as in 'rate < -5%'"
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What is compared: with a schedule also the quantiles that have a limit.
+fn compared(plan: &Plan, limits: &[ChangeLimit]) -> Vec<Compared> {
+    if plan.model.schedule().is_none() {
+        return vec![Compared::SuccessesPerS];
+    }
+    let mut all: Vec<Compared> = QUANTILES.map(Compared::ResponseQuantile).into();
+    for limit in limits {
+        if !all.contains(&limit.compared) {
+            all.push(limit.compared);
+        }
+    }
+    all
 }
 
 /// One plan per server, alike but for the target.
@@ -65,6 +110,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
         (arguments.requests.is_some(), "--requests"),
+        (arguments.script.is_some(), "--script"),
         (!arguments.fault.is_empty(), "--fault"),
         (!output.objective.is_empty(), "--objective"),
         (output.hdr_log.is_some(), "--hdr-log"),
@@ -107,17 +153,14 @@ fn measure(
     let rounds = (pairs * plans.len()) as u64;
     let mut line = Line::of_comparison(quiet, &first, round_ns.saturating_mul(rounds));
     let round = Round::of(&first);
-    let mut compared = ComparedRounds {
+    let mut found = ComparedRounds {
         kind: ComparisonKind::Comparison,
         format: ComparedRounds::FORMAT,
         brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
         load: None,
         environment: environment(),
-        compared: match first.model.schedule() {
-            None => vec![Compared::SuccessesPerS],
-            Some(_) => QUANTILES.map(Compared::ResponseQuantile).into(),
-        },
-        limits: Vec::new(),
+        compared: compared(&first, &arguments.fail_if),
+        limits: arguments.fail_if.clone(),
         sides: plans
             .iter()
             .map(|plan| ComparedSide {
@@ -130,16 +173,16 @@ fn measure(
     let measured = in_sessions(interrupts, plans.into_iter(), Vec::new(), &mut |sides| {
         let mut taken = |side: usize, run: &Run| {
             if side == 0 {
-                compared.environment.add(run);
-                compared.load.get_or_insert_with(|| run.plan.clone());
+                found.environment.add(run);
+                found.load.get_or_insert_with(|| run.plan.clone());
             }
             let record = RoundRecord::of(&Judged::of(run));
-            compared.sides[side].rounds.push(record);
+            found.sides[side].rounds.push(record);
         };
         Ok(compare(sides, &round, pairs, &mut line, &mut taken)?)
     });
     line.clear();
-    measured.map(|()| compared)
+    measured.map(|()| found)
 }
 
 /// Does `body` while each plan has its session.

@@ -63,6 +63,34 @@ fn a_server_is_as_fast_as_itself() {
 }
 
 #[test]
+fn a_change_that_is_too_large_fails() {
+    let server = Serve::start();
+    let (fast, slow) = (server.url("/delay/10ms"), server.url("/delay/40ms"));
+    let slower = brunt(&format!(
+        "compare {ROUNDS} --fail-if rate<-5% {fast} {slow}"
+    ));
+    let is_whole = !slower.stdout.contains("nothing can be said");
+    if is_whole {
+        assert_eq!(slower.code, Some(1), "{slower:?}");
+        assert!(
+            slower.stderr.contains("exceeded rate < -5.0 %: B is "),
+            "{slower:?}"
+        );
+        assert!(slower.stdout.contains("EXCEEDED"), "{slower:?}");
+    }
+    let options = "--backend sim --pairs 6 -c 8 -t 1 -d 1s --warmup 100ms";
+    let same = brunt(&format!(
+        "compare {options} -r 500 --fail-if p90>+5% http://a/ http://b/"
+    ));
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(
+        same.stdout.contains("no limit is shown to be exceeded"),
+        "{same:?}"
+    );
+    assert!(same.stdout.contains("\np90  "), "{same:?}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     for (words, reason) in [
         ("http://a/", "2 to 26 servers"),
@@ -70,6 +98,12 @@ fn what_cannot_be_compared_is_refused() {
         ("--pairs 5 http://a/ http://b/", "6 to 100 pairs"),
         ("--diagnose http://a/ http://b/", "--diagnose"),
         ("--hgrm x http://a/ http://b/", "--hgrm"),
+        ("--fail-if p99>+5% http://a/ http://b/", "give one with -r"),
+        (
+            "-r 5 --fail-if rate<-5% http://a/ http://b/",
+            "the rate is given",
+        ),
+        ("--fail-if p99>-5% http://a/ http://b/", "without a change"),
         ("ftp://a/ http://b/", "ftp"),
     ] {
         let outcome = brunt(&format!("compare {words}"));

@@ -1,0 +1,84 @@
+//! `--fail-if`: changes of a server against the first that are too large.
+
+use brunt_measure::{ChangeLimit, Compared, ROUND_QUANTILES};
+
+/// `rate < -5%`, `p99 > +5%`.
+pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
+    let unknown = || {
+        format!(
+            "`{}` is no limit of a change; write one as 'rate < -5%' or 'p99 > +5%'",
+            typed.trim()
+        )
+    };
+    let at = typed.find(['<', '>']).ok_or_else(unknown)?;
+    let (name, is_rise) = (typed[..at].trim(), typed[at..].starts_with('>'));
+    let limit = typed[at + 1..].trim();
+    let compared = match name {
+        "rate" => Compared::SuccessesPerS,
+        _ => {
+            let known = ROUND_QUANTILES.iter().find(|(known, _)| *known == name);
+            let (_, q) = known.ok_or_else(|| {
+                format!("`{name}` is not compared; there are rate, p50, p90, p99 and p99.9")
+            })?;
+            Compared::ResponseQuantile(*q)
+        }
+    };
+    let percent = limit.strip_suffix('%').map(str::trim_end);
+    let percent: f64 = percent
+        .and_then(|number| number.parse().ok())
+        .filter(|percent: &f64| percent.is_finite())
+        .ok_or_else(unknown)?;
+    // A limit on the side of no change would be exceeded by a server that is as it was.
+    if (is_rise && percent < 0.0) || (!is_rise && percent > 0.0) {
+        return Err(format!(
+            "`{}` would fail without a change; write '{name} > +5%' for a rise, or \
+             '{name} < -5%' for a fall",
+            typed.trim()
+        ));
+    }
+    Ok(ChangeLimit {
+        compared,
+        change: percent / 100.0,
+        is_rise,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_changes() {
+        for (typed, compared, change, is_rise) in [
+            ("rate < -5%", Compared::SuccessesPerS, -0.05, false),
+            ("p99 > +5%", Compared::ResponseQuantile(0.99), 0.05, true),
+            (
+                "p99.9>2.5 %",
+                Compared::ResponseQuantile(0.999),
+                0.025,
+                true,
+            ),
+            ("p50 > 0%", Compared::ResponseQuantile(0.5), 0.0, true),
+        ] {
+            let limit = ChangeLimit {
+                compared,
+                change,
+                is_rise,
+            };
+            assert_eq!(change_limit(typed), Ok(limit), "{typed}");
+        }
+        for (typed, words) in [
+            ("", "no limit"),
+            ("p99", "no limit"),
+            ("p99 > 5", "no limit"),
+            ("p99 > x%", "no limit"),
+            ("p99 > inf%", "no limit"),
+            ("p42 > 5%", "not compared"),
+            ("p99 > -5%", "without a change"),
+            ("rate < 5%", "without a change"),
+        ] {
+            let error = change_limit(typed).expect_err(typed);
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+}
