@@ -35,6 +35,7 @@ mod request_list;
 mod request_text;
 mod server_http2;
 mod server_request;
+mod session_log;
 mod socket_tables;
 mod stored_run;
 mod tls;
@@ -58,6 +59,7 @@ pub use request_list::request_list;
 pub use request_text::request_text;
 pub use server_http2::server_http2;
 pub use server_request::server_request;
+pub use session_log::session_log;
 pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
 pub use tls::tls;
@@ -86,6 +88,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("request_text", request_text),
     ("server_http2", server_http2),
     ("server_request", server_request),
+    ("session_log", session_log),
     ("socket_tables", socket_tables),
     ("stored_run", stored_run),
     ("tls", tls),

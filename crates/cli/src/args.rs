@@ -214,7 +214,8 @@ pub(crate) struct LoadArguments {
           allow_hyphen_values = true, conflicts_with_all = ["duration", "connection_rate"])]
     pub(crate) stages: Option<Stages>,
     /// Connections per second, each with the requests of --requests-per-connection or
-    /// --no-keepalive; with neither, how fast set-up opens those of a closed loop
+    /// --no-keepalive, or with a session of --sessions; with none of them, how fast set-up opens
+    /// those of a closed loop
     #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true)]
     pub(crate) connection_rate: Option<f64>,
@@ -246,6 +247,16 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body"],
           help_heading = "Request")]
     pub(crate) targets: Option<PathBuf>,
+    /// Sessions to replay, as httperf's --wsesslog has them: a path per line with, if need be,
+    /// method=, think= (seconds) and contents='...' behind it; an indented line is requested with
+    /// its like, all at once, when the line above is answered; an empty line begins the next
+    /// session. Each has a connection of its own: -c at a time, or --connection-rate of them per
+    /// second. --think-time is the pause where a burst has none; - is standard input
+    #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
+          conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
+                                "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
+                                "http2", "streams", "fault"])]
+    pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list, with the seed of --seed
     #[arg(
         long,

@@ -41,7 +41,8 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
         }
     };
     let name = path.display();
-    let text = read_list(path).with_context(|| format!("{option} {name}"))?;
+    let text =
+        read_list(path, "the list of requests").with_context(|| format!("{option} {name}"))?;
     let list = if option == "--urls" {
         request_list::urls(&text, typed.as_ref())
     } else {
@@ -74,12 +75,12 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
     })
 }
 
-fn read_list(path: &Path) -> Result<Vec<u8>> {
-    let what = "the list of requests";
+/// The bytes of the file, or of standard input for `-`; `what` names it in messages.
+pub(crate) fn read_list(path: &Path, what: &str) -> Result<Vec<u8>> {
     if path == Path::new("-") {
         return read_all(io::stdin().lock(), "standard input", what, LIST_BYTES_MAX);
     }
-    let file = File::open(path).context("cannot read the list of requests")?;
+    let file = File::open(path).with_context(|| format!("cannot read {what}"))?;
     read_all(file, &path.display().to_string(), what, LIST_BYTES_MAX)
 }
 

@@ -27,6 +27,7 @@ mod request_log;
 mod script;
 mod serve;
 mod session;
+mod sessions;
 mod signals;
 mod simulation;
 mod source;
@@ -85,9 +86,10 @@ fn main() -> ExitCode {
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),
-        None => match &arguments.load.script {
-            Some(path) => script::run(&arguments.load, path),
-            None => load::run(&arguments.load),
+        None => match (&arguments.load.script, &arguments.load.sessions) {
+            (Some(path), _) => script::run(&arguments.load, path),
+            (None, Some(path)) => sessions::run(&arguments.load, path),
+            (None, None) => load::run(&arguments.load),
         },
     };
     outcome.unwrap_or_else(|error| {

@@ -202,7 +202,8 @@ fn model(
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
     let queue_max = arguments.queue.unwrap_or(QUEUE_DEFAULT);
-    let plans_connections = arguments.connection_rate.is_some() && reuse != Reuse::Unlimited;
+    let is_bounded = reuse != Reuse::Unlimited || arguments.sessions.is_some();
+    let plans_connections = arguments.connection_rate.is_some() && is_bounded;
     let connections = arguments.connections.unwrap_or(if plans_connections {
         SESSIONS_DEFAULT
     } else {
@@ -254,7 +255,7 @@ fn model(
     if let Some((option, _)) = needs_schedule.into_iter().find(|&(_, given)| given) {
         bail!(
             "{option} is about planned arrivals; give --rate or --stages for requests, or \
-             --connection-rate with --requests-per-connection for connections"
+             --connection-rate with --requests-per-connection or --sessions for connections"
         );
     }
     let model = LoadModel::Closed {

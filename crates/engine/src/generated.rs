@@ -9,7 +9,7 @@ use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,
     RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
 };
-use brunt_measure::{Answer, GeneratorUse, NO_NAME};
+use brunt_measure::{Answer, GeneratorUse, NO_NAME, SessionUse};
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
 
@@ -33,9 +33,12 @@ pub(crate) struct Generated {
     generator: Box<dyn RequestGenerator>,
     /// Turns of its worker: they tell the session whether that is in a call.
     turns: Arc<AtomicU64>,
-    /// The text that came last, and the requests that it holds.
+    /// The text that came last, and the requests that it holds, with their names.
     text: Vec<u8>,
     requests: Vec<TextRequest>,
+    names: Vec<u32>,
+    /// Names of the requests that were written last.
+    written: Vec<u32>,
     /// Where the generator writes.
     fresh: Vec<u8>,
     /// `text` was asked for more than once.
@@ -102,8 +105,8 @@ struct OfSlot {
 struct Rest {
     request: OfPlace,
     text: Vec<u8>,
-    /// In order, the last ones first: bytes, and what the response depends on.
-    requests: Vec<(usize, RequestKind)>,
+    /// In order, the last ones first: bytes, what the response depends on, and the name.
+    requests: Vec<(usize, RequestKind, u32)>,
     /// Bytes that were written.
     written: usize,
 }
@@ -241,6 +244,8 @@ impl Generated {
             turns: Arc::default(),
             text: Vec::new(),
             requests: Vec::new(),
+            names: Vec::new(),
+            written: Vec::new(),
             fresh: Vec::new(),
             is_repeated: false,
             payload: None,
@@ -310,6 +315,12 @@ impl Generated {
             told_ns: self.responses_time.ns,
             cut: self.cut,
             error: self.error.as_ref().map(|error| error.message.clone()),
+            sessions: self.generator.sessions().map(|counts| SessionUse {
+                begun: counts.begun,
+                completed: counts.completed,
+                failed: counts.failed,
+                reconnected: counts.reconnected,
+            }),
         };
         (used, self.generator.names().to_vec())
     }
@@ -364,6 +375,26 @@ impl Generated {
             self.fail(error);
             0
         })
+    }
+
+    /// A connection is being opened.
+    pub(crate) fn opening(&mut self, slot: Slot) {
+        self.generator.opening(ConnectionNumber(slot.0));
+    }
+
+    /// The attempt to open it failed.
+    pub(crate) fn unopened(&mut self, slot: Slot) {
+        self.generator.unopened(ConnectionNumber(slot.0));
+    }
+
+    /// Whether what a connection carries goes on with another one when it is lost.
+    pub(crate) fn goes_on(&self, slot: Slot) -> bool {
+        !self.is_over() && self.generator.goes_on(ConnectionNumber(slot.0))
+    }
+
+    /// Whether it has no use for connections that are not being opened yet.
+    pub(crate) fn begins_no_more(&self) -> bool {
+        self.generator.begins_no_more()
     }
 
     /// A connection is open, and another one than was there before.
@@ -464,6 +495,11 @@ impl Generated {
             }),
         };
         let name = name.unwrap_or(NO_NAME);
+        self.names.clear();
+        if left > 1 {
+            self.generator.names_in(tag, &mut self.names);
+        }
+        self.names.resize(self.requests.len(), name);
         let request = OfPlace { tag, name, batch };
         self.made = Some(Made { slot, request });
         Asked::Requests(left)
@@ -514,6 +550,7 @@ impl Generated {
         bytes: impl FnOnce(&[u8], Option<PayloadId>),
     ) -> Option<OfPlace> {
         let count = count as usize;
+        self.written.clear();
         let of_slot = &mut self.slots[slot.0 as usize];
         of_slot.is_delayed = false;
         if let Some(Made { request: made, .. }) = self.made
@@ -529,8 +566,9 @@ impl Generated {
         let written = if let Some(rest) = &mut of_slot.rest {
             let from = rest.written;
             for _ in 0..count {
-                if let Some((bytes, kind)) = rest.requests.pop() {
+                if let Some((bytes, kind, name)) = rest.requests.pop() {
                     rest.written += bytes;
+                    self.written.push(name);
                     request(kind);
                 }
             }
@@ -543,6 +581,8 @@ impl Generated {
         } else {
             let made = self.made.take()?;
             let (first, others) = self.requests.split_at(count.min(self.requests.len()));
+            let (names, others_names) = self.names.split_at(first.len());
+            self.written.extend_from_slice(names);
             first.iter().for_each(|of_text| request(of_text.kind));
             let end = first.last().map_or(0, |last| last.range.end);
             let payload = self.payload.filter(|_| others.is_empty());
@@ -553,8 +593,9 @@ impl Generated {
                     text: self.text[end..].to_vec(),
                     requests: others
                         .iter()
+                        .zip(others_names)
                         .rev()
-                        .map(|of_text| (of_text.range.len(), of_text.kind))
+                        .map(|(of_text, &name)| (of_text.range.len(), of_text.kind, name))
                         .collect(),
                     written: 0,
                 };
@@ -577,6 +618,15 @@ impl Generated {
             let count = self.requests.len() as u32;
             let failure = Some(RequestFailure::NotSent);
             self.end_requests(made.slot, made.request, count, failure);
+        }
+    }
+
+    /// The request with this number among those that were written last, with its own name.
+    #[inline]
+    pub(crate) fn named(&self, request: OfPlace, number: u32) -> OfPlace {
+        match self.written.get(number as usize) {
+            Some(&name) => OfPlace { name, ..request },
+            None => request,
         }
     }
 

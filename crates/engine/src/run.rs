@@ -65,8 +65,9 @@ impl<C: Carrier> Prepared<C> {
         } = conclusion;
         let planned_end_ns = window.end_ns.min(control.enough_ns());
         window.end_ns = window.end_ns.min(control.end_ns());
-        let counts_requests = self.plan.stop.requests.is_some();
-        let early_end_ns = counts_requests
+        let stop = self.plan.stop;
+        let may_end = stop.requests.is_some() || stop.duration_ns.is_none();
+        let early_end_ns = may_end
             .then(|| early_end_ns(&mut ended, conclusion.unsent, window))
             .flatten();
         if let Some(end_ns) = early_end_ns {
@@ -111,7 +112,7 @@ impl<C: Carrier> Prepared<C> {
             let end_ns = window.end_ns.cast_signed();
             let lived = &mut recording.record.edges.window_end;
             if early_end_ns.is_some()
-                || counts_requests && lived.get().is_some_and(|left_ns| left_ns < end_ns)
+                || may_end && lived.get().is_some_and(|left_ns| left_ns < end_ns)
             {
                 // It left because nothing was left to do: it would have idled until the end.
                 *lived = Once::at(end_ns.max(lived_from_ns));

@@ -19,11 +19,29 @@ pub trait RequestGenerator: Debug + Send {
     /// since the round before are not announced by `opened`.
     fn begin(&mut self, _connections: u32) {}
 
+    /// A connection is being opened, for the first time or anew; `opened` or `unopened` follows.
+    fn opening(&mut self, _connection: ConnectionNumber) {}
+
+    /// The attempt to open a connection failed.
+    fn unopened(&mut self, _connection: ConnectionNumber) {}
+
     /// A connection was opened, for the first time or anew: nothing was asked on it yet.
     fn opened(&mut self, _connection: ConnectionNumber) {}
 
     /// An open connection is no more, whoever closed it.
     fn closed(&mut self, _connection: ConnectionNumber) {}
+
+    /// Whether what an open connection carries, which is about to be lost, goes on with another
+    /// one, though the connections themselves are what is planned. That one is opened when the
+    /// pause that `delay_ns` says is over.
+    fn goes_on(&self, _connection: ConnectionNumber) -> bool {
+        false
+    }
+
+    /// It has no use for connections that are not being opened yet.
+    fn begins_no_more(&self) -> bool {
+        false
+    }
 
     /// Whether connections wait before each request, as long as `delay_ns` says.
     fn delays(&self) -> bool;
@@ -74,6 +92,15 @@ pub trait RequestGenerator: Debug + Send {
     /// What ends a call into this generator that does not return, from another thread; absent where
     /// every call returns.
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        None
+    }
+
+    /// Puts the places of the names of the requests of a batch, which has several and was made just
+    /// now, into `names`, which is empty; it stays so where all have the batch's.
+    fn names_in(&self, _tag: BatchTag, _names: &mut Vec<u32>) {}
+
+    /// How many sessions there were so far; absent where it knows none.
+    fn sessions(&self) -> Option<SessionCounts> {
         None
     }
 
@@ -200,6 +227,20 @@ pub struct ResponseTimes {
     pub first_byte_ns: u64,
     /// When the response was complete.
     pub done_ns: u64,
+}
+
+/// How many sessions there were. Those that are neither completed nor failed were going on when the
+/// run was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionCounts {
+    /// For which a connection was to be opened.
+    pub begun: u64,
+    /// All of whose requests were answered.
+    pub completed: u64,
+    /// That ended before.
+    pub failed: u64,
+    /// Further connections of sessions that had lost theirs.
+    pub reconnected: u64,
 }
 
 /// Why a generator ends the run.

@@ -7,6 +7,7 @@ mod plan;
 pub mod request_list;
 mod request_set;
 mod round;
+pub mod sessions;
 mod share;
 mod target;
 mod think_time;
@@ -16,7 +17,7 @@ pub mod units;
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
-    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
+    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes, SessionCounts,
 };
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,

@@ -19,7 +19,7 @@ pub enum BackendChoice {
     Sim,
 }
 
-/// When a run ends: whichever comes first. At least one is given.
+/// When a run ends: whichever comes first. Without either, what makes the requests ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// Length of the measure phase, nanoseconds.

@@ -19,6 +19,37 @@ pub struct GeneratorUse {
     pub cut: u64,
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
+    /// Sessions that it replayed; null where it knows none.
+    #[serde(default)]
+    pub sessions: Option<SessionUse>,
+}
+
+/// Sessions over the whole run. Those that are neither completed nor failed were going on at its
+/// end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionUse {
+    /// For which a connection was to be opened.
+    pub begun: u64,
+    /// All of whose requests were answered.
+    pub completed: u64,
+    /// That ended before.
+    pub failed: u64,
+    /// Further connections of sessions that had lost theirs.
+    pub reconnected: u64,
+}
+
+impl SessionUse {
+    fn merge(&mut self, other: &Self) {
+        for (own, others) in [
+            (&mut self.begun, other.begun),
+            (&mut self.completed, other.completed),
+            (&mut self.failed, other.failed),
+            (&mut self.reconnected, other.reconnected),
+        ] {
+            *own = own.saturating_add(others);
+        }
+    }
 }
 
 impl GeneratorUse {
@@ -72,6 +103,9 @@ impl GeneratorUse {
         if self.error.is_none() {
             self.error.clone_from(&other.error);
         }
+        if let Some(others) = &other.sessions {
+            self.sessions.get_or_insert_default().merge(others);
+        }
     }
 }
 
@@ -88,6 +122,11 @@ mod tests {
             told_ns: 10,
             cut: 1,
             error: error.map(str::to_owned),
+            sessions: error.map(|_| SessionUse {
+                begun: 3,
+                completed: 2,
+                ..SessionUse::default()
+            }),
         };
         let workers = [worker(100, None), worker(300, Some("oops"))];
         let (used, count) = GeneratorUse::sum(&workers).expect("two");
@@ -97,6 +136,10 @@ mod tests {
         assert_eq!(used.share(count, 100), Some(1.0));
         assert_eq!(used.share(count, 0), None);
         assert_eq!(GeneratorUse::sum(&workers[..0]), None);
+        let sessions = used
+            .sessions
+            .map(|sessions| (sessions.begun, sessions.completed));
+        assert_eq!(sessions, Some((3, 2)));
     }
 
     #[test]

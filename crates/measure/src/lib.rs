@@ -100,7 +100,7 @@ pub use evidence::{
     Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
-pub use generator_use::GeneratorUse;
+pub use generator_use::{GeneratorUse, SessionUse};
 pub use halving::Halving;
 pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
 pub use histogram::{Histogram, HistogramError};

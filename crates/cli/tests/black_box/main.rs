@@ -37,6 +37,7 @@ mod placement;
 mod readme;
 mod real_http2;
 mod real_tls;
+mod replays;
 mod request_log;
 mod robustness;
 mod scripts;

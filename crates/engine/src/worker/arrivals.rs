@@ -112,6 +112,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn take_arrivals(&mut self, now_ns: u64) {
         let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns);
         let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
+        self.stop_if_none_begins(now_ns);
         // If many have come due since brunt last looked, the later ones find nothing free where
         // those before them, sent in time, would have been answered by now.
         self.free.would_be_free_ns.clear();
@@ -126,6 +127,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 continue;
             }
             arrivals_left -= 1;
+            if self.begins_no_more() {
+                self.stop_if_none_begins(now_ns);
+                return;
+            }
             let Some(due_ns) = self
                 .backlog()
                 .and_then(|backlog| backlog.take_before(before_ns))
@@ -210,8 +215,19 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
     }
 
+    /// Plans no further connections where they are of no use.
+    fn stop_if_none_begins(&mut self, now_ns: u64) {
+        if self.begins_no_more() {
+            if let Some(backlog) = self.backlog() {
+                backlog.stop();
+            }
+            self.give_up_waiting(now_ns);
+        }
+    }
+
     /// Gives the arrivals that wait to what is free.
     pub(super) fn assign_waiting(&mut self, now_ns: u64) {
+        self.stop_if_none_begins(now_ns);
         if !self.drop_expired(now_ns) {
             return;
         }
@@ -227,6 +243,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// time is up. In a queue longer than the time-out, each request would else be sent just in
     /// time to fail. False: there are more of them than one turn may drop.
     pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
+        if self.generated.is_some() && matches!(self.pacing, Pacing::Sessions(_)) {
+            // A session is to be replayed, however late it begins: its requests have time-outs of
+            // their own.
+            return true;
+        }
         let mut left = ARRIVALS_PER_TURN;
         let timeout_ns = self.task.timeout_ns;
         let needed_ns = (SERVICE_TIMES * self.accounting.service_ns()).min(timeout_ns / 2);
@@ -281,7 +302,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         match self.pacing {
             Pacing::Closed => false,
             Pacing::Open(_) => connection.has_room() && !self.is_parked(slot),
-            Pacing::Sessions(_) => matches!(connection.state, State::Down { .. }),
+            Pacing::Sessions(_) => connection.state == State::Down { retry_ns: u64::MAX },
         }
     }
 

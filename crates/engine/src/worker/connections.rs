@@ -20,6 +20,9 @@ const LIFE_NS_LEAST: u64 = 100_000_000;
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
+        if let Some(generated) = &mut self.generated {
+            generated.opening(slot);
+        }
         let source = self.opening.sources.next(now_ns);
         self.stop_awaiting_retry(slot, now_ns);
         self.opening.in_flight += 1;
@@ -174,6 +177,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.attempt_ended(slot, now_ns);
         self.accounting.failed(now_ns, kind, 0);
+        if let Some(generated) = &mut self.generated {
+            generated.unopened(slot);
+        }
         if self.accounting.recorder.live() == 0 {
             self.opening.unavailable_since_ns.get_or_insert(now_ns);
             self.opening.probe.get_or_insert(slot);
@@ -214,6 +220,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Ends an open connection and, if there is use for it, opens the next one in its place.
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
+        let resume_ns = self.resumes_ns(slot, now_ns);
         self.backend.close(slot);
         self.accounting.recorder.disconnected(now_ns);
         self.lose(slot, now_ns);
@@ -232,6 +239,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         } else {
             0
         };
+        if let Some(resume_ns) = resume_ns {
+            connection.state = State::Down {
+                retry_ns: resume_ns.min(u64::MAX - 1),
+            };
+            self.opening.resuming += 1;
+            self.connections.arm(slot, resume_ns);
+            return;
+        }
         match self.pacing {
             // A server that serves one after the other would wait for its request.
             _ if self.pauses(slot) => {}
@@ -269,6 +284,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return;
         }
         match self.connections[slot].state {
+            State::Down { .. } if matches!(self.pacing, Pacing::Sessions(_)) => {
+                self.opening.resuming -= 1;
+                if self.timeline.mode == Mode::Load {
+                    self.open(slot, now_ns);
+                } else {
+                    self.connections[slot].state = State::Down { retry_ns: u64::MAX };
+                }
+            }
             State::Down { .. } => {
                 self.stop_awaiting_retry(slot, now_ns);
                 let connection = &mut self.connections[slot];

@@ -46,6 +46,8 @@ pub(super) struct Opening {
     pub(super) slots_used: u32,
     /// Since when no connection is open, or none takes a request.
     pub(super) unavailable_since_ns: Option<u64>,
+    /// Slots that wait for the end of a pause, to be opened again for what they carried.
+    pub(super) resuming: u32,
     /// The connection that finds out when one can be opened again, while none is open.
     pub(super) probe: Option<Slot>,
 }
@@ -60,6 +62,7 @@ impl Opening {
             unsettled: held,
             slots_used: held,
             unavailable_since_ns: None,
+            resuming: 0,
             probe: None,
         }
     }

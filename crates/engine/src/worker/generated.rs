@@ -116,6 +116,30 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.send_texts(slot, timing, count as u32);
     }
 
+    /// When what a planned connection carries, which is about to be lost, goes on with another one;
+    /// absent where it does not.
+    pub(super) fn resumes_ns(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
+        let is_measured = self.is_measured();
+        let is_session = matches!(self.pacing, Pacing::Sessions(_));
+        let is_load = self.timeline.mode == Mode::Load && now_ns < self.timeline.window_end_ns;
+        let generated = self.generated.as_mut().filter(|_| is_session && is_load)?;
+        if !generated.goes_on(slot) {
+            return None;
+        }
+        let backend = &self.backend;
+        let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+        self.follow_generator();
+        let due_ns = self.resume_ns(slot);
+        Some(due_ns.max(now_ns.saturating_add(delay_ns)))
+    }
+
+    /// Whether connections that come due now are of no use.
+    pub(super) fn begins_no_more(&self) -> bool {
+        let is_session = matches!(self.pacing, Pacing::Sessions(_));
+        let generated = self.generated.as_ref().filter(|_| is_session);
+        generated.is_some_and(|generated| generated.begins_no_more())
+    }
+
     /// Whether the connection is to wait before its next request; it is then looked at again.
     #[inline]
     fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
@@ -239,14 +263,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         );
         let depth = self.task.depth;
         if let (Some(first), Some(request)) = (first, request) {
-            let named = RequestTiming {
-                request: request.name,
-                ..timing
-            };
             let mut place = first;
-            for _ in 0..count {
+            for number in 0..count {
+                let request = generated.named(request, number);
                 generated.place(slot, place, request);
-                self.accounting.recorder.sent_by_name(named);
+                self.accounting.recorder.sent_by_name(RequestTiming {
+                    request: request.name,
+                    ..timing
+                });
                 place = if place + 1 == depth { 0 } else { place + 1 };
             }
         }

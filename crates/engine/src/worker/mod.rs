@@ -480,6 +480,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 });
                 !(self.is_done(exhausted) || is_unavailable)
             }
+            // What is generated comes to an end by itself.
+            None if self.timeline.window_end_ns == u64::MAX
+                && now_ns >= self.timeline.measure_from_ns =>
+            {
+                !self.is_done(false)
+            }
             _ => true,
         }
     }
@@ -493,7 +499,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             Pacing::Closed => (false, false),
             Pacing::Open(backlog) => (is_over(backlog), backlog.waiting() > 0),
             Pacing::Sessions(backlog) => {
-                let in_use = self.accounting.recorder.live() + self.opening.in_flight;
+                let Opening {
+                    in_flight,
+                    resuming,
+                    ..
+                } = self.opening;
+                let in_use = self.accounting.recorder.live() + in_flight + resuming;
                 // There is no use for a connection without a request left for it.
                 let is_awaited = !exhausted && (backlog.waiting() > 0 || in_use > 0);
                 (is_over(backlog), is_awaited)

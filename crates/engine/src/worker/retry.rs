@@ -3,7 +3,7 @@
 use brunt_io::backend::{ClientBackend, Slot};
 
 use super::connections::{RETRY_NS_MAX, RETRY_NS_MIN};
-use super::{Mode, PAUSE_LEAST_NS, Worker};
+use super::{Mode, PAUSE_LEAST_NS, Pacing, Worker};
 use crate::connection::State;
 use crate::protocol::ClientProtocol;
 
@@ -27,6 +27,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// The server is back: what waits for its next attempt need not wait as long as it was to.
     pub(super) fn retry_soon(&mut self, now_ns: u64) {
+        if let Pacing::Sessions(_) = self.pacing {
+            return;
+        }
         for slot in self.connections.slots() {
             let connection = &mut self.connections[slot];
             if let State::Down { retry_ns } = &mut connection.state

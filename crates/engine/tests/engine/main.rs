@@ -12,6 +12,7 @@ mod makers;
 mod open_loop;
 mod phases;
 mod protocols;
+mod replays;
 mod rounds;
 mod sessions;
 mod set_up;

@@ -39,8 +39,10 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             summary.lifetime.connections_opened,
             summary.arrivals_all.sent,
         );
-        problems.expect(opened <= sent, || {
-            format!("{opened} connections opened, of {sent} arrivals")
+        let used = run.generator_use().and_then(|(used, _)| used.sessions);
+        let again = used.map_or(0, |sessions| sessions.reconnected);
+        problems.expect(opened <= sent.saturating_add(again), || {
+            format!("{opened} connections opened, of {sent} arrivals and {again} more for sessions")
         });
     }
     stages_add_up(facts, schedule, &mut problems);
@@ -52,8 +54,10 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
         arrivals.skipped_late,
         arrivals.unsent
     );
-    // A count or a signal ends a plan early.
-    if run.plan.stop.requests.is_none() && !facts.interrupted() && !facts.no_window() {
+    // A count, a signal or what makes the requests ends a plan early.
+    let stop = run.plan.stop;
+    let is_whole = stop.requests.is_none() && stop.duration_ns.is_some();
+    if is_whole && !facts.interrupted() && !facts.no_window() {
         let expected = run.expected_arrivals().unwrap_or(0.0);
         words = format!("{words}; the schedule has {expected:.1}");
         let mut on_plan = true;

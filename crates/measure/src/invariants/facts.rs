@@ -197,7 +197,8 @@ impl<'a> Facts<'a> {
             .reduce(|sum, share| Some(sum?.saturating_add(share?)))
             .flatten();
         let Some(asked) = asked else {
-            return false;
+            // Without either, what makes the requests ended it.
+            return self.run.plan.stop.duration_ns.is_none() && !self.interrupted();
         };
         let done = self.accounted_of_count();
         let before_plan = self.agents.iter().all(|agent| {

@@ -1,6 +1,6 @@
 //! Figures of what made the requests while the run went on, such as a script.
 
-use brunt_measure::{Run, Summary};
+use brunt_measure::{Run, SessionUse, Summary};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -24,6 +24,8 @@ pub struct GeneratorFigures {
     pub cut: u64,
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
+    /// Sessions that it replayed, of all phases; null where it knows none.
+    pub sessions: Option<SessionUse>,
 }
 
 impl GeneratorFigures {
@@ -41,6 +43,9 @@ impl GeneratorFigures {
         if used.error.is_none() {
             absent.note::<()>("generator.error", "there was none");
         }
+        if used.sessions.is_none() {
+            absent.note::<()>("generator.sessions", "no sessions were replayed");
+        }
         Some(used)
     }
 
@@ -56,6 +61,7 @@ impl GeneratorFigures {
             workers_share: used.share(workers, run.window_ns),
             cut: used.cut,
             error: used.error,
+            sessions: used.sessions,
         })
     }
 }

@@ -56,6 +56,19 @@ pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         return;
     };
     let mut items = Vec::new();
+    if let Some(sessions) = used.sessions {
+        items.push(format!("{} begun", units::count(sessions.begun)));
+        items.push(format!("{} completed", units::count(sessions.completed)));
+        items.push(format!("{} failed", units::count(sessions.failed)));
+        if sessions.reconnected > 0 {
+            let again = counted(
+                sessions.reconnected,
+                "further connection",
+                "further connections",
+            );
+            items.push(again);
+        }
+    }
     if let Some(ns) = used.ns_per_request {
         let time = units::duration(ns.round() as u64);
         items.push(format!("{time} per request"));
@@ -74,7 +87,11 @@ pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     if let Some(error) = &used.error {
         items.push(format!("ended the run: {}", printable(error)));
     }
-    page.row("script", &items, Tone::Plain);
+    let name = match used.sessions {
+        Some(_) => "sessions",
+        None => "script",
+    };
+    page.row(name, &items, Tone::Plain);
 }
 
 /// CPUs that the workers can use: one each.

@@ -16,6 +16,8 @@ const BODY: &str = "Hello, World!\n";
 pub(crate) struct Keeping {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<BTreeSet<String>>>,
+    /// The same by connections that had any, in order.
+    sequences: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 impl Keeping {
@@ -25,7 +27,11 @@ impl Keeping {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let requests = Arc::new(Mutex::new(BTreeSet::new()));
-        let server = Self { address, requests };
+        let server = Self {
+            address,
+            requests,
+            sequences: Arc::default(),
+        };
         let serving = server.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -47,8 +53,27 @@ impl Keeping {
             .collect()
     }
 
+    /// The requests of each connection that had any, in their order.
+    pub(crate) fn sequences(&self) -> Vec<Vec<String>> {
+        let sequences = self.sequences.lock();
+        sequences.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps a request of the connection that has this number, if it had one.
+    fn keep(&self, number: &mut Option<usize>, request: &str) {
+        let Ok(mut sequences) = self.sequences.lock() else {
+            return;
+        };
+        let number = *number.get_or_insert(sequences.len());
+        if sequences.len() == number {
+            sequences.push(Vec::new());
+        }
+        sequences[number].push(request.to_owned());
+    }
+
     fn serve(&self, mut stream: TcpStream) -> Option<()> {
         let mut received = Vec::new();
+        let mut number = None;
         loop {
             let end = loop {
                 if let Some(end) = end_of_head(&received) {
@@ -68,6 +93,7 @@ impl Keeping {
             let request: Vec<u8> = received.drain(..end).collect();
             let request = String::from_utf8_lossy(&request).into_owned();
             let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            self.keep(&mut number, &request);
             let mut requests = self.requests.lock();
             if let Ok(requests) = &mut requests {
                 requests.insert(request);
@@ -98,10 +124,11 @@ impl Keeping {
 }
 
 fn length_of_body(head: &str) -> usize {
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("Content-Length: "));
-    length.and_then(|length| length.parse().ok()).unwrap_or(0)
+    let mut fields = head.lines().filter_map(|line| line.split_once(": "));
+    let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    length
+        .and_then(|(_, length)| length.parse().ok())
+        .unwrap_or(0)
 }
 
 fn end_of_head(bytes: &[u8]) -> Option<usize> {

@@ -1,0 +1,141 @@
+//! `--sessions`: users of a log, each with a connection of its own.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use brunt_load::sessions::{LoggedSteps, Replay, SessionLog, SessionReplay, SessionTexts};
+use brunt_load::{
+    HttpChoice, Plan, RequestGenerator, RequestSet, RequestSpec, Round, Target, ThinkSpread,
+};
+use brunt_measure::{Judged, Run};
+use brunt_proto::http1::Request;
+
+use crate::EXIT_INTERRUPTED;
+use crate::args::LoadArguments;
+use crate::habits;
+use crate::list::read_list;
+use crate::load::{complete, without_report};
+use crate::output::Destination;
+use crate::plan::Load;
+use crate::progress::Line;
+use crate::session::Wanted;
+use crate::signals::{Interrupts, Second};
+
+/// The sessions of a log, ready to be replayed.
+struct Ready {
+    steps: LoggedSteps,
+    texts: Arc<SessionTexts>,
+    first: RequestSpec,
+}
+
+/// Replays the sessions of the log at `path`.
+pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
+    let url = habits::only_url(arguments)?.context("--sessions needs a URL")?;
+    let target = Target::parse(url, arguments.unix_socket.clone())?;
+    let load = Load::new(arguments, Some(&target))?;
+    let ready = ready(arguments, path, &target, load.request())
+        .with_context(|| format!("--sessions {}", path.display()))?;
+    let mut plan = load.plan(arguments, target, NonZeroU32::MIN, None);
+    fit(&mut plan, &ready);
+    let destination = Destination::open(&arguments.output)?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
+    let mut run = match measure(arguments, plan, &ready, &interrupts) {
+        Ok(run) => run,
+        Err(error) => return without_report(destination, error),
+    };
+    complete(&mut run, arguments);
+    let code = destination.write(&Judged::of(&run))?;
+    Ok(if run.interrupted() {
+        ExitCode::from(EXIT_INTERRUPTED)
+    } else {
+        code
+    })
+}
+
+fn ready(
+    arguments: &LoadArguments,
+    path: &Path,
+    target: &Target,
+    common: &RequestSpec,
+) -> Result<Ready> {
+    let think_time = arguments.think_time.unwrap_or_default();
+    if think_time.spread != ThinkSpread::Fixed {
+        bail!("the pauses of sessions are not random; give --think-time a TIME alone");
+    }
+    let log = SessionLog::parse(&read_list(path, "the sessions")?)?;
+    let mut texts = SessionTexts::default();
+    for logged in log.requests() {
+        let spec = &logged.request;
+        let text = Request {
+            method: &spec.method,
+            path: &spec.path,
+            host: &target.authority,
+            headers: &common.headers,
+            body: &spec.body,
+            close: false,
+        };
+        let text = text.encode();
+        let text = text.with_context(|| format!("line {}", logged.line))?;
+        let name = spec.name();
+        texts.add(
+            text,
+            if arguments.output.redact {
+                no_query(&name)
+            } else {
+                &name
+            },
+        );
+    }
+    let first = log.requests().next().context("there is no session")?;
+    Ok(Ready {
+        steps: LoggedSteps::new(&log, think_time.mean_ns),
+        first: RequestSpec {
+            headers: common.headers.clone(),
+            ..first.request.clone()
+        },
+        texts: Arc::new(texts),
+    })
+}
+
+fn no_query(name: &str) -> &str {
+    name.split_once('?').map_or(name, |(before, _)| before)
+}
+
+/// Fits the plan to sessions, the first request of which stands for all in reports.
+fn fit(plan: &mut Plan, ready: &Ready) {
+    plan.requests = RequestSet::one(ready.first.clone());
+    plan.http = HttpChoice::Http1;
+    plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
+    // Pauses are those of the sessions.
+    plan.think_time_ns = 0;
+}
+
+fn measure(
+    arguments: &LoadArguments,
+    plan: Plan,
+    ready: &Ready,
+    interrupts: &Interrupts,
+) -> Result<Run> {
+    let workers = plan.workers.get();
+    let replay = Replay {
+        reconnects: true,
+        ..Replay::default()
+    };
+    let generators = (0..workers).map(|worker| {
+        let source = Box::new(ready.steps.clone());
+        let texts = Arc::clone(&ready.texts);
+        let (replay, _) = SessionReplay::new(source, texts, replay, (worker, workers));
+        Box::new(replay) as Box<dyn RequestGenerator>
+    });
+    let generators = generators.collect();
+    let mut line = Line::new(arguments.output.quiet, &plan);
+    let round = Round::of(&plan);
+    let outcome = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
+        Ok(session.round(&round, &mut line)?)
+    });
+    line.clear();
+    outcome
+}

@@ -1,0 +1,92 @@
+//! `--sessions`: users of a log, each with a connection of its own.
+
+use crate::loads::MACHINERIES;
+use crate::support::keeping::Keeping;
+use crate::support::process::brunt;
+
+const LOG: &str = "# users\n/a think=0.02\n  /a1\n  /a2?q=1\n\
+    /b method=POST contents='x=1&y=2'\n\n/c\n";
+
+/// A file with this text.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), text).expect("it is ours");
+    file
+}
+
+#[test]
+fn each_session_has_a_connection() {
+    let log = file(LOG);
+    let log = log.path().display();
+    for machinery in MACHINERIES {
+        let server = Keeping::start();
+        let load =
+            format!("--sessions {log} --connection-rate 20 -d 400ms --warmup 0s -H X-A:1 --redact");
+        let url = format!("http://{}/", server.address);
+        let report = machinery.run(&load, &url);
+        let sessions = report.at("/agents/0/workers/0/generator/sessions");
+        assert_eq!(sessions["failed"], 0, "{machinery:?}");
+        let completed = sessions["completed"].as_u64().expect("a count");
+        assert!(completed >= 2, "{machinery:?}: {sessions}");
+        let sequences = server.sequences();
+        for sequence in &sequences {
+            let lines = sequence.iter().filter_map(|request| request.lines().next());
+            let lines: Vec<_> = lines.collect();
+            let expected: &[&str] = match lines[0] {
+                "GET /c HTTP/1.1" => &["GET /c HTTP/1.1"],
+                _ => &[
+                    "GET /a HTTP/1.1",
+                    "GET /a1 HTTP/1.1",
+                    "GET /a2?q=1 HTTP/1.1",
+                    "POST /b HTTP/1.1",
+                ],
+            };
+            assert!(expected.starts_with(&lines), "{machinery:?}: {lines:?}");
+            let posted = sequence
+                .get(3)
+                .map(|request| request.ends_with("\r\n\r\nx=1&y=2"));
+            assert_ne!(posted, Some(false), "{sequence:?}");
+            assert!(sequence[0].contains("X-A: 1\r\n"), "{sequence:?}");
+        }
+        let names = report.at("/names").as_array().expect("a list").iter();
+        let names: Vec<_> = names.filter_map(|name| name["name"].as_str()).collect();
+        assert_eq!(
+            names,
+            ["/a", "/a1", "/a2", "POST /b", "/c"],
+            "{machinery:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_named_with_its_line() {
+    for (text, words) in [
+        ("/a\n/b foo=1\n", "line 2: \"foo=1\" is not known"),
+        ("# none\n", "there is no session in it"),
+        ("/a\n\nb\n", "line 3: path \"b\" must start with /"),
+        ("/a method=CONNECT\n", "line 1: CONNECT asks for a tunnel"),
+    ] {
+        let log = file(text);
+        let load = format!("--sessions {} http://127.0.0.1:1/", log.path().display());
+        let outcome = brunt(&load);
+        assert_eq!(outcome.code, Some(2), "{text:?}");
+        assert!(
+            outcome.stderr.contains(words),
+            "{text:?}: {}",
+            outcome.stderr
+        );
+    }
+    for (load, words) in [
+        (
+            "--sessions /nonexistent http://h/",
+            "cannot read the sessions",
+        ),
+        ("--sessions x", "required"),
+        ("--sessions x --rate 5 http://h/", "cannot be used with"),
+        ("--sessions x --think-time 1s,exp http://h/", "not random"),
+    ] {
+        let outcome = brunt(load);
+        assert_eq!(outcome.code, Some(2), "{load}");
+        assert!(outcome.stderr.contains(words), "{load}: {}", outcome.stderr);
+    }
+}

@@ -1,0 +1,15 @@
+//! Sessions: requests of one user after the other on a connection, in bursts with pauses.
+
+mod figures;
+mod log;
+mod replay;
+mod source;
+mod texts;
+
+pub use figures::{INTERVAL_NS, Lifetimes, SessionFigures};
+#[doc(hidden)]
+pub use log::fuzz_session_log;
+pub use log::{Burst, LoggedRequest, LoggedSession, SessionLog, SessionLogError};
+pub use replay::{Replay, SessionReplay};
+pub use source::{CallOrder, LoggedSteps, SessionSource, UniformSessions, WorkingSet};
+pub use texts::SessionTexts;
