@@ -9,6 +9,12 @@ pub(crate) fn print(message: &dyn Display) {
     eprintln!("brunt: {}", printable(&message.to_string()));
 }
 
+/// Prints a message that a script has raised: its line breaks and tabs are meant, as in the trace of
+/// an error.
+pub(crate) fn print_of_script(message: &str) {
+    print_lines(&format!("brunt: {message}"));
+}
+
 /// Prints the lines of `text` as they are: what another tool says in the place of brunt.
 pub(crate) fn print_lines(text: &str) {
     for line in text.lines() {

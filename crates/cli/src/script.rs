@@ -133,7 +133,7 @@ fn report(measured: Measured, mut destination: Destination) -> Result<ExitCode> 
     let done = script.done(&run);
     flush_script_output();
     if let Some(error) = wrk::script_error(&run) {
-        message::print(&error);
+        message::print_of_script(&error);
         return Ok(ExitCode::from(EXIT_SETUP));
     }
     torn_down.and(done)?;

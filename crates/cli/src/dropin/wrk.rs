@@ -45,7 +45,7 @@ fn load(options: &Options) -> Result<ExitCode> {
     destination.write(&judged)?;
     let failed = wrk::script_error(&run);
     if let Some(reason) = &failed {
-        message::print(reason);
+        message::print_of_script(reason);
     }
     if let Some(script) = &mut script {
         let torn_down = script.tear_down();

@@ -201,15 +201,15 @@ fn a_script_that_does_not_load_sends_nothing() {
 #[test]
 fn an_error_in_the_run_ends_it_with_a_report() {
     for source in [
-        "function request()\nn = (n or 0) + 1 if n > 100 then error('enough') end \
+        "function request()\nn = (n or 0) + 1 if n > 100 then error('enough\\n\\tnow') end \
          return wrk.format() end",
-        "function response(status)\nm = (m or 0) + 1 if m > 100 then error('enough') end end",
+        "function response(status)\nm = (m or 0) + 1 if m > 100 then error('enough\\n\\tnow') end end",
     ] {
         let (outcome, requests) = run_script(source, "-c 2");
         assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
         assert!(outcome.stdout.contains("throughput"), "{outcome:?}");
         assert!(
-            outcome.stderr.contains("script.lua:2: enough"),
+            outcome.stderr.contains("script.lua:2: enough\n\tnow\n"),
             "{outcome:?}"
         );
         assert!((99..=102).contains(&requests), "{requests}");
