@@ -6,6 +6,7 @@
 pub mod ab;
 mod ending;
 mod getopt;
+pub mod h2load;
 mod microseconds;
 mod shell;
 mod verdict;

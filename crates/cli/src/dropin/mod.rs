@@ -2,6 +2,7 @@
 //! their command lines, run as brunt's own, and their text.
 
 mod ab;
+mod h2load;
 mod weighttp;
 mod wrk;
 
@@ -34,6 +35,7 @@ enum Peer {
     Wrk(Program),
     Ab,
     Weighttp,
+    H2load,
 }
 
 /// Another tool in whose place brunt is called.
@@ -77,6 +79,7 @@ fn peer(name: &str) -> Option<Peer> {
         "wrk2" => Some(Peer::Wrk(Program::Wrk2)),
         "ab" => Some(Peer::Ab),
         "weighttp" => Some(Peer::Weighttp),
+        "h2load" => Some(Peer::H2load),
         _ => None,
     }
 }
@@ -87,6 +90,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Wrk(program) => wrk::run(program, &called.name, &words),
         Peer::Ab => ab::run(&called.name, &words),
         Peer::Weighttp => weighttp::run(&words),
+        Peer::H2load => h2load::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }

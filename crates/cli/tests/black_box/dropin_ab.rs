@@ -125,7 +125,7 @@ fn what_cannot_run_ends_as_in_the_real_ab() {
         &["URL/", "-n", "3"],
         &["-i", "-p", "/etc/hostname", "URL/"],
         &["-p", "/proc/nobody", "URL/"],
-        &["-p", "/proc", "URL/"],
+        &["-p", "/etc", "URL/"],
         &["-n", "2", "URL/"],
         &["-Y", "URL/"],
         &["http://a..b/"],

@@ -1,0 +1,10 @@
+//! h2load, of nghttp2.
+
+mod explain;
+mod options;
+mod plan;
+mod report;
+
+pub use explain::explanation;
+pub use options::{Options, Version};
+pub use report::{heading, report};
