@@ -23,6 +23,7 @@ mod calibration;
 mod cgroup;
 mod control_message;
 mod counter_page;
+mod h2load_options;
 mod hdr_v2;
 mod hpack;
 mod http1_reply;
@@ -40,6 +41,7 @@ mod socket_tables;
 mod stored_run;
 mod tls;
 mod typed_text;
+mod weighttp_options;
 mod wrk_options;
 
 pub use ab_options::ab_options;
@@ -47,6 +49,7 @@ pub use calibration::calibration;
 pub use cgroup::cgroup;
 pub use control_message::control_message;
 pub use counter_page::counter_page;
+pub use h2load_options::h2load_options;
 pub use hdr_v2::hdr_v2;
 pub use hpack::hpack;
 pub use http1_reply::http1_reply;
@@ -64,6 +67,7 @@ pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
 pub use tls::tls;
 pub use typed_text::typed_text;
+pub use weighttp_options::weighttp_options;
 pub use wrk_options::wrk_options;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
@@ -76,6 +80,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgroup", cgroup),
     ("control_message", control_message),
     ("counter_page", counter_page),
+    ("h2load_options", h2load_options),
     ("hdr_v2", hdr_v2),
     ("hpack", hpack),
     ("http1_reply", http1_reply),
@@ -93,5 +98,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("stored_run", stored_run),
     ("tls", tls),
     ("typed_text", typed_text),
+    ("weighttp_options", weighttp_options),
     ("wrk_options", wrk_options),
 ];

@@ -99,6 +99,8 @@ fn what_cannot_run_ends_as_in_weighttp() {
             (Some(code), stderr),
             "{words:?}"
         );
+        let has_help = outcome.stdout.contains("weighttp <options> <URI>\n");
+        assert_eq!(has_help, words != ["-V"], "{words:?}");
     }
     let outcome = weighttp(
         &["--explain", "-n", "9", "-k", "http://nobody.invalid/"],

@@ -104,7 +104,7 @@ pub struct Options {
 }
 
 /// Something is wrong with a command line: what is printed, and the exit code.
-fn wrong(form: Form, is_quiet: bool, message: &str) -> Ending {
+pub(super) fn wrong(form: Form, is_quiet: bool, message: &str) -> Ending {
     let before = if is_quiet { "" } else { version(form) };
     Ending {
         stdout: format!("{before}{}{}", version(form), usage()),

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use brunt_engine::verbatim_requests;
 use brunt_load::{HttpChoice, Placement, Plan, RequestSet, Reuse, Scheme, Stop, Target};
 
-use super::options::{Options, Proxy};
+use super::options::{Options, Proxy, wrong};
 use crate::Ending;
 use crate::ending::strerror;
 
@@ -17,17 +17,18 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// weighttp begins at once.
 const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
-fn error(message: &str) -> Ending {
-    Ending::error(&format!("\nerror: {message}\n"), 1)
-}
-
 impl Options {
+    /// How it ends when there is no such load: with help, as where the command line is wrong.
+    fn error(&self, message: &str) -> Ending {
+        wrong(self.form, self.is_quiet, message)
+    }
+
     /// How it ends when the file of the body cannot be read.
     pub fn unread(&self, reason: &io::Error) -> Ending {
         let path = self.body.iter().map(|path| path.display().to_string());
         let path: String = path.collect();
         let code = reason.raw_os_error().unwrap_or(0);
-        error(&format!("open({path}): ({code}) {}", strerror(reason)))
+        self.error(&format!("open({path}): ({code}) {}", strerror(reason)))
     }
 
     /// The bytes of each request, with this body.
@@ -97,9 +98,9 @@ impl Options {
     /// There is no such load.
     pub fn plan(&self, body: &[u8]) -> Result<Plan, Ending> {
         let requests = verbatim_requests(&self.request(body));
-        let requests = requests.map_err(|reason| error(&reason.to_string()))?;
+        let requests = requests.map_err(|reason| self.error(&reason.to_string()))?;
         let [only] = &requests[..] else {
-            return Err(error("a header line holds another request"));
+            return Err(self.error("a header line holds another request"));
         };
         let mut plan = Plan::new(self.target()?, RequestSet::one(only.clone()));
         plan.connections = self.clients;
@@ -122,9 +123,8 @@ impl Options {
         plan.drain_limit_ns = plan.timeout_ns;
         plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
         for typed in &self.sources {
-            let address = typed
-                .parse()
-                .map_err(|_| error(&format!("could not resolve local bind address: {typed}")))?;
+            let message = format!("could not resolve local bind address: {typed}");
+            let address = typed.parse().map_err(|_| self.error(&message))?;
             plan.source_addresses.push(address);
         }
         Ok(plan)
@@ -167,7 +167,7 @@ impl Options {
             .flatten();
         let address = addresses.find(|address| address.is_ipv6() == self.is_ipv6);
         let address =
-            address.ok_or_else(|| error(&format!("could not resolve hostname: {host}")))?;
+            address.ok_or_else(|| self.error(&format!("could not resolve hostname: {host}")))?;
         Ok(target(address.ip().to_string(), port))
     }
 }
