@@ -9,8 +9,8 @@ pub(crate) fn print(message: &dyn Display) {
     eprintln!("brunt: {}", printable(&message.to_string()));
 }
 
-/// Prints a message that a script has raised: its line breaks and tabs are meant, as in the trace of
-/// an error.
+/// Prints a message that a script has raised: its line breaks and tabs are meant, as in the trace
+/// of an error.
 pub(crate) fn print_of_script(message: &str) {
     print_lines(&format!("brunt: {message}"));
 }

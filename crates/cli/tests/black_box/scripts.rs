@@ -203,7 +203,8 @@ fn an_error_in_the_run_ends_it_with_a_report() {
     for source in [
         "function request()\nn = (n or 0) + 1 if n > 100 then error('enough\\n\\tnow') end \
          return wrk.format() end",
-        "function response(status)\nm = (m or 0) + 1 if m > 100 then error('enough\\n\\tnow') end end",
+        "function response(status)\nm = (m or 0) + 1 if m > 100 then \
+         error('enough\\n\\tnow') end end",
     ] {
         let (outcome, requests) = run_script(source, "-c 2");
         assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
