@@ -2,49 +2,67 @@
 
 use clap::{ArgAction, Command, CommandFactory};
 
-use brunt_load::redact_queries;
+use brunt_load::{HIDDEN, redact_field, redact_queries};
 
 use crate::args::Arguments;
 
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 3] = ["headers", "body", "user"];
-/// What stands in place of a secret.
-const HIDDEN: &str = "...";
 /// Longer command lines are not shown.
 const BYTES_MAX: usize = 64 << 10;
 
-/// The command line of this process; absent where it is longer than is shown. `redacts`: without
-/// the queries of URLs.
-pub(crate) fn here(redacts: bool) -> Option<Vec<String>> {
+/// The command line of this process; absent where it is longer than is shown. With `--redact`,
+/// without the queries of URLs.
+pub(crate) fn here() -> Option<Vec<String>> {
     let typed = std::env::args_os().skip(1);
     let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
-    if typed.iter().map(String::len).sum::<usize>() > BYTES_MAX {
-        return None;
-    }
-    let mut words = shown(&typed, &Arguments::command());
-    if redacts {
+    let mut words = shown(&if_short(typed)?, &Arguments::command());
+    if words.iter().any(|word| word == "--redact") {
         words.iter_mut().for_each(|it| *it = redact_queries(it));
     }
     Some(words)
 }
 
-/// The words of a command line, read as `command` reads them.
-fn shown(typed: &[String], command: &Command) -> Vec<String> {
+/// A command line, unless it is longer than is shown.
+pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
+    let bytes: usize = words.iter().map(String::len).sum();
+    (bytes <= BYTES_MAX).then_some(words)
+}
+
+/// The words of a command line, read as `command` reads them, or the one of its commands that is
+/// the first word.
+fn shown(typed: &[String], mut command: &Command) -> Vec<String> {
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
+    if let Some(first) = typed.as_slice().first()
+        && let Some(named) = command.find_subcommand(first)
+    {
+        words.push(first.clone());
+        typed.next();
+        command = named;
+    }
+    // A command's are URLs and files; others, behind the first, are a script's.
+    let are_shown = words.len() > 1;
     let mut free_words = 0;
+    let mut free = |word: &String| {
+        free_words += 1;
+        match free_words > 1 && !are_shown {
+            true => HIDDEN.to_owned(),
+            false => word.clone(),
+        }
+    };
     while let Some(word) = typed.next() {
         if word == "--" {
             // Behind it are words alone.
             words.push(word.clone());
-            words.extend(typed.by_ref().map(|word| free(word, &mut free_words)));
+            words.extend(typed.by_ref().map(&mut free));
             break;
         }
         let Some((head, id, value)) = option(word, command) else {
             let is_option = word.starts_with('-') && word.len() > 1;
             words.push(match is_option {
                 true => word.clone(),
-                false => free(word, &mut free_words),
+                false => free(word),
             });
             continue;
         };
@@ -57,16 +75,6 @@ fn shown(typed: &[String], command: &Command) -> Vec<String> {
         }
     }
     words
-}
-
-/// The first word that belongs to no option is the URL, or a command; what follows is a script's,
-/// which nothing is known of.
-fn free(word: &str, before: &mut usize) -> String {
-    *before += 1;
-    match *before {
-        1 => word.to_owned(),
-        _ => HIDDEN.to_owned(),
-    }
 }
 
 /// An option that takes a value: the word up to the value, the option's name in the code, and the
@@ -115,7 +123,7 @@ fn without_secret(id: &str, value: &str) -> String {
     };
     let shown = match value.split_once(':') {
         _ if !SECRET.contains(&id) || value.starts_with('@') => value.to_owned(),
-        Some((name, _)) if id == "headers" => format!("{name}: {HIDDEN}"),
+        Some(_) if id == "headers" => redact_field(value),
         _ => HIDDEN.to_owned(),
     };
     format!("{sign}{shown}")
@@ -148,6 +156,14 @@ mod tests {
             ("-- http://h/ hush", "-- http://h/ ..."),
             ("-d1s -vq --redact", "-d1s -vq --redact"),
             ("--no-such hush", "--no-such hush"),
+            (
+                "sweep -c 1..9:2 -H=X-Token:hush http://h/?a=b",
+                "sweep -c 1..9:2 -H=X-Token: ... http://h/?a=b",
+            ),
+            (
+                "compare http://a/ -u a:hush http://b/",
+                "compare http://a/ -u ... http://b/",
+            ),
         ] {
             let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
             let found = shown(&typed, &Arguments::command()).join(" ");

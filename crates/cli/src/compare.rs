@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed)?;
     let destination = Destination::of_experiment(&arguments.load.output)?;
-    let interrupts = Interrupts::listen(Second::Ends)?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
     match measure(arguments, plans, &interrupts) {
         Ok(compared) => {
             let exceeded = brunt_report::exceeded_limits(&compared);
@@ -112,6 +112,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.requests.is_some(), "--requests"),
         (arguments.script.is_some(), "--script"),
         (!arguments.fault.is_empty(), "--fault"),
+        (arguments.script.is_some(), "--script"),
         (!output.objective.is_empty(), "--objective"),
         (output.hdr_log.is_some(), "--hdr-log"),
         (output.hgrm.is_some(), "--hgrm"),

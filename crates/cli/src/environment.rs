@@ -5,10 +5,12 @@ use std::fs;
 use brunt_measure::{Environment, MachineDescription};
 
 use crate::calibration_store::processor_model;
+use crate::command_line;
 
-/// This machine; server and client are added by the rounds.
+/// The command and this machine; server and client are added by the rounds.
 pub(crate) fn environment() -> Environment {
     Environment {
+        command: command_line::here(),
         machine: machine(),
         server: None,
         client: None,

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     let asked = asked(&arguments.load)?;
     let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
     let destination = Destination::of_experiment(&arguments.load.output)?;
-    let interrupts = Interrupts::listen(Second::Ends)?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
     let mut line = Line::of_search(arguments.load.output.quiet, &plan);
     let mut search = Search::new(&plan, wanted);
     let outcome = interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {

@@ -156,7 +156,11 @@ fn run_and_diagnose(
 /// reach, and what `brunt calibrate` found on this machine.
 pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
     run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
-    let command = command_line::here(arguments.output.redact);
+    add_origin(run, command_line::here());
+}
+
+/// How it was called and where, and what `brunt calibrate` found there.
+pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>) {
     // A simulated run is the same on every machine.
     let machine = (!run.is_simulated()).then(environment::machine);
     for agent in &mut run.agents {
@@ -167,7 +171,7 @@ pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
 }
 
 /// What `brunt calibrate` found on this machine. Simulations do not run on it.
-pub(crate) fn add_calibration(run: &mut Run) {
+fn add_calibration(run: &mut Run) {
     if run.is_simulated() {
         return;
     }

@@ -1,7 +1,9 @@
 //! `--redact` of what is stored already: its URLs lose their queries.
 
 use brunt_load::redact_queries;
-use brunt_measure::{Capacity, Evidence, PlanDescription, RoundRecord, Run, ServerScope};
+use brunt_measure::{
+    Capacity, Environment, Evidence, PlanDescription, RoundRecord, Run, ServerScope,
+};
 use brunt_report::Experiment;
 
 /// Makes the queries of all URLs in the run unreadable.
@@ -23,12 +25,14 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
     match experiment {
         Experiment::Sweep(sweep) => {
             hide(&mut sweep.plan.url);
+            redact_environment(&mut sweep.environment);
             sweep.load.iter_mut().for_each(redact_plan);
             let rounds = sweep.rounds.iter_mut();
             rounds.for_each(|round| redact_round(&mut round.record));
         }
         Experiment::Comparison(compared) => {
             compared.load.iter_mut().for_each(redact_plan);
+            redact_environment(&mut compared.environment);
             for side in &mut compared.sides {
                 hide(&mut side.url);
                 side.rounds.iter_mut().for_each(redact_round);
@@ -41,11 +45,16 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
 
 fn redact_capacity(capacity: &mut Capacity) {
     hide(&mut capacity.plan.url);
+    redact_environment(&mut capacity.environment);
     capacity.load.iter_mut().for_each(redact_plan);
     for step in &mut capacity.steps {
         hide(&mut step.because);
         redact_round(&mut step.record);
     }
+}
+
+fn redact_environment(environment: &mut Environment) {
+    environment.command.iter_mut().flatten().for_each(hide);
 }
 
 fn redact_round(round: &mut RoundRecord) {

@@ -57,7 +57,7 @@ pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
             "every round is kept in {path}; --resume goes on with it"
         ));
     }
-    let interrupts = Interrupts::listen(Second::Ends)?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
     let mut state = State {
         line: Line::of_sweep(quiet, &plan, 0),
         journal,

@@ -1,5 +1,7 @@
 //! Options as the C library's `getopt_long` takes them: abbreviated, clustered, behind words.
 
+use brunt_load::{HIDDEN, redact_field};
+
 /// A long option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Long {
@@ -155,6 +157,31 @@ impl<'a> Options<'a> {
     }
 }
 
+/// A command line without what may be secret: the arguments of the options `secret`, of header
+/// fields (`H`) all but the name, and all words behind the first, which is the URL. Options stand
+/// before the URL, each with its argument in a word of its own.
+pub(crate) fn shown(mut options: Options<'_>, secret: &[char]) -> Vec<String> {
+    let (short, long) = (options.short, options.long);
+    let mut shown = Vec::new();
+    // A command line that is wrong makes no run.
+    while let Some(Ok((id, argument))) = options.next() {
+        let long = long.iter().find(|option| option.id == id);
+        shown.push(match long {
+            Some(long) if !short.contains(id) => format!("--{}", long.name),
+            _ => format!("-{id}"),
+        });
+        shown.extend(argument.map(|argument| match id {
+            'H' => redact_field(&argument),
+            _ if secret.contains(&id) => HIDDEN.to_owned(),
+            _ => argument,
+        }));
+    }
+    let mut operands = options.operands().into_iter();
+    shown.extend(operands.next());
+    shown.extend(operands.map(|_| HIDDEN.to_owned()));
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +243,24 @@ mod tests {
             ("--brunt-report=f url", "b=f | url"),
         ] {
             assert_eq!(found(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        for (line, expected) in [
+            ("-t12 http://h/?a=b -L", "-t 12 -L http://h/?a=b"),
+            ("-LHX-Token:hush url", "-L -H X-Token: ... url"),
+            ("-H hush -C hush --thr 4 url", "-H ... -C ... -t 4 url"),
+            (
+                "--brunt-report=f url hush -- -x hush",
+                "--brunt-report f url ... ... ...",
+            ),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let options = Options::new("wrk", "t:LH:C:", LONG, &words);
+            let found = shown(options, &['C']).join(" ");
+            assert_eq!(found, expected, "{line}");
         }
     }
 

@@ -25,6 +25,6 @@ pub use plan::{
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use round::Round;
 pub use share::share;
-pub use target::{Scheme, Target, TargetError, redact_queries};
+pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

@@ -181,6 +181,17 @@ pub fn redact_queries(text: &str) -> String {
     shown
 }
 
+/// Stands in place of what may be secret.
+pub const HIDDEN: &str = "...";
+
+/// A header field without its value.
+pub fn redact_field(field: &str) -> String {
+    match field.split_once(':') {
+        Some((name, _)) => format!("{name}: {HIDDEN}"),
+        None => HIDDEN.to_owned(),
+    }
+}
+
 /// What may be shown of a URL that was typed wrong: not its query, nor what stands before its host.
 /// A password may hold anything, so all before the last `@` is left out.
 fn without_secrets(typed: &str) -> String {

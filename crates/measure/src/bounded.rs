@@ -13,6 +13,8 @@ pub const WORKERS_MAX: u32 = 4_096;
 pub(crate) const CPUS_MAX: usize = 8_192;
 /// Most findings, notes, and fields that could not be read: far more than there are.
 pub(crate) const REMARKS_MAX: usize = 1_000;
+/// Most words of a command line that is kept.
+pub(crate) const COMMAND_WORDS_MAX: usize = 1 << 16;
 
 /// Reads a list of at most `MOST` elements, for `deserialize_with`.
 ///

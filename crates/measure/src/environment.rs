@@ -2,12 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::{self, COMMAND_WORDS_MAX};
 use crate::{Backend, MachineDescription, Run, ServerScope};
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
+    /// How brunt was called, a word each, without what may be secret; absent where that is not
+    /// known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::some_list::<_, _, COMMAND_WORDS_MAX>"
+    )]
+    pub command: Option<Vec<String>>,
     /// The machine that brunt ran on.
     pub machine: MachineDescription,
     /// The server, where it was watched in the first round; null where it was not.

@@ -18,11 +18,11 @@ use brunt_engine::{RunError, RunObserver};
 use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_measure::Run;
 
-use crate::load::add_calibration;
+use crate::load::add_origin;
 use crate::output::Destination;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, message};
+use crate::{EXIT_INTERRUPTED, command_line, message};
 
 /// The variable that names a file for brunt's own record of the run.
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
@@ -70,6 +70,26 @@ impl Called {
             name,
             words: arguments.collect(),
         })
+    }
+}
+
+impl Called {
+    /// The command line as a report may show it: without what may be secret, as a command of brunt.
+    fn shown(&self) -> Option<Vec<String>> {
+        let words: Vec<String> = self
+            .words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let words = match self.peer {
+            Peer::Wrk(_) => brunt_dropin::wrk::shown(&words),
+            Peer::Ab => brunt_dropin::ab::shown(&words),
+            Peer::Weighttp => brunt_dropin::weighttp::shown(&words),
+            Peer::H2load => brunt_dropin::h2load::shown(&words),
+        };
+        let name = self.name.rsplit('/').next().unwrap_or_default();
+        let head = ["brunt", name].map(str::to_owned);
+        command_line::if_short(head.into_iter().chain(words).collect())
     }
 }
 
@@ -139,7 +159,7 @@ fn measure(
         print(heading)?;
         Ok(session.round(&round, observer)?)
     })?;
-    add_calibration(&mut run);
+    add_origin(&mut run, Called::here().and_then(|called| called.shown()));
     Ok(run)
 }
 

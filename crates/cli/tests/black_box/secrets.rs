@@ -41,6 +41,74 @@ fn credentials_and_bodies_stand_in_no_report() {
     }
 }
 
+/// Words with a secret, `FILE` for the report, `URL` for the server; how the command is stored, and
+/// where.
+const CALLED: &[(&str, &str, &str)] = &[
+    (
+        "wrk -t1 -c1 -d1s -H X-Token:hush --brunt-report FILE URL",
+        "brunt wrk -t 1 -c 1 -d 1s -H X-Token: ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
+        "ab -n9 -q -A user:hush -C a=hush --brunt-report FILE URL",
+        "brunt ab -n 9 -q -A ... -C ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
+        "weighttp -n9 -q -A user:hush -C a=hush --brunt-report FILE URL",
+        "brunt weighttp -n 9 -q -A ... -C ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
+        "h2load -n9 --h1 -HX-Token:hush --brunt-report FILE URL",
+        "brunt h2load -n 9 --h1 -H X-Token: ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
+        "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hush -o FILE URL",
+        "brunt sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
+        "/environment",
+    ),
+    (
+        "compare --backend sim --pairs 6 -d 100ms -HX-Token:hush -o FILE URL URL",
+        "brunt compare --backend sim --pairs 6 -d 100ms -HX-Token: ... -o FILE URL URL",
+        "/environment",
+    ),
+    (
+        "find --backend sim --objective errors=0 --max-rate 9 -b hush -o FILE URL",
+        "brunt find --backend sim --objective errors=0 --max-rate 9 -b ... -o FILE URL",
+        "/environment",
+    ),
+];
+
+#[test]
+fn stored_commands_hold_no_secrets() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("stored.json");
+    let path = file.to_str().expect("a path in UTF-8");
+    let url = server.url("/");
+    let named = |words: &str| words.replace("FILE", path).replace("URL", &url);
+    for (typed, stored, place) in CALLED {
+        let typed = named(typed);
+        let words: Vec<&str> = typed.split(' ').collect();
+        let outcome = brunt_with(&words);
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        assert!(!text.contains("hush"), "{typed}: {text}");
+        assert_hidden(&outcome, "hush", &typed);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let found = json.pointer(place).expect("it is there");
+        assert!(found["machine"]["kernel"].is_string(), "{typed}: {found}");
+        let command: Vec<&str> = found["command"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(serde_json::Value::as_str)
+            .collect();
+        assert_eq!(command.join(" "), named(stored));
+    }
+}
+
 #[test]
 fn redacted_reports_hold_no_queries() {
     let (server, exporter) = (Serve::start(), Exporter::start());

@@ -16,7 +16,7 @@ use brunt_measure::Run;
 
 pub use explain::explanation;
 pub use measured::{Measured, gnuplot};
-pub use options::{BodyFile, Html, Options, Proxy, Url, User};
+pub use options::{BodyFile, Html, Options, Proxy, Url, User, shown};
 pub use plan::Planned;
 pub use report::{csv, heading, report};
 

@@ -7,6 +7,7 @@ use brunt_measure::RequestLog;
 
 use super::usage::{banner, usage};
 use crate::Ending;
+use crate::getopt::{self, Long};
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
@@ -23,6 +24,12 @@ const PROGRESS_LEAST: u32 = 100;
 /// Brunt's own options; ab has none that are so long.
 const REPORT: &str = "--brunt-report";
 const EXPLAIN: &str = "--explain";
+const OWN: &[Long] = &[Long {
+    name: "brunt-report",
+    takes: true,
+    id: '\u{1}',
+    is_peers: false,
+}];
 const SHORT: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:";
 
 /// The file whose content is the body.
@@ -277,6 +284,14 @@ impl Options {
         operands.extend(words);
         typed.finish(&operands)
     }
+}
+
+/// The words behind the program's name as a report may show them: without what may be secret.
+pub fn shown(words: &[String]) -> Vec<String> {
+    getopt::shown(
+        getopt::Options::new("", SHORT, OWN, words),
+        &['A', 'P', 'C'],
+    )
 }
 
 fn takes_argument(letter: char) -> Option<bool> {

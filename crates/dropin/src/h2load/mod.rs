@@ -6,5 +6,5 @@ mod plan;
 mod report;
 
 pub use explain::explanation;
-pub use options::{Options, Version};
+pub use options::{Options, Version, shown};
 pub use report::{heading, report};

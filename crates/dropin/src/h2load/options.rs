@@ -151,6 +151,11 @@ fn instead(letter: char) -> &'static str {
     }
 }
 
+/// The words behind the program's name as a report may show them: without what may be secret.
+pub fn shown(words: &[String]) -> Vec<String> {
+    getopt::shown(getopt::Options::new("", SHORT, LONG, words), &[])
+}
+
 impl Options {
     /// Reads the words behind the program's name.
     ///

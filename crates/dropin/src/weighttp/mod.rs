@@ -9,5 +9,5 @@ mod usage;
 
 pub use explain::explanation;
 pub use form::Form;
-pub use options::{Options, Proxy};
+pub use options::{Options, Proxy, shown};
 pub use report::{Measured, csv, heading, progress, report};

@@ -123,6 +123,14 @@ fn leading_number(typed: &str) -> u64 {
         .unwrap_or(if digits.is_empty() { 0 } else { u64::MAX })
 }
 
+/// The words behind the program's name as a report may show them: without what may be secret.
+pub fn shown(words: &[String]) -> Vec<String> {
+    getopt::shown(
+        getopt::Options::new("", SHORT, LONG, words),
+        &['A', 'P', 'C'],
+    )
+}
+
 impl Options {
     /// Reads the words behind the program's name, in this form unless they ask for another.
     ///

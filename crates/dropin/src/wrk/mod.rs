@@ -18,7 +18,7 @@ use brunt_engine::PrepareError;
 
 pub use counts::Counts;
 pub use explain::explanation;
-pub use options::{Asked, Options};
+pub use options::{Asked, Options, shown};
 pub use plan::plan;
 pub use program::Program;
 pub use report::{heading, report};

@@ -10,7 +10,7 @@ use super::units::{read_number, read_time_s};
 use super::url::Url;
 use super::usage::{usage, version};
 use crate::Ending;
-use crate::getopt::{Long, Options as Getopt};
+use crate::getopt::{self, Long, Options as Getopt};
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +95,11 @@ const LONG: &[Long] = &[
 /// Ids of options that have no letter.
 const REPORT: char = '\u{1}';
 const EXPLAIN: char = '\u{2}';
+
+/// The words behind the program's name as a report may show them: without what may be secret.
+pub fn shown(words: &[String]) -> Vec<String> {
+    getopt::shown(Getopt::new("", SHORT, LONG, words), &[])
+}
 
 /// The options as they are found, before they are looked at together.
 #[derive(Debug)]

@@ -12,9 +12,6 @@ use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, Worke
 /// Most local addresses of an agent.
 const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 
-/// Most words of a command line that is kept.
-const COMMAND_WORDS_MAX: usize = 1 << 16;
-
 /// The protocol above TCP and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -127,7 +124,7 @@ pub struct AgentRecord {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::some_list::<_, _, COMMAND_WORDS_MAX>"
+        deserialize_with = "bounded::some_list::<_, _, { bounded::COMMAND_WORDS_MAX }>"
     )]
     pub command: Option<Vec<String>>,
     /// The machine that it ran on; absent where that is not known, and in simulation.

@@ -181,7 +181,12 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         Tone::Plain,
     );
     page.row("objectives", &asked(capacity), Tone::Plain);
-    environment::rows(&capacity.environment, &capacity.brunt_version, &mut page);
+    environment::rows(
+        &capacity.environment,
+        &capacity.brunt_version,
+        style.verbose,
+        &mut page,
+    );
     page.blank();
     let (name, q) = quantile(capacity);
     let head = ["rate", "window", "req/s", &name, "up to", "errors"].map(str::to_owned);

@@ -20,7 +20,12 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         page.row("load", &environment::load(plan), Tone::Plain);
     }
     page.row("rounds", &rounds(compared), Tone::Plain);
-    environment::rows(&compared.environment, &compared.brunt_version, &mut page);
+    environment::rows(
+        &compared.environment,
+        &compared.brunt_version,
+        style.verbose,
+        &mut page,
+    );
     for found in compared.comparisons() {
         page.blank();
         rows(&found, &mut page);

@@ -3,12 +3,16 @@
 use brunt_measure::{Environment, MachineDescription, ModelDescription, PlanDescription};
 
 use crate::text::layout::{Page, Tone};
+use crate::text::load::command;
 use crate::{markdown, units};
 
-/// Rows for machine, server and client.
-pub(super) fn rows(environment: &Environment, brunt_version: &str, page: &mut Page) {
+/// Rows for machine, server and client; `verbose`: with the command.
+pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool, page: &mut Page) {
     for (label, items) in described(environment, brunt_version) {
         page.row(label, &items, Tone::Plain);
+    }
+    if let Some(words) = environment.command.as_ref().filter(|_| verbose) {
+        page.row("command", &[command(words)], Tone::Plain);
     }
 }
 
@@ -18,6 +22,10 @@ pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String
     for (label, items) in described(environment, brunt_version) {
         let items = markdown::escaped(&items.join(" · "));
         table.push_str(&format!("| {label} | {items} |\n"));
+    }
+    if let Some(words) = &environment.command {
+        let words = markdown::escaped(&command(words));
+        table.push_str(&format!("| command | {words} |\n"));
     }
     table
 }

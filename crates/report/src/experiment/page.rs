@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use brunt_measure::{
     Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair, ComparedRounds,
-    PlanDescription, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
+    Environment, PlanDescription, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
 };
 
 use super::words::{exceeded_limits, limit, says, side_name};
@@ -13,7 +13,8 @@ use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
 use crate::html::rows::{rows, table};
 use crate::html::{NO_SCRIPT, details, escape, section};
-use crate::text::layout::{Page, Tone};
+use crate::text::layout::Tone;
+use crate::text::load::command;
 use crate::{ReportError, Style, units};
 
 /// Values that are so many times apart are drawn on a logarithmic axis.
@@ -61,9 +62,14 @@ fn figures(charts: &[Chart]) -> String {
 }
 
 /// Where it was measured, and all of it as text.
-fn surroundings(fill: impl FnOnce(&mut Page), text: &str) -> String {
+fn surroundings(known: &Environment, brunt_version: &str, text: &str) -> String {
+    let command = known.command.as_ref().map_or_else(String::new, |words| {
+        let words = escape::text(&command(words));
+        format!("<pre class=\"command\">{words}</pre>\n")
+    });
+    let known = rows(|page| environment::rows(known, brunt_version, false, page));
     let whole = format!("<pre>{}</pre>\n", escape::lines(text));
-    rows(fill) + &details("The whole report as text", &whole)
+    command + &known + &details("The whole report as text", &whole)
 }
 
 /// The style of the text within a page.
@@ -122,10 +128,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     );
     section("values", "Values", &values, &mut body);
     let text = sweep::text(found, &in_full());
-    let known = surroundings(
-        |page| environment::rows(&found.environment, &found.brunt_version, page),
-        &text,
-    );
+    let known = surroundings(&found.environment, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
     body.push_str("</main>\n");
     let title = format!("sweep of {}: {}", plan.varied.name(), plan.url);
@@ -316,10 +319,7 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     section("found", "What was found", &told, &mut body);
     section("rounds", "Rounds", &rounds(found), &mut body);
     let text = comparison_text::text(found, &in_full());
-    let known = surroundings(
-        |page| environment::rows(&found.environment, &found.brunt_version, page),
-        &text,
-    );
+    let known = surroundings(&found.environment, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
     body.push_str("</main>\n");
     let title = match pairs.first() {
@@ -454,10 +454,7 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
         &mut body,
     );
     let text = capacity::text(found, &in_full());
-    let known = surroundings(
-        |page| environment::rows(&found.environment, &found.brunt_version, page),
-        &text,
-    );
+    let known = surroundings(&found.environment, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
     body.push_str("</main>\n");
     let title = format!("find: {}", capacity::says(found));

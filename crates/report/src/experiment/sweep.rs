@@ -214,7 +214,12 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
         page.row("load", &environment::load(plan), Tone::Plain);
     }
     page.row("rounds", &[rounds(sweep)], Tone::Plain);
-    environment::rows(&sweep.environment, &sweep.brunt_version, &mut page);
+    environment::rows(
+        &sweep.environment,
+        &sweep.brunt_version,
+        style.verbose,
+        &mut page,
+    );
     page.blank();
     let points = sweep.points();
     let head = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };

@@ -283,12 +283,13 @@ pub(crate) fn stages(run: &Run) -> Vec<String> {
 /// How each agent was called, as a line for a shell; empty where that is not known.
 pub(crate) fn commands(run: &Run) -> Vec<String> {
     let commands = run.agents.iter().filter_map(|agent| agent.command.as_ref());
-    commands
-        .map(|words| {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            words.join(" ")
-        })
-        .collect()
+    commands.map(|words| command(words)).collect()
+}
+
+/// A command line for a shell.
+pub(crate) fn command(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
 }
 
 /// A word that a shell takes as it is.

@@ -18,6 +18,11 @@ const MS: u64 = 1_000_000;
 
 fn environment() -> Environment {
     Environment {
+        command: Some(
+            ["brunt", "sweep", "-H", "X-Token: ...", "http://host/"]
+                .map(str::to_owned)
+                .to_vec(),
+        ),
         machine: MachineDescription {
             processor: Some("Example CPU 9000 @ 3.0 GHz".to_owned()),
             cpus: Some(8),
