@@ -111,6 +111,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.extend, "--extend"),
         (arguments.requests.is_some(), "--requests"),
         (arguments.script.is_some(), "--script"),
+        (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
         (arguments.script.is_some(), "--script"),
         (!output.objective.is_empty(), "--objective"),

@@ -37,6 +37,15 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     refuse(&arguments.load)?;
     let url = arguments.load.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
+    if let Some(first) = arguments.load.rate
+        && first > arguments.max_rate
+    {
+        bail!(
+            "the search begins with {first} requests/s of --rate, above the {} of --max-rate; \
+             lower one or raise the other",
+            arguments.max_rate
+        );
+    }
     let plan = plan(&arguments.load, url, arguments.max_rate)?;
     let asked = asked(&arguments.load)?;
     let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
@@ -54,7 +63,13 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
         Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
         Err(error) => {
             destination.abandon();
-            return Err(error);
+            return Err(match search.capacity.steps.len() {
+                0 => error,
+                steps => error.context(format!(
+                    "the search broke off in step {}, and has no result",
+                    steps + 1
+                )),
+            });
         }
     };
     let capacity = search.capacity;
@@ -138,6 +153,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
         (arguments.script.is_some(), "--script"),
+        (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
         (arguments.requests.is_some(), "--requests"),
         (arguments.stages.is_some(), "--stages"),

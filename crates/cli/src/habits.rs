@@ -65,8 +65,30 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["--unix"], "a Unix socket is --unix-socket PATH"),
 ];
 
-/// Adds to an error about an unknown option what stands in its place here.
+/// Options whose values brunt sweep varies.
+const VARIED: [&str; 5] = [
+    "--connections ",
+    "--threads ",
+    "--rate ",
+    "--requests ",
+    "--streams ",
+];
+
+/// Adds to an error about several values which command takes them, and to one about an unknown
+/// option what stands in its place here.
 pub(crate) fn explain(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::ValueValidation
+        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
+        && VARIED.iter().any(|name| option.starts_with(name))
+        && (typed.contains("..") || typed.contains(','))
+    {
+        let advice = StyledStr::from("several values of a setting are for brunt sweep");
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![advice]),
+        );
+    }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg)
         && let Some(advice) = advice(typed)
@@ -106,10 +128,25 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
         );
     }
     let count = words().count();
+    if let Some(word) = arguments
+        .url
+        .as_deref()
+        .filter(|word| count > 1 && is_word(word))
+    {
+        bail!("`{word}` is no command of brunt; `brunt --help` lists them");
+    }
     if count > 1 {
         bail!("one URL is loaded at a time, and there are {count}; run brunt once for each");
     }
     Ok(arguments.url.as_deref())
+}
+
+/// Whether it is a word alone, as commands are.
+fn is_word(typed: &str) -> bool {
+    typed != "localhost"
+        && typed
+            .bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
 }
 
 /// Whether it is an amount of something. As a URL, 10 would be the host 0.0.0.10.
@@ -141,6 +178,15 @@ mod tests {
     }
 
     #[test]
+    fn several_values_are_for_a_sweep() {
+        for (typed, is_told) in [("1..9:2", true), ("1,2", true), ("x", false)] {
+            let error = Arguments::try_parse_from(["brunt", "-c", typed, "http://host/"]);
+            let message = explain(error.expect_err(typed)).to_string();
+            assert_eq!(message.contains("brunt sweep"), is_told, "{message}");
+        }
+    }
+
+    #[test]
     fn the_url_stands_alone() {
         let url = |typed: &str| {
             let words = ["brunt"].into_iter().chain(typed.split_whitespace());
@@ -161,6 +207,8 @@ mod tests {
         for (typed, words) in [
             ("http://a/ http://b/", "there are 2"),
             ("http://a/ http://b/ http://c/", "there are 3"),
+            ("swep http://a/", "`swep` is no command"),
+            ("localhost http://a/", "there are 2"),
             ("-q 10 http://a/", "a rate is -r 10"),
             ("-q 10", "a rate is -r 10"),
             ("-k 100 http://a/", "`100` is no URL"),

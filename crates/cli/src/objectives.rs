@@ -75,6 +75,9 @@ fn objective(typed: &str) -> Result<Objective, String> {
                     "a response time is asked to stay below a limit: {metric} < 10ms"
                 ));
             }
+            if limit.ends_with(|last: char| last.is_ascii_digit()) {
+                return Err(format!("`{limit}` has no unit; write {metric} < {limit}ms"));
+            }
             let below_ns = units::duration_ns(limit).map_err(|error| error.to_string())?;
             Ok(Objective::ResponseQuantile { q, below_ns })
         }
@@ -182,6 +185,7 @@ mod tests {
             ("p99 > 10ms", "stay below"),
             ("p99 == 10ms", "stay below"),
             ("p99 < x", "is no duration"),
+            ("p99 < 10", "write p99 < 10ms"),
             ("errors < 1", "percentage"),
             ("errors < 0%", "percentage"),
             ("errors < 101%", "percentage"),

@@ -118,6 +118,7 @@ impl Destination {
             (arguments.hgrm.is_some(), "--hgrm"),
             (arguments.latency, "--latency"),
             (arguments.junit.is_some(), "--junit"),
+            (arguments.request_log.is_some(), "--request-log"),
         ] {
             if is_given {
                 bail!("{option} is about a single run; leave it out");

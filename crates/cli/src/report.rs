@@ -21,6 +21,12 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode> {
 }
 
 fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
+    if output.request_log.is_some() {
+        bail!(
+            "--request-log is written while a run is made, and a stored one holds no single \
+             requests; leave it out"
+        );
+    }
     if output.redact {
         redact(&mut run);
     }

@@ -101,7 +101,10 @@ fn finish(
     }
     let code = exit_code(&sweep);
     let is_complete = sweep.is_complete();
-    destination.write_experiment(&Experiment::Sweep(sweep))?;
+    let path = journal.path().display();
+    destination
+        .write_experiment(&Experiment::Sweep(sweep))
+        .with_context(|| format!("the rounds are in {path}; --resume {path} reports them again"))?;
     if is_complete {
         journal.remove();
     } else {
@@ -230,6 +233,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
         (arguments.script.is_some(), "--script"),
+        (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
         (!output.objective.is_empty(), "--objective"),
     ] {

@@ -1,8 +1,8 @@
 //! Where the rounds of a sweep are kept while it lasts: a file that grows by a line per round, each
 //! on disk before the next round begins.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -26,47 +26,57 @@ pub(crate) struct Journal {
 impl Journal {
     /// A new one, for a sweep whose report goes to `output`.
     pub(crate) fn create(output: Option<&Path>) -> Result<Self> {
-        let path = match output.filter(|path| !is_standard(path)) {
+        // There is no room for files beside a device.
+        let is_file = |path: &&Path| !is_standard(path) && !path.starts_with("/dev");
+        let path = match output.filter(is_file) {
             Some(output) => beside(output),
             None => in_state_directory()?,
         };
-        let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        match file {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
+        let journal = Self::locked(path, file)?;
+        // Without a line, its process was killed before the first round.
+        if journal.file.metadata().is_ok_and(|found| found.len() > 0) {
+            bail!(
                 "{0} holds a sweep that did not end; go on with --resume {0}, or remove it",
-                path.display()
-            ),
-            file => {
-                let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
-                Ok(Self { path, file })
-            }
+                journal.path.display()
+            );
         }
+        Ok(journal)
+    }
+
+    /// The only one who writes to the file.
+    fn locked(path: PathBuf, file: File) -> Result<Self> {
+        // Not every file system has locks.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            bail!(
+                "another brunt sweep writes to {}; let it end, or give another file with --output",
+                path.display()
+            );
+        }
+        Ok(Self { path, file })
     }
 
     /// One that is there, with the sweep that it holds.
     pub(crate) fn resume(path: &Path) -> Result<(Self, Sweep)> {
         let mut options = OpenOptions::new();
         options.read(true).append(true);
-        let opened = match options.open(path) {
-            // The name of the report is as good.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let path = beside(path);
-                options
-                    .open(&path)
-                    .map(|file| (file, path))
-                    .map_err(|_| error)
-            }
-            file => file.map(|file| (file, path.to_owned())),
+        // The name of the report is as good, which may be there already.
+        let beside = beside(path);
+        let opened = match options.open(&beside) {
+            Ok(file) => Ok((file, beside)),
+            Err(_) => options.open(path).map(|file| (file, path.to_owned())),
         };
-        let (mut file, path) =
+        let (file, path) =
             opened.with_context(|| format!("cannot open the journal {}", path.display()))?;
-        let read = brunt_report::read_journal(&mut file);
-        let (sweep, whole_bytes) =
-            read.with_context(|| format!("cannot read {}", path.display()))?;
+        let mut journal = Self::locked(path, file)?;
+        let name = journal.path.display().to_string();
+        let read = brunt_report::read_journal(&mut journal.file);
+        let (sweep, whole_bytes) = read.with_context(|| format!("cannot read {name}"))?;
         // What a killed process wrote of its last line.
-        file.set_len(whole_bytes)
-            .with_context(|| format!("cannot write to {}", path.display()))?;
-        Ok((Self { path, file }, sweep))
+        let cut = journal.file.set_len(whole_bytes);
+        cut.with_context(|| format!("cannot write to {name}"))?;
+        Ok((journal, sweep))
     }
 
     pub(crate) fn path(&self) -> &Path {

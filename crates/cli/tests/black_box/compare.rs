@@ -97,6 +97,8 @@ fn what_cannot_be_compared_is_refused() {
         ("", "2 to 26 servers"),
         ("--pairs 5 http://a/ http://b/", "6 to 100 pairs"),
         ("--diagnose http://a/ http://b/", "--diagnose"),
+        ("-s x.lua http://a/ http://b/", "--script"),
+        ("--sessions x http://a/ http://b/", "--sessions"),
         ("--hgrm x http://a/ http://b/", "--hgrm"),
         ("--fail-if p99>+5% http://a/ http://b/", "give one with -r"),
         (

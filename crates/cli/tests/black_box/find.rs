@@ -54,6 +54,12 @@ fn what_is_no_search_is_refused() {
         ("--objective p99<1ms --stages 1s:5 http://a/", "--stages"),
         ("--objective p99<1ms http://a/ http://b/", "one server"),
         ("--objective p99<1ms --junit x http://a/", "--junit"),
+        ("--objective p99<1 http://a/", "write p99 < 1ms"),
+        (
+            "--objective p99<1ms -r 9 --max-rate 5 http://a/",
+            "above the 5",
+        ),
+        ("--objective p99<1ms --sessions x http://a/", "--sessions"),
     ] {
         let outcome = brunt(&format!("find {words}"));
         assert_eq!(outcome.code, Some(2), "{words}");

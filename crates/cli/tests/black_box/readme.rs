@@ -188,6 +188,7 @@ fn the_commands_work() {
         ("body.json", "{}"),
         ("fields.txt", "X-One: 1\n"),
         ("urls.txt", "/\n/bytes/10\n"),
+        ("users.log", "/\n  /bytes/10\n"),
         ("script.lua", "function response(status) end\n"),
         ("targets.txt", "GET /\nX-One: 1\n\nHEAD /bytes/10\n"),
     ] {
@@ -223,11 +224,12 @@ fn the_commands_work() {
 fn the_options_that_it_names_exist() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
-    let help: String = [&["--help"][..], &["serve", "--help"]]
-        .map(|words| {
+    let help: String = ["", "serve", "compare", "sweep", "find"]
+        .map(|command| {
+            let words = command.split_terminator(' ').chain(["--help"]);
             run_in(
                 Path::new("."),
-                &words.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                &words.map(str::to_owned).collect::<Vec<_>>(),
             )
             .stdout
         })

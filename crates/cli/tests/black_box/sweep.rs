@@ -22,6 +22,8 @@ fn directory() -> tempfile::TempDir {
 fn a_simulated_server_scales_as_it_is_known_to() {
     let directory = directory();
     let file = directory.path().join("sweep.json");
+    // As a process leaves it that was killed before its first round.
+    fs::write(directory.path().join("sweep.json.journal"), "").expect("the directory is ours");
     let outcome = brunt(&format!(
         "sweep --backend sim -t 1 -c 1..64:x2 --rounds 6 -d 200ms --warmup 100ms --seed 3 -o {} \
          http://simulated/",
@@ -77,6 +79,13 @@ fn a_simulated_server_scales_as_it_is_known_to() {
         assert_eq!(printed.code, Some(0), "{}", printed.stderr);
         assert!(printed.stdout.contains(words), "{form}: {}", printed.stdout);
     }
+    let unlogged = directory.path().join("requests.csv");
+    let refused = brunt(&format!(
+        "report --request-log {} {}",
+        unlogged.display(),
+        file.display()
+    ));
+    assert_eq!((refused.code, unlogged.exists()), (Some(2), false));
     let refused = brunt(&format!("report --objective errors=0 {}", file.display()));
     assert!(
         refused.stderr.contains("about a single run"),
@@ -150,7 +159,7 @@ fn what_was_measured_before_a_kill_is_kept() {
         );
     }
     // The name of the report stands for its journal, too.
-    let resumed = brunt(&format!("{command} --resume {}", journal.display()));
+    let resumed = brunt(&format!("{command} --resume {}", file.display()));
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     let sweep = json(&file);
     let rounds = sweep["rounds"].as_array().expect("a list");
@@ -199,6 +208,8 @@ fn what_is_no_sweep_is_refused() {
         ("-c 1,2 --diagnose http://a/", "--diagnose"),
         ("-c 1,2 http://a/ http://b/", "one server"),
         ("-c 1,2 --hgrm x http://a/", "--hgrm"),
+        ("-c 1,2 --request-log x http://a/", "--request-log"),
+        ("-c 1,2 --sessions x http://a/", "--sessions"),
         (
             "-c 1,2 --resume /nonexistent http://a/",
             "cannot open the journal",
