@@ -44,7 +44,8 @@ pub struct DiagnosisPart {
 }
 
 /// What a change of setting did, with a two-sided 95 % confidence interval over the rounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// The mean over the rounds.
     pub value: f64,
@@ -56,7 +57,7 @@ pub struct Effect {
 
 impl Effect {
     /// Of what was found in each round. Absent for fewer than two rounds.
-    fn of(rounds: &[f64]) -> Option<Self> {
+    pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let mean = Mean::of(rounds)?;
         Some(Self {
             value: mean.value,

@@ -1,7 +1,8 @@
 //! A run with what follows from it: worked out once, by whoever reads the run.
 
 use crate::invariants::{self, Facts};
-use crate::{Clean, Finding, Judgement, Run, Standing, Summary, verdict};
+use crate::verdict::{self, ConnectionsShow, Verdict};
+use crate::{Clean, Finding, Judgement, Run, Standing, Summary};
 
 /// A run, its figures, its invariants and its verdict.
 #[derive(Clone, Debug)]
@@ -33,6 +34,12 @@ impl<'a> Judged<'a> {
             clean,
             judgement,
         }
+    }
+
+    /// The verdict if other numbers of connections showed this.
+    pub(crate) fn verdict_if(&self, show: ConnectionsShow) -> Verdict {
+        let left = self.clean.as_ref();
+        verdict::verdict_if(self.run, &self.summary, &self.findings, left, show)
     }
 
     /// The invariants that stand so.

@@ -124,7 +124,7 @@ pub use record::{
 };
 pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
-pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse};
+pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
     HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, ModelDescription,
@@ -143,8 +143,8 @@ pub use steadiness::Steadiness;
 pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
 pub use sweep::{
-    SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepKind, SweepPlan, SweepPoint,
-    SweepRound, UseSpread, VerdictCount, VerdictStretch, VerdictTurn,
+    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepKind,
+    SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch, VerdictTurn,
 };
 pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{self, REMARKS_MAX};
-use crate::{Judged, Quantile, Verdict};
+use crate::verdict::ConnectionsShow;
+use crate::{Judged, ModelDescription, Quantile, Verdict};
 
 /// The quantiles that are stored of each round, by their names.
 pub const ROUND_QUANTILES: [(&str, f64); 4] =
@@ -24,6 +25,9 @@ pub struct RoundRecord {
     pub verdict: Verdict,
     /// Why, in words.
     pub because: String,
+    /// The verdicts that other numbers of connections would give it; null with a schedule.
+    #[serde(default)]
+    pub verdict_if: Option<VerdictIf>,
     /// Successful replies per second.
     pub successes_per_s: Option<f64>,
     /// Requests planned per second; null without a schedule.
@@ -45,6 +49,17 @@ pub struct RoundRecord {
     /// Why a figure is null, by its name, such as `p99` or `successes_per_s`.
     #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
     pub missing: BTreeMap<String, String>,
+}
+
+/// The verdicts of a round by what rounds with other numbers of connections show: by the same
+/// rules and the same evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerdictIf {
+    /// Where the rate follows the connections in step.
+    pub in_step: Verdict,
+    /// Where it stays.
+    pub flat: Verdict,
 }
 
 /// Response times of a round, nanoseconds.
@@ -130,6 +145,12 @@ impl RoundRecord {
             window_ns: run.window_ns,
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
+            verdict_if: matches!(run.plan.model, ModelDescription::Closed { .. }).then(|| {
+                VerdictIf {
+                    in_step: judged.verdict_if(ConnectionsShow::InStep),
+                    flat: judged.verdict_if(ConnectionsShow::Flat),
+                }
+            }),
             successes_per_s,
             planned_per_s,
             response: RoundResponse {
@@ -173,6 +194,23 @@ impl RoundRecord {
             _ if self.successes_per_s.is_none() => self.missing.get("successes_per_s").cloned(),
             _ => None,
         }
+    }
+
+    /// Its verdict, with what other numbers of connections show.
+    pub(crate) fn verdict_with(&self, show: Option<ConnectionsShow>) -> Verdict {
+        match (self.verdict_if, show) {
+            (Some(it), Some(ConnectionsShow::InStep)) => it.in_step,
+            (Some(it), Some(ConnectionsShow::Flat)) => it.flat,
+            _ => self.verdict,
+        }
+    }
+
+    /// Whether its rate is that of the server: brunt, network and machine have room, and nothing
+    /// makes it doubtful.
+    pub(crate) fn is_of_server(&self) -> bool {
+        let limited = [self.verdict, self.verdict_with(Some(ConnectionsShow::Flat))];
+        let by_server = [Verdict::ServerLimited, Verdict::ConcurrencyLimited];
+        limited.iter().any(|verdict| by_server.contains(verdict))
     }
 
     /// Share of the requests that did not succeed; absent without any.

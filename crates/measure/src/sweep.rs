@@ -7,12 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::knee::{Bend, knee};
-use crate::{Environment, PlanDescription, RoundRecord, RoundUse, Spread, Verdict};
+use crate::verdict::ConnectionsShow;
+use crate::{Effect, Environment, PlanDescription, RoundRecord, RoundUse, Spread, Verdict};
 
 /// Most values of a sweep.
 pub const SWEEP_VALUES_MAX: usize = 10_000;
 /// Most rounds of each value.
 pub const SWEEP_ROUNDS_MAX: u32 = 1_000;
+/// How many times as many connections another value may have, or this one, for the two to tell what
+/// more connections give: nearer ones are too much alike, farther ones are other worlds.
+const NEIGHBOUR_LEAST: f64 = 1.5;
+const NEIGHBOUR_MOST: f64 = 4.0;
 /// Most rounds in all.
 const ROUNDS_MAX: usize = 100_000;
 
@@ -184,11 +189,26 @@ pub struct SweepPoint {
     pub client: UseSpread,
     /// What the server used.
     pub server: UseSpread,
+    /// By how much the rate follows the connections from this value to a neighbour, over the
+    /// rounds: 1 in step, 0 not at all. The verdicts of its rounds are with this. Null where
+    /// something else than connections is varied, or no neighbour tells.
+    pub elasticity: Option<NeighbourElasticity>,
     /// What limited most of its rounds; of several verdicts that are as frequent, the one of the
     /// round that was measured first. Null without rounds.
     pub verdict: Option<Verdict>,
     /// All verdicts of its rounds, the most frequent first.
     pub verdicts: Vec<VerdictCount>,
+}
+
+/// What a neighbour shows of more connections.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NeighbourElasticity {
+    /// The neighbour: 1.5 to 4 times as many connections, or as few.
+    pub neighbour: f64,
+    /// The slope of the rate's logarithm over that of the connections, with its 95 % interval over
+    /// the rounds.
+    pub slope: Effect,
 }
 
 /// Neighbouring values with the same verdict.
@@ -219,18 +239,42 @@ impl Sweep {
 
     /// The values with what their rounds came to, ascending. Those without a round are in it.
     pub fn points(&self) -> Vec<SweepPoint> {
-        let mut of_value: BTreeMap<u64, Vec<&RoundRecord>> = BTreeMap::new();
+        let mut of_value: BTreeMap<u64, Vec<&SweepRound>> = BTreeMap::new();
         for round in &self.rounds {
             let rounds = of_value.entry(round.value.to_bits()).or_default();
-            rounds.push(&round.record);
+            rounds.push(round);
         }
+        let rounds = |value: f64| {
+            of_value
+                .get(&value.to_bits())
+                .map_or(&[][..], Vec::as_slice)
+        };
         let values = self.plan.values.iter();
         values
             .map(|&value| {
-                let rounds = of_value.get(&value.to_bits());
-                point(value, rounds.map_or(&[], Vec::as_slice))
+                let neighbour = self.neighbour(value);
+                let elasticity = neighbour.and_then(|neighbour| {
+                    let slope = slope(value, rounds(value), neighbour, rounds(neighbour))?;
+                    Some(NeighbourElasticity { neighbour, slope })
+                });
+                point(value, rounds(value), elasticity)
             })
             .collect()
+    }
+
+    /// The value that tells what more connections than `value` give: the next one above that is
+    /// apart enough, and at the end the next one below.
+    fn neighbour(&self, value: f64) -> Option<f64> {
+        if self.plan.varied != SweepAxis::Connections {
+            return None;
+        }
+        let apart = |other: f64| {
+            let ratio = (other / value).max(value / other);
+            (NEIGHBOUR_LEAST..=NEIGHBOUR_MOST).contains(&ratio)
+        };
+        let values = || self.plan.values.iter().copied();
+        let above = values().find(|&other| other > value && apart(other));
+        above.or_else(|| values().rfind(|&other| other < value && apart(other)))
     }
 
     /// Whether every planned round was measured.
@@ -302,8 +346,37 @@ impl Sweep {
     }
 }
 
+/// The slope of the rate's logarithm over that of the connections between two values, of the rounds
+/// that both have and whose rates are the server's. Absent with fewer than two.
+fn slope(
+    value: f64,
+    rounds: &[&SweepRound],
+    neighbour: f64,
+    others: &[&SweepRound],
+) -> Option<Effect> {
+    let log_rate = |round: &SweepRound| {
+        let per_s = round.record.successes_per_s.filter(|&per_s| per_s > 0.0)?;
+        round.record.is_of_server().then(|| per_s.ln())
+    };
+    let slopes: Vec<f64> = rounds
+        .iter()
+        .filter_map(|round| {
+            let other = others.iter().find(|other| other.round == round.round)?;
+            let rise = log_rate(other)? - log_rate(round)?;
+            Some(rise / (neighbour / value).ln())
+        })
+        .collect();
+    Effect::of(&slopes)
+}
+
 /// What the rounds of one value came to.
-fn point(value: f64, rounds: &[&RoundRecord]) -> SweepPoint {
+fn point(
+    value: f64,
+    rounds: &[&SweepRound],
+    elasticity: Option<NeighbourElasticity>,
+) -> SweepPoint {
+    let shows = elasticity.and_then(|it| ConnectionsShow::of(it.slope, it.neighbour < value));
+    let rounds: Vec<&RoundRecord> = rounds.iter().map(|round| &round.record).collect();
     let spread = |of: &dyn Fn(&RoundRecord) -> Option<f64>| {
         Spread::of(rounds.iter().filter_map(|round| of(round)))
     };
@@ -319,7 +392,7 @@ fn point(value: f64, rounds: &[&RoundRecord]) -> SweepPoint {
         system_cpus: spread(&|round| of(round)?.system_cpus),
         resident_bytes: whole(&|round| of(round)?.resident_bytes),
     };
-    let verdicts = verdicts(rounds);
+    let verdicts = verdicts(&rounds, shows);
     SweepPoint {
         value,
         rounds: rounds.len(),
@@ -336,24 +409,20 @@ fn point(value: f64, rounds: &[&RoundRecord]) -> SweepPoint {
         error_share: spread(&RoundRecord::error_share),
         client: used(&|round| Some(round.client)),
         server: used(&|round| round.server),
+        elasticity,
         verdict: verdicts.first().map(|count| count.verdict),
         verdicts,
     }
 }
 
 /// How often each verdict was given, the most frequent first, then the one that was first.
-pub(crate) fn verdicts(rounds: &[&RoundRecord]) -> Vec<VerdictCount> {
+fn verdicts(rounds: &[&RoundRecord], shows: Option<ConnectionsShow>) -> Vec<VerdictCount> {
     let mut counts: Vec<VerdictCount> = Vec::new();
     for round in rounds {
-        match counts
-            .iter_mut()
-            .find(|count| count.verdict == round.verdict)
-        {
+        let verdict = round.verdict_with(shows);
+        match counts.iter_mut().find(|count| count.verdict == verdict) {
             Some(count) => count.rounds += 1,
-            None => counts.push(VerdictCount {
-                verdict: round.verdict,
-                rounds: 1,
-            }),
+            None => counts.push(VerdictCount { verdict, rounds: 1 }),
         }
     }
     counts.sort_by_key(|count| std::cmp::Reverse(count.rounds));
@@ -364,6 +433,7 @@ pub(crate) fn verdicts(rounds: &[&RoundRecord]) -> Vec<VerdictCount> {
 mod tests {
     use super::*;
     use crate::Judged;
+    use crate::VerdictIf;
     use crate::invariants::sample::steady_run;
 
     fn sweep(values: &[(f64, f64, Verdict)]) -> Sweep {
@@ -376,6 +446,7 @@ mod tests {
                 round,
                 record: RoundRecord {
                     verdict,
+                    verdict_if: None,
                     successes_per_s: Some(per_s + f64::from(round)),
                     ..record.clone()
                 },
@@ -399,6 +470,43 @@ mod tests {
             environment: Environment::default(),
             rounds: rounds.collect(),
         }
+    }
+
+    #[test]
+    fn neighbours_decide_what_a_round_leaves_open() {
+        use Verdict::{ClientLimited as L, ConcurrencyLimited as C, Inconclusive as I};
+        let decided = |values: &[(f64, f64, Verdict)]| -> Vec<Verdict> {
+            let mut swept = sweep(values);
+            for round in &mut swept.rounds {
+                round.record.verdict_if = match round.record.verdict {
+                    L => Some(VerdictIf {
+                        in_step: L,
+                        flat: L,
+                    }),
+                    _ => Some(VerdictIf {
+                        in_step: C,
+                        flat: Verdict::ServerLimited,
+                    }),
+                };
+            }
+            let points = swept.points().into_iter();
+            points.filter_map(|point| point.verdict).collect()
+        };
+        let open = [
+            (1.0, 1_000.0, I),
+            (2.0, 2_000.0, I),
+            (4.0, 4_000.0, I),
+            (8.0, 4_050.0, I),
+            (16.0, 4_050.0, I),
+        ];
+        let server = Verdict::ServerLimited;
+        assert_eq!(decided(&open), [C, C, server, server, server]);
+        // A rate that brunt limits says nothing of its neighbours, and stays as it was.
+        let mut limited = open;
+        limited[4].2 = L;
+        assert_eq!(decided(&limited), [C, C, server, I, L]);
+        // Values that are too far apart tell nothing.
+        assert_eq!(decided(&[(1.0, 1_000.0, I), (100.0, 1_000.0, I)]), [I, I]);
     }
 
     #[test]

@@ -19,8 +19,8 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clean, Finding, Run, Summary};
-use case::Case;
+use crate::{Clean, Effect, Finding, Run, Summary};
+use case::{Case, Elasticity};
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};
@@ -158,6 +158,63 @@ fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
         Some(told) if is_on_figures => format!(" (from {told})"),
         _ => String::new(),
     }
+}
+
+/// What other numbers of connections show of a number of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionsShow {
+    /// The rate follows.
+    InStep,
+    /// The rate stays.
+    Flat,
+}
+
+impl ConnectionsShow {
+    /// By the slope of the rate's logarithm over that of the connections. Absent where its interval
+    /// leaves it open. `is_of_fewer`: fewer connections were tried, and not more.
+    pub(crate) fn of(effect: Effect, is_of_fewer: bool) -> Option<Self> {
+        let found = Elasticity {
+            effect,
+            is_of_warm_up: is_of_fewer,
+        };
+        if found.gives_more() {
+            return Some(Self::InStep);
+        }
+        found.gives_nothing().then_some(Self::Flat)
+    }
+}
+
+/// The verdict of the same rules if rounds with other numbers of connections, which are an
+/// experiment as that of `--diagnose` is, showed this.
+pub(crate) fn verdict_if(
+    run: &Run,
+    summary: &Summary,
+    findings: &[Finding],
+    left: Option<&Clean>,
+    show: ConnectionsShow,
+) -> Verdict {
+    let slope = match show {
+        ConnectionsShow::InStep => 1.0,
+        ConnectionsShow::Flat => 0.0,
+    };
+    let mut cases = Case::of_agents(run, summary, findings, left);
+    for case in &mut cases {
+        case.elasticity = Some(Elasticity {
+            effect: Effect {
+                value: slope,
+                low: slope,
+                high: slope,
+            },
+            is_of_warm_up: false,
+        });
+    }
+    let signals = signals::read_all(&cases);
+    let weighed = Weighed {
+        case: &cases[0],
+        cases: &cases,
+        signals: &signals,
+    };
+    rules::decide(&weighed).0
 }
 
 /// What limited `run`, whose figures and invariants are at hand.

@@ -54,6 +54,7 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
         window_ns: 1_000 * MS,
         verdict,
         because: String::new(),
+        verdict_if: None,
         successes_per_s: Some(per_s),
         planned_per_s: None,
         response: RoundResponse {
