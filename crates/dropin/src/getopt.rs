@@ -25,6 +25,8 @@ pub(crate) struct Options<'a> {
     short: &'static str,
     long: &'static [Long],
     words: std::slice::Iter<'a, String>,
+    /// Long options, by their ids, whose argument is taken only where it is attached.
+    attached: &'static str,
     /// What is left of a cluster of short options.
     cluster: std::str::Chars<'a>,
     /// Words that are no options.
@@ -46,9 +48,15 @@ impl<'a> Options<'a> {
             short,
             long,
             words: words.iter(),
+            attached: "",
             cluster: "".chars(),
             operands: Vec::new(),
         }
+    }
+
+    /// The same, where the options with these ids need no argument.
+    pub(crate) fn with_attached(self, attached: &'static str) -> Self {
+        Self { attached, ..self }
     }
 
     /// The next option; absent where only words are left.
@@ -129,6 +137,7 @@ impl<'a> Options<'a> {
                 Err(self.message(&text))
             }
             (true, Some(argument)) => Ok((option.id, Some(argument))),
+            (true, None) if self.attached.contains(option.id) => Ok((option.id, None)),
             (true, None) => match self.words.next() {
                 Some(argument) => Ok((option.id, Some(argument.clone()))),
                 None => {

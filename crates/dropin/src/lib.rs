@@ -7,6 +7,7 @@ pub mod ab;
 mod ending;
 mod getopt;
 pub mod h2load;
+pub mod httperf;
 mod microseconds;
 mod shell;
 mod verdict;

@@ -3,6 +3,7 @@
 
 mod ab;
 mod h2load;
+mod httperf;
 mod weighttp;
 mod wrk;
 
@@ -36,6 +37,7 @@ enum Peer {
     Ab,
     Weighttp,
     H2load,
+    Httperf,
 }
 
 /// Another tool in whose place brunt is called.
@@ -86,6 +88,7 @@ impl Called {
             Peer::Ab => brunt_dropin::ab::shown(&words),
             Peer::Weighttp => brunt_dropin::weighttp::shown(&words),
             Peer::H2load => brunt_dropin::h2load::shown(&words),
+            Peer::Httperf => brunt_dropin::httperf::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -100,6 +103,7 @@ fn peer(name: &str) -> Option<Peer> {
         "ab" => Some(Peer::Ab),
         "weighttp" => Some(Peer::Weighttp),
         "h2load" => Some(Peer::H2load),
+        "httperf" => Some(Peer::Httperf),
         _ => None,
     }
 }
@@ -111,6 +115,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Ab => ab::run(&called.name, &words),
         Peer::Weighttp => weighttp::run(&words),
         Peer::H2load => h2load::run(&words),
+        Peer::Httperf => httperf::run(&called.name, &words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -190,6 +195,7 @@ mod tests {
             ("/usr/bin/ab -n 1", Some("/usr/bin/ab [-n,1]")),
             ("/opt/weighttp -n 1", Some("/opt/weighttp [-n,1]")),
             ("target/debug/brunt wrk2", Some("wrk2 []")),
+            ("httperf --hog", Some("httperf [--hog]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

@@ -15,6 +15,7 @@ mod counts_nginx;
 mod diagnose;
 mod dropin_ab;
 mod dropin_h2load;
+mod dropin_httperf;
 mod dropin_scripts;
 mod dropin_weighttp;
 mod dropin_wrk;

@@ -38,8 +38,8 @@ pub struct SessionFigures {
     pub transfer_ns: u128,
     /// Of connections that had a reply, from their opening to the last one.
     pub lifetimes: Lifetimes,
-    /// When the first request was sent.
-    first_ns: Option<u64>,
+    /// When the first request that was answered was sent; absent before its reply.
+    pub first_ns: Option<u64>,
 }
 
 /// How long connections lived.

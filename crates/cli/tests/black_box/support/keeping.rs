@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a reply takes.
@@ -16,7 +16,8 @@ const BODY: &str = "Hello, World!\n";
 pub(crate) struct Keeping {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<BTreeSet<String>>>,
-    /// The same by connections that had any, in order.
+    /// The same by connections, in the order in which these were opened: that of first requests
+    /// would be the order in which the threads that serve them run.
     sequences: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
@@ -36,7 +37,8 @@ impl Keeping {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let serving = serving.clone();
-                std::thread::spawn(move || serving.serve(stream));
+                let number = serving.add_connection();
+                std::thread::spawn(move || serving.serve(number, stream));
             }
         });
         server
@@ -55,25 +57,25 @@ impl Keeping {
 
     /// The requests of each connection that had any, in their order.
     pub(crate) fn sequences(&self) -> Vec<Vec<String>> {
+        let mut sequences = self.lock_sequences().clone();
+        sequences.retain(|requests| !requests.is_empty());
+        sequences
+    }
+
+    /// The number of a connection that has been opened.
+    fn add_connection(&self) -> usize {
+        let mut sequences = self.lock_sequences();
+        sequences.push(Vec::new());
+        sequences.len() - 1
+    }
+
+    fn lock_sequences(&self) -> MutexGuard<'_, Vec<Vec<String>>> {
         let sequences = self.sequences.lock();
-        sequences.unwrap_or_else(PoisonError::into_inner).clone()
+        sequences.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a request of the connection that has this number, if it had one.
-    fn keep(&self, number: &mut Option<usize>, request: &str) {
-        let Ok(mut sequences) = self.sequences.lock() else {
-            return;
-        };
-        let number = *number.get_or_insert(sequences.len());
-        if sequences.len() == number {
-            sequences.push(Vec::new());
-        }
-        sequences[number].push(request.to_owned());
-    }
-
-    fn serve(&self, mut stream: TcpStream) -> Option<()> {
+    fn serve(&self, number: usize, mut stream: TcpStream) -> Option<()> {
         let mut received = Vec::new();
-        let mut number = None;
         loop {
             let end = loop {
                 if let Some(end) = end_of_head(&received) {
@@ -93,7 +95,7 @@ impl Keeping {
             let request: Vec<u8> = received.drain(..end).collect();
             let request = String::from_utf8_lossy(&request).into_owned();
             let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-            self.keep(&mut number, &request);
+            self.lock_sequences()[number].push(request.clone());
             let mut requests = self.requests.lock();
             if let Ok(requests) = &mut requests {
                 requests.insert(request);

@@ -1,0 +1,62 @@
+//! httperf, of David Mosberger and others.
+
+mod explain;
+mod number;
+mod options;
+mod plan;
+mod report;
+mod request;
+mod usage;
+
+use brunt_engine::PrepareError;
+
+pub use explain::explanation;
+pub use options::{Options, Period, Uris, Workload, shown};
+pub use plan::Planned;
+pub use report::{heading, report};
+pub use request::Files;
+
+use crate::Ending;
+use crate::ending::{Cause, cause};
+
+/// ECONNREFUSED.
+const REFUSED: u32 = 111;
+
+/// How a run ends that cannot be prepared. Absent where httperf has no words for it.
+pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+    match cause(error)? {
+        Cause::Resolve(_) => Some(Ending {
+            stdout: heading(options),
+            stderr: format!(
+                "httperf.core_addr_intern: invalid server address {}\n",
+                options.server
+            ),
+            code: 1,
+        }),
+        // Each of its connections would be an error, and it ends well.
+        Cause::Connect(_, Some(REFUSED)) => Some(Ending {
+            stdout: heading(options) + &report::refused(options),
+            stderr: "brunt: NO-SUCCESS: nobody takes connections there\n".to_owned(),
+            code: 0,
+        }),
+        Cause::Connect(..) => None,
+    }
+}
+
+/// How it ends where a file cannot be read.
+pub fn unread(options: &Options, path: &std::path::Path) -> Ending {
+    Ending {
+        stdout: heading(options),
+        stderr: format!("httperf: can't open {}\n", path.display()),
+        code: 1,
+    }
+}
+
+/// How it ends where a log of sessions cannot be read.
+pub fn unread_log(options: &Options, error: &brunt_load::sessions::SessionLogError) -> Ending {
+    Ending {
+        stdout: heading(options),
+        stderr: format!("brunt: --wsesslog: {error}\n"),
+        code: 1,
+    }
+}

@@ -1,0 +1,804 @@
+//! The command line of httperf.
+
+use std::path::PathBuf;
+
+use brunt_load::HIDDEN;
+
+use super::number::{real, whole};
+use super::usage::USAGE;
+use crate::Ending;
+use crate::getopt::{self, Long};
+
+/// Exit code of a command line that is wrong.
+const EXIT_ERROR: u8 = 1;
+/// The same of options that do not go together.
+const EXIT_CONFLICT: u8 = 255;
+const SHORT: &str = "d:hvV";
+/// Those whose argument, if any, is attached.
+const MAY_TAKE: &str = "QR";
+
+const LONG: &[Long] = &[
+    long("add-header", true, 'H'),
+    long("burst-length", true, 'b'),
+    long("client", true, 'c'),
+    long("close-with-reset", false, 'C'),
+    long("debug", true, 'd'),
+    long("failure-status", true, 'f'),
+    long("help", false, 'h'),
+    long("hog", false, 'O'),
+    long("http-version", true, 'a'),
+    long("max-connections", true, 'm'),
+    long("max-piped-calls", true, 'M'),
+    long("method", true, 'e'),
+    long("no-host-hdr", false, 'N'),
+    long("num-calls", true, 'n'),
+    long("num-conns", true, 'k'),
+    long("period", true, 'p'),
+    long("port", true, 'P'),
+    long("print-reply", true, 'R'),
+    long("print-request", true, 'Q'),
+    long("rate", true, 'r'),
+    long("recv-buffer", true, 'i'),
+    long("retry-on-failure", false, 'F'),
+    long("send-buffer", true, 'o'),
+    long("server", true, 's'),
+    long("server-name", true, 'S'),
+    long("session-cookies", false, 'K'),
+    long("ssl", false, 'x'),
+    long("ssl-ciphers", true, 'X'),
+    long("ssl-no-reuse", false, 'y'),
+    long("think-timeout", true, 'T'),
+    long("timeout", true, 't'),
+    long("uri", true, 'u'),
+    long("verbose", false, 'v'),
+    long("version", false, 'V'),
+    long("wlog", true, 'w'),
+    long("wsess", true, 'W'),
+    long("wsesslog", true, 'L'),
+    long("wset", true, 'z'),
+    ours("brunt-report", true, 'B'),
+    ours("explain", false, 'E'),
+];
+
+const fn long(name: &'static str, takes: bool, id: char) -> Long {
+    Long {
+        name,
+        takes,
+        id,
+        is_peers: true,
+    }
+}
+
+const fn ours(name: &'static str, takes: bool, id: char) -> Long {
+    Long {
+        name,
+        takes,
+        id,
+        is_peers: false,
+    }
+}
+
+/// When connections or sessions begin.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Period {
+    /// One when the one before is over.
+    Sequential,
+    /// One every so many seconds.
+    Fixed(f64),
+    /// After times between these two, all equally likely, seconds.
+    Uniform(f64, f64),
+    /// After exponential times with this mean, seconds.
+    Exponential(f64),
+    /// One every so many seconds for so many seconds, one stage after the other.
+    Steps(Vec<(f64, f64)>),
+}
+
+/// What each connection or session sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// Connections, all alike.
+    Calls {
+        /// How many.
+        connections: u32,
+        /// Requests of each.
+        calls: u32,
+    },
+    /// Sessions, all alike.
+    Sessions {
+        /// How many.
+        sessions: u32,
+        /// Requests of each.
+        calls: u32,
+        /// Between bursts, seconds.
+        think_s: f64,
+    },
+    /// Sessions of a log.
+    Log {
+        /// How many.
+        sessions: u32,
+        /// Between bursts, where the log does not say, seconds.
+        think_s: f64,
+        /// The log.
+        path: PathBuf,
+    },
+}
+
+/// Which requests are sent, where the workload does not say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Uris {
+    /// The same over and over.
+    One,
+    /// Those of a list.
+    List {
+        /// Whether it begins again at its end.
+        wraps: bool,
+        /// Its file: one behind the other, each with a zero byte behind it.
+        path: PathBuf,
+    },
+    /// A working set.
+    Set {
+        /// How many.
+        requests: u32,
+        /// New ones per request.
+        step: f64,
+    },
+}
+
+/// What a command line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What header lines end with, as typed.
+    pub add_header: Option<String>,
+    /// Requests that are sent at once.
+    pub burst: u32,
+    /// Which of how many clients this is.
+    pub client: (u32, u32),
+    /// Whether connections are to be reset at their end.
+    pub close_with_reset: bool,
+    /// A reply with this status fails its session.
+    pub failure_status: Option<u16>,
+    /// Whether all ports are to be used.
+    pub hog: bool,
+    /// HTTP/1.0 instead of HTTP/1.1.
+    pub is_http_1_0: bool,
+    /// Connections of a session, at most; 0 for as many as it takes.
+    pub connections_max: u32,
+    /// Requests in flight on one, at most; 0 for a whole burst.
+    pub piped_max: u32,
+    /// Method of the requests.
+    pub method: Option<String>,
+    /// Whether there is no field `Host`.
+    pub no_host: bool,
+    /// When connections or sessions begin.
+    pub period: Period,
+    /// As typed, where `--period` was typed last and has no fixed time.
+    pub period_typed: Option<String>,
+    /// TCP port.
+    pub port: u16,
+    /// Bytes of the receive buffer.
+    pub receive_bytes: u32,
+    /// Bytes of the send buffer.
+    pub send_bytes: u32,
+    /// Whether what failed by its status is sent again.
+    pub retries: bool,
+    /// Name or address.
+    pub server: String,
+    /// Value of `Host` in its place.
+    pub server_name: Option<String>,
+    /// Whether sessions have cookies.
+    pub cookies: bool,
+    /// Whether it is over TLS.
+    pub is_secure: bool,
+    /// Cipher suites, as typed.
+    pub ciphers: Option<String>,
+    /// Whether TLS sessions are not resumed.
+    pub no_resumption: bool,
+    /// Beside the time-out, until a reply begins, seconds.
+    pub think_timeout_s: f64,
+    /// Until something goes on, seconds; 0 for ever.
+    pub timeout_s: f64,
+    /// Path of the requests, or what their paths begin with.
+    pub uri: String,
+    /// Whether more is told.
+    pub is_verbose: bool,
+    /// What is sent.
+    pub workload: Workload,
+    /// Which requests are sent.
+    pub uris: Uris,
+    /// File for brunt's own record of the run.
+    pub brunt_report: Option<PathBuf>,
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
+    /// Whether the version is told.
+    pub tells_version: bool,
+    /// What is said about the options; whole lines, or empty.
+    pub warning: String,
+}
+
+/// The words behind the program's name as a report may show them: without what may be secret, which
+/// are header fields, and the query of the path.
+pub fn shown(words: &[String]) -> Vec<String> {
+    let found = getopt::Options::new("", SHORT, LONG, words).with_attached(MAY_TAKE);
+    let mut shown = getopt::shown(found, &[]);
+    let mut follows = false;
+    for word in &mut shown {
+        if follows && let Some((path, _)) = word.split_once('?') {
+            *word = format!("{path}?{HIDDEN}");
+        }
+        follows = word == "--uri";
+    }
+    shown
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            add_header: None,
+            burst: 1,
+            client: (0, 1),
+            close_with_reset: false,
+            failure_status: None,
+            hog: false,
+            is_http_1_0: false,
+            connections_max: 0,
+            piped_max: 0,
+            method: None,
+            no_host: false,
+            period: Period::Sequential,
+            period_typed: None,
+            port: 0,
+            receive_bytes: 16 * 1024,
+            send_bytes: 4 * 1024,
+            retries: false,
+            server: "localhost".to_owned(),
+            server_name: None,
+            cookies: false,
+            is_secure: false,
+            ciphers: None,
+            no_resumption: false,
+            think_timeout_s: 0.0,
+            timeout_s: 0.0,
+            uri: "/".to_owned(),
+            is_verbose: false,
+            workload: Workload::Calls {
+                connections: 1,
+                calls: 1,
+            },
+            uris: Uris::One,
+            brunt_report: None,
+            explains: false,
+            tells_version: false,
+            warning: String::new(),
+        }
+    }
+}
+
+/// Numbers of a workload of connections, which count where no other was typed.
+#[derive(Debug)]
+struct Typed {
+    options: Options,
+    connections: u32,
+    calls: u32,
+    port: Option<u16>,
+    is_session: bool,
+}
+
+impl Options {
+    /// Reads the words behind the program's name, which messages call `called`.
+    ///
+    /// # Errors
+    ///
+    /// Something is wrong with them, or help is asked for.
+    pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
+        let program = called.rsplit('/').next().unwrap_or(called);
+        let mut found = getopt::Options::new(program, SHORT, LONG, words).with_attached(MAY_TAKE);
+        let mut typed = Typed {
+            options: Self::default(),
+            connections: 1,
+            calls: 1,
+            port: None,
+            is_session: false,
+        };
+        while let Some(item) = found.next() {
+            let (id, argument) = item.map_err(|line| Ending::error(&line, EXIT_ERROR))?;
+            typed.take(id, argument.unwrap_or_default())?;
+        }
+        typed.finish()
+    }
+
+    /// Whether sessions are what is told about.
+    pub(super) fn has_sessions(&self) -> bool {
+        !matches!(self.workload, Workload::Calls { .. })
+    }
+}
+
+fn error(text: &str) -> Ending {
+    Ending::error(&format!("httperf: {text}"), EXIT_ERROR)
+}
+
+fn unfit(text: &str) -> Ending {
+    Ending::error(&format!("brunt: {text}"), EXIT_ERROR)
+}
+
+/// A whole number from 0 on.
+fn count(typed: &str, what: &str) -> Result<u32, Ending> {
+    let number = whole(typed).and_then(|number| u32::try_from(number).ok());
+    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
+}
+
+fn seconds(typed: &str, what: &str) -> Result<f64, Ending> {
+    let number = real(typed).map(|number| number.max(0.0));
+    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
+}
+
+/// The parameters of an option, with commas between them.
+struct Parameters<'a> {
+    option: &'static str,
+    rest: &'a str,
+}
+
+impl<'a> Parameters<'a> {
+    /// The next one, up to its comma, if `read` can read it.
+    fn next<T>(&mut self, what: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, Ending> {
+        let (word, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
+        match read(word).filter(|_| !word.is_empty()) {
+            Some(value) => {
+                self.rest = rest;
+                Ok(value)
+            }
+            None => Err(self.bad(what, self.rest)),
+        }
+    }
+
+    fn bad(&self, what: &str, rest: &str) -> Ending {
+        error(&format!(
+            "bad {what} in --{} arg (rest: `{rest}')",
+            self.option
+        ))
+    }
+
+    fn count(&mut self, what: &str) -> Result<u32, Ending> {
+        let read = |word| whole(word).and_then(|number| u32::try_from(number).ok());
+        self.next(what, read)
+    }
+
+    fn seconds(&mut self, what: &str) -> Result<f64, Ending> {
+        self.next(what, |word| real(word).map(|number| number.max(0.0)))
+    }
+}
+
+impl Typed {
+    fn take(&mut self, id: char, typed: String) -> Result<(), Ending> {
+        let options = &mut self.options;
+        match id {
+            'H' => options.add_header = Some(typed),
+            'b' => {
+                options.burst = count(&typed, "burst-length")?;
+                if options.burst == 0 {
+                    return Err(error("illegal burst-length 0"));
+                }
+            }
+            'c' => options.client = client(&typed)?,
+            'C' => options.close_with_reset = true,
+            'd' => {
+                options
+                    .warning
+                    .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
+            }
+            'f' => {
+                let status = count(&typed, "failure status")?;
+                let status = u16::try_from(status).ok().filter(|&status| status > 0);
+                let wrong = || error(&format!("illegal failure status {typed}"));
+                options.failure_status = Some(status.ok_or_else(wrong)?);
+            }
+            'h' => {
+                return Err(Ending {
+                    stdout: USAGE.to_owned(),
+                    ..Ending::default()
+                });
+            }
+            'O' => options.hog = true,
+            'a' => {
+                options.is_http_1_0 = match typed.as_str() {
+                    "1.0" => true,
+                    "1.1" => false,
+                    other => return Err(error(&format!("illegal version number {other}"))),
+                };
+            }
+            'm' => options.connections_max = count(&typed, "max. # of connection")?,
+            'M' => options.piped_max = count(&typed, "max. # of piped calls")?,
+            'e' => options.method = Some(typed),
+            'N' => options.no_host = true,
+            'n' => self.calls = count(&typed, "number of calls")?,
+            'k' => self.connections = count(&typed, "number of connections")?,
+            'p' => {
+                options.period = period(&typed)?;
+                let is_fixed = matches!(options.period, Period::Fixed(_) | Period::Sequential);
+                options.period_typed = (!is_fixed).then_some(typed);
+            }
+            'P' => {
+                let port = count(&typed, "port number")?;
+                let wrong = |_| error(&format!("illegal port number {typed}"));
+                self.port = Some(u16::try_from(port).map_err(wrong)?);
+            }
+            'R' | 'Q' => {
+                let option = if id == 'R' { "reply" } else { "request" };
+                return Err(unfit(&format!(
+                    "--print-{option} is not for brunt: it prints no bytes of requests and \
+                     replies; send one by `curl -v`"
+                )));
+            }
+            'r' => {
+                let rate = seconds(&typed, "request rate")?;
+                options.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
+                options.period_typed = None;
+            }
+            'i' => options.receive_bytes = count(&typed, "receive buffer size")?,
+            'F' => options.retries = true,
+            'o' => options.send_bytes = count(&typed, "send buffer size")?,
+            's' => options.server = typed,
+            'S' => options.server_name = Some(typed),
+            'K' => options.cookies = true,
+            'x' => options.is_secure = true,
+            'X' => options.ciphers = Some(typed),
+            'y' => options.no_resumption = true,
+            'T' => options.think_timeout_s = seconds(&typed, "think timeout value")?,
+            't' => options.timeout_s = seconds(&typed, "connect timeout")?,
+            'u' => options.uri = typed,
+            'v' => options.is_verbose = true,
+            'V' => options.tells_version = true,
+            'w' => {
+                let wraps = typed.starts_with('y') || typed.starts_with('Y');
+                let path = typed.split_once(',').map_or("", |(_, path)| path);
+                options.uris = Uris::List {
+                    wraps,
+                    path: path.into(),
+                };
+            }
+            'W' => {
+                let mut parameters = Parameters {
+                    option: "wsess",
+                    rest: &typed,
+                };
+                options.workload = Workload::Sessions {
+                    sessions: parameters.count("number of sessions (1st param)")?,
+                    calls: parameters.count("number of calls per session (2nd param)")?,
+                    think_s: parameters.seconds("user think time (3rd param)")?,
+                };
+                self.is_session = true;
+            }
+            'L' => {
+                let mut parameters = Parameters {
+                    option: "wsesslog",
+                    rest: &typed,
+                };
+                let sessions = parameters.count("number of sessions (1st param)")?;
+                let think_s = parameters.seconds("user think time (2nd param)")?;
+                let path = parameters.rest;
+                if path.is_empty() {
+                    return Err(error(
+                        "bad session filename (3rd param) in --wsesslog arg (rest: `')",
+                    ));
+                }
+                options.workload = Workload::Log {
+                    sessions,
+                    think_s,
+                    path: path.into(),
+                };
+                self.is_session = true;
+            }
+            'z' => {
+                let mut parameters = Parameters {
+                    option: "wset",
+                    rest: &typed,
+                };
+                let requests = parameters.count("working set size (1st parameter)")?;
+                let what = "target miss rate (2nd parameter)";
+                if !typed.contains(',') {
+                    return Err(parameters.bad(what, &typed));
+                }
+                let step = parameters.seconds(what)?;
+                options.uris = Uris::Set { requests, step };
+            }
+            'B' => options.brunt_report = Some(typed.into()),
+            'E' => options.explains = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Options, Ending> {
+        let Self {
+            mut options,
+            connections,
+            calls,
+            port,
+            is_session,
+        } = self;
+        options.port = port.unwrap_or(if options.is_secure { 443 } else { 80 });
+        if !is_session {
+            options.workload = Workload::Calls { connections, calls };
+        }
+        if options.cookies && !is_session {
+            let text = "--session-cookie requires session-oriented workload (e.g., --wsess)";
+            return Err(Ending::error(&format!("httperf: {text}"), EXIT_CONFLICT));
+        }
+        let (sessions, calls) = match options.workload {
+            Workload::Calls { connections, calls } => (connections, calls),
+            Workload::Sessions {
+                sessions, calls, ..
+            } => (sessions, calls),
+            Workload::Log { sessions, .. } => (sessions, 1),
+        };
+        if sessions == 0 || calls == 0 {
+            return Err(unfit("nothing is asked for: give counts above 0"));
+        }
+        if options.ciphers.is_some() {
+            return Err(unfit(
+                "--ssl-ciphers is not for brunt: it offers what rustls holds safe; leave it out",
+            ));
+        }
+        let ahead = if is_session {
+            options.burst.saturating_sub(1)
+        } else {
+            options.burst
+        };
+        if options.piped_max > 0 && options.piped_max < ahead {
+            return Err(unfit(
+                "--max-piped-calls cannot be less than a burst has: a session has one connection \
+                 at a time here",
+            ));
+        }
+        Ok(options)
+    }
+}
+
+fn client(typed: &str) -> Result<(u32, u32), Ending> {
+    let digits = |text: &str| {
+        let end = text.find(|character: char| !character.is_ascii_digit());
+        let (number, rest) = text.split_at(end.unwrap_or(text.len()));
+        (number.parse::<u32>().ok(), rest.to_owned())
+    };
+    let (Some(client), rest) = digits(typed) else {
+        return Err(error(&format!("bad client id (rest: `{typed}')")));
+    };
+    let Some(clients) = rest.strip_prefix('/') else {
+        let text = format!("client id not followed by `/' (rest: `{rest}')");
+        return Err(error(&text));
+    };
+    match digits(clients) {
+        (Some(all), _) if client < all => Ok((client, all)),
+        _ => Err(error(&format!("bad number of clients (rest: `{clients}')"))),
+    }
+}
+
+fn fixed(period_s: f64) -> Period {
+    if period_s > 0.0 {
+        Period::Fixed(period_s)
+    } else {
+        Period::Sequential
+    }
+}
+
+fn period(typed: &str) -> Result<Period, Ending> {
+    let mean = |typed: &str| {
+        let seconds = real(typed).filter(|&seconds| seconds >= 0.0);
+        seconds.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))
+    };
+    let mut characters = typed.chars();
+    match characters.next() {
+        Some('d') => Ok(fixed(mean(characters.as_str())?)),
+        Some('e') => Ok(match mean(characters.as_str())? {
+            mean_s if mean_s > 0.0 => Period::Exponential(mean_s),
+            _ => Period::Sequential,
+        }),
+        Some('u') => {
+            let times = characters.as_str();
+            let Some((least, most)) = times.split_once(',') else {
+                let text = "minimum interarrival time not followed by `,MAX_IAT' (rest: `')";
+                return Err(error(text));
+            };
+            let least_s = mean(least)?;
+            let most_s = real(most).filter(|&most_s| most_s >= least_s);
+            let most_s = most_s.ok_or_else(|| error(&format!("illegal request period {most}")))?;
+            Ok(if most_s > 0.0 {
+                Period::Uniform(least_s, most_s)
+            } else {
+                Period::Sequential
+            })
+        }
+        Some('v') => steps(characters.as_str()),
+        Some(letter) if letter.is_ascii_alphabetic() => Err(error(&format!(
+            "illegal interarrival distribution '{letter}' in {typed}"
+        ))),
+        _ => Ok(fixed(mean(typed)?)),
+    }
+}
+
+/// Times and lengths in turns; the last length may be left out.
+fn steps(typed: &str) -> Result<Period, Ending> {
+    let numbers: Option<Vec<f64>> = typed.split(',').map(real).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|&number| number > 0.0));
+    let numbers =
+        numbers.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))?;
+    let steps = numbers.chunks(2).map(|step| match *step {
+        [period_s, length_s] => (period_s, length_s),
+        _ => (step[0], f64::INFINITY),
+    });
+    Ok(Period::Steps(steps.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, Ending> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse("httperf", &words)
+    }
+
+    #[test]
+    fn command_lines_are_read() {
+        let calls = |connections, calls| Workload::Calls { connections, calls };
+        let options = parse("--ser=h --por 81 --ur /x --num-con 10 --num-ca 3 --ra 20 --timeo 5");
+        assert_eq!(options.expect_err("ambiguous").code, 1);
+        let line = "--server=h --port 81 --uri /x --num-con 10 --num-ca 3 --ra 20 --timeo 5 word";
+        let options = parse(line).expect("good");
+        assert_eq!(
+            (&*options.server, options.port, &*options.uri),
+            ("h", 81, "/x")
+        );
+        assert_eq!(options.workload, calls(10, 3));
+        assert_eq!(
+            (options.period, options.timeout_s),
+            (Period::Fixed(0.05), 5.0)
+        );
+        let options = parse("--ssl --hog --period=u1,3 -v").expect("good");
+        assert_eq!(
+            (options.port, options.hog, options.is_verbose),
+            (443, true, true)
+        );
+        assert_eq!(options.period, Period::Uniform(1.0, 3.0));
+        let options = parse("--wsess=5,7,0.5 --burst-len 3 --session-cookie --num-calls 9");
+        let sessions = Workload::Sessions {
+            sessions: 5,
+            calls: 7,
+            think_s: 0.5,
+        };
+        assert_eq!(options.expect("good").workload, sessions);
+        let options = parse("--wsesslog=5,1,a,b.log --wset=10,0.5 --client 3/5").expect("good");
+        let log = Workload::Log {
+            sessions: 5,
+            think_s: 1.0,
+            path: "a,b.log".into(),
+        };
+        assert_eq!((options.workload, options.client), (log, (3, 5)));
+        let set = Uris::Set {
+            requests: 10,
+            step: 0.5,
+        };
+        assert_eq!(options.uris, set);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let words = [
+            "--server=h",
+            "--add-header",
+            "Cookie: hush\\nX: hush\\n",
+            "--uri=/x?hush",
+        ];
+        let words = words.map(str::to_owned);
+        let expected = [
+            "--server",
+            "h",
+            "--add-header",
+            "Cookie: ...",
+            "--uri",
+            "/x?...",
+        ];
+        assert_eq!(shown(&words), expected);
+    }
+
+    #[test]
+    fn periods() {
+        for (typed, period) in [
+            ("0", Period::Sequential),
+            ("0.5", Period::Fixed(0.5)),
+            ("d2", Period::Fixed(2.0)),
+            ("e0.1", Period::Exponential(0.1)),
+            (
+                "v0.5,10,0.1",
+                Period::Steps(vec![(0.5, 10.0), (0.1, f64::INFINITY)]),
+            ),
+        ] {
+            assert_eq!(
+                parse(&format!("--period {typed}")).expect(typed).period,
+                period
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_ends_as_in_httperf() {
+        for (line, code, words) in [
+            ("--foo", 1, "httperf: unrecognized option '--foo'\n"),
+            (
+                "--num-c 2",
+                1,
+                "httperf: option '--num-c' is ambiguous; possibilities: '--num-calls' \
+                 '--num-conns'\n",
+            ),
+            ("--rate abc", 1, "httperf: illegal request rate abc\n"),
+            ("--timeout x", 1, "httperf: illegal connect timeout x\n"),
+            ("--port 70000", 1, "httperf: illegal port number 70000\n"),
+            ("--burst-length 0", 1, "httperf: illegal burst-length 0\n"),
+            (
+                "--client 5",
+                1,
+                "httperf: client id not followed by `/' (rest: `')\n",
+            ),
+            ("--client x/2", 1, "httperf: bad client id (rest: `x/2')\n"),
+            (
+                "--client 3/2",
+                1,
+                "httperf: bad number of clients (rest: `2')\n",
+            ),
+            (
+                "--period x3",
+                1,
+                "httperf: illegal interarrival distribution 'x' in x3\n",
+            ),
+            (
+                "--period u1",
+                1,
+                "httperf: minimum interarrival time not followed by `,MAX_IAT' (rest: `')\n",
+            ),
+            (
+                "--period dx",
+                1,
+                "httperf: illegal mean interarrival time x\n",
+            ),
+            (
+                "--wsess 1,x,2",
+                1,
+                "httperf: bad number of calls per session (2nd param) in --wsess arg \
+                 (rest: `x,2')\n",
+            ),
+            (
+                "--wsesslog 1,2",
+                1,
+                "httperf: bad session filename (3rd param) in --wsesslog arg (rest: `')\n",
+            ),
+            (
+                "--wset 3",
+                1,
+                "httperf: bad target miss rate (2nd parameter) in --wset arg (rest: `3')\n",
+            ),
+            ("--http-version 2", 1, "httperf: illegal version number 2\n"),
+            (
+                "--session-cookies",
+                255,
+                "httperf: --session-cookie requires session-oriented workload (e.g., --wsess)\n",
+            ),
+            ("--uri", 1, "httperf: option '--uri' requires an argument\n"),
+            ("-n", 1, "httperf: invalid option -- 'n'\n"),
+            (
+                "--print-reply",
+                1,
+                "brunt: --print-reply is not for brunt: it prints no bytes of requests and \
+                 replies; send one by `curl -v`\n",
+            ),
+        ] {
+            let ending = parse(line).expect_err(line);
+            assert_eq!(
+                (ending.stderr.as_str(), ending.code),
+                (words, code),
+                "{line}"
+            );
+        }
+        assert_eq!(parse("--help").expect_err("it is printed").stdout, USAGE);
+        let told = parse("-d 1").expect("it goes on").warning;
+        assert!(told.contains("-DDEBUG"), "{told}");
+    }
+}

@@ -1,0 +1,268 @@
+//! From httperf's options to a plan of brunt's, and what makes its requests.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use brunt_engine::verbatim_requests;
+use brunt_load::sessions::{
+    CallOrder, LoggedSteps, Replay, SessionFigures, SessionReplay, SessionSource, SessionTexts,
+    UniformSessions, WorkingSet,
+};
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestGenerator, RequestSet, Schedule,
+    Scheme, Stage, Stop, Target, TlsSpec,
+};
+
+use super::Files;
+use super::options::{Options, Period, Uris, Workload};
+use crate::Ending;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Connections at once, at most; those above it wait.
+pub(super) const CONNECTIONS_MAX: u32 = 20_000;
+/// What begins one after the other is due so fast: it waits for the one before.
+const AT_ONCE_PER_S: f64 = 1e6;
+/// How long schedules last that end by their counts, nanoseconds: nearly ten years.
+const ENDLESS_NS: u64 = Schedule::DURATION_MAX_NS / 2;
+/// Requests at once, at most.
+const BURST_MAX: u32 = 10_000;
+
+/// A plan with what makes its requests.
+#[derive(Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Makes the requests.
+    pub generator: Box<dyn RequestGenerator>,
+    /// Where what became of the sessions is left when the generator is dropped.
+    pub place: Arc<Mutex<SessionFigures>>,
+    /// What is said about the requests; whole lines, or empty.
+    pub warning: String,
+}
+
+impl Options {
+    /// How many connections or sessions there are.
+    pub(super) fn sessions(&self) -> u32 {
+        match self.workload {
+            Workload::Calls { connections, .. } => connections,
+            Workload::Sessions { sessions, .. } | Workload::Log { sessions, .. } => sessions,
+        }
+    }
+
+    /// The plan that does what the command line asks for.
+    ///
+    /// # Errors
+    ///
+    /// There is no such load.
+    pub fn plan(&self, files: &Files) -> Result<Planned, Ending> {
+        let (texts, warning) = self.texts(files)?;
+        let source = self.source(files, &texts)?;
+        let depth = source.requests_max();
+        let first = verbatim_requests(texts.bytes(0));
+        let first =
+            first.map_err(|error| unfit(&format!("the request cannot be sent: {error}")))?;
+        let [only] = &first[..] else {
+            return Err(unfit("--add-header holds another request"));
+        };
+        let scheme = if self.is_secure {
+            Scheme::Https
+        } else {
+            Scheme::Http
+        };
+        let url = format!("{}://{}:{}/", scheme.name(), self.server, self.port);
+        let target = Target::parse(&url, None);
+        let target = target.map_err(|error| unfit(&error.to_string()))?;
+        let mut plan = Plan::new(target, RequestSet::one(only.clone()));
+        plan.model = self.model()?;
+        let at_once = match self.period {
+            Period::Sequential => 1,
+            _ => self.sessions().min(CONNECTIONS_MAX),
+        };
+        plan.connections = NonZeroU32::new(at_once).unwrap_or(NonZeroU32::MIN);
+        plan.pipeline = NonZeroU32::new(depth).unwrap_or(NonZeroU32::MIN);
+        plan.placement = Placement::Given;
+        plan.oversubscribe = true;
+        plan.http = HttpChoice::Http1;
+        plan.tls = TlsSpec {
+            insecure: true,
+            resumption: self.has_sessions() && !self.no_resumption,
+            ..TlsSpec::default()
+        };
+        plan.stop = Stop {
+            duration_ns: None,
+            requests: None,
+        };
+        plan.warmup_ns = 0;
+        plan.halves_warmup = false;
+        plan.timeout_ns = time_limit(self.timeout_s, self.think_timeout_s);
+        plan.connect_timeout_ns = time_limit(self.timeout_s, 0.0);
+        plan.drain_limit_ns = SECOND_NS;
+        let replay = Replay {
+            sessions: Some(self.sessions().into()),
+            reconnects: self.has_sessions(),
+            connections_max: (self.connections_max > 0).then_some(self.connections_max),
+            failure_status: self.failure_status.filter(|_| self.has_sessions()),
+            retries: self.retries,
+            cookies: self.cookies,
+        };
+        let texts = Arc::new(texts);
+        let (generator, place) = SessionReplay::new(source.into_source(), texts, replay, (0, 1));
+        Ok(Planned {
+            plan,
+            generator: Box::new(generator),
+            place,
+            warning,
+        })
+    }
+
+    fn source(&self, files: &Files, texts: &SessionTexts) -> Result<Source, Ending> {
+        if let (Workload::Log { think_s, .. }, Some(log)) = (&self.workload, &files.log) {
+            return Ok(Source::Log(LoggedSteps::new(log, nanoseconds(*think_s))));
+        }
+        let (calls, think_s) = match self.workload {
+            Workload::Calls { calls, .. } => (calls, 0.0),
+            Workload::Sessions { calls, think_s, .. } => (calls, think_s),
+            Workload::Log { .. } => (1, 0.0),
+        };
+        if self.burst.min(calls) > BURST_MAX {
+            return Err(unfit(&format!("a burst has {BURST_MAX} requests at most")));
+        }
+        let (client, clients) = self.client;
+        let order = match self.uris {
+            Uris::One => CallOrder::One,
+            Uris::List { wraps, .. } => CallOrder::List {
+                requests: texts.count() as u32,
+                wraps,
+                sent: 0,
+            },
+            Uris::Set { requests, step } => CallOrder::Walk(WorkingSet {
+                requests,
+                step,
+                first: client.into(),
+                stride: clients.into(),
+                sent: 0,
+            }),
+        };
+        Ok(Source::Uniform(UniformSessions {
+            calls,
+            burst: self.burst,
+            first_alone: self.has_sessions(),
+            think_ns: nanoseconds(think_s),
+            order,
+        }))
+    }
+
+    fn model(&self) -> Result<LoadModel, Ending> {
+        let sessions = self.sessions();
+        // Exactly so many fall into it.
+        let lasting = |per_s: f64| ((f64::from(sessions) - 0.5) / per_s * 1e9).max(1.0);
+        let one = |per_s: f64, duration_ns: f64| {
+            vec![Stage {
+                duration_ns: duration_ns.min(ENDLESS_NS as f64) as u64,
+                from_per_s: per_s,
+                to_per_s: per_s,
+            }]
+        };
+        let endless = ENDLESS_NS as f64;
+        let (process, stages) = match &self.period {
+            Period::Sequential => {
+                let stages = one(AT_ONCE_PER_S, lasting(AT_ONCE_PER_S));
+                (ArrivalProcess::Constant, stages)
+            }
+            Period::Fixed(period_s) => {
+                let per_s = 1.0 / period_s;
+                (ArrivalProcess::Constant, one(per_s, lasting(per_s)))
+            }
+            Period::Uniform(least_s, most_s) => {
+                let per_s = 2.0 / (least_s + most_s);
+                (ArrivalProcess::Uniform, one(per_s, endless))
+            }
+            Period::Exponential(mean_s) => (ArrivalProcess::Poisson, one(1.0 / mean_s, endless)),
+            Period::Steps(steps) => {
+                let stages = steps.iter().flat_map(|&(period_s, length_s)| {
+                    one(1.0 / period_s, (length_s * 1e9).min(endless / 2.0))
+                });
+                (ArrivalProcess::Constant, stages.collect())
+            }
+        };
+        // The same numbers for the same client, as httperf has it.
+        let seed = self.client.0.into();
+        let schedule = Schedule::staged(process, stages, seed);
+        Ok(LoadModel::Sessions {
+            schedule: schedule.map_err(|error| unfit(&error.to_string()))?,
+            queue_max: NonZeroU32::new(sessions).unwrap_or(NonZeroU32::MIN),
+        })
+    }
+}
+
+fn unfit(text: &str) -> Ending {
+    Ending::error(&format!("brunt: {text}"), 1)
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    ((seconds * 1e9) as u64).min(Schedule::DURATION_MAX_NS)
+}
+
+/// What httperf waits, where a time-out was given.
+fn time_limit(timeout_s: f64, more_s: f64) -> u64 {
+    if timeout_s > 0.0 {
+        nanoseconds(timeout_s + more_s).max(1_000_000)
+    } else {
+        Schedule::DURATION_MAX_NS
+    }
+}
+
+/// Where the sessions come from.
+enum Source {
+    Log(LoggedSteps),
+    Uniform(UniformSessions),
+}
+
+impl Source {
+    fn requests_max(&self) -> u32 {
+        match self {
+            Self::Log(steps) => steps.requests_max(),
+            Self::Uniform(sessions) => sessions.burst.min(sessions.calls),
+        }
+    }
+
+    fn into_source(self) -> Box<dyn SessionSource> {
+        match self {
+            Self::Log(steps) => Box::new(steps),
+            Self::Uniform(sessions) => Box::new(sessions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(line: &str) -> Plan {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let options = Options::parse("httperf", &words).expect(line);
+        options.plan(&Files::default()).expect(line).plan
+    }
+
+    #[test]
+    fn the_plan_is_what_the_options_say() {
+        let plan = planned("--server h --port 81 --rate 100 --num-conns 300 --num-calls 5");
+        assert_eq!(
+            (&*plan.target.authority, plan.connections.get()),
+            ("h:81", 300)
+        );
+        assert_eq!((plan.stop.duration_ns, plan.stop.requests), (None, None));
+        assert_eq!((plan.pipeline.get(), plan.warmup_ns), (1, 0));
+        assert_eq!(plan.timeout_ns, Schedule::DURATION_MAX_NS);
+        let schedule = plan.model.schedule().expect("connections are planned");
+        assert_eq!(schedule.rate_max(), 100.0);
+        assert_eq!(schedule.duration_ns(), Some(2_995_000_000));
+        let plan = planned("--num-conns 3 --timeout 1.5 --think-timeout 2 --burst-length 4");
+        assert_eq!((plan.connections.get(), plan.pipeline.get()), (1, 1));
+        assert_eq!(plan.timeout_ns, 3_500_000_000);
+        assert_eq!(plan.connect_timeout_ns, 1_500_000_000);
+        let plan = planned("--wsess 9,7,1 --burst-length 4 --period e0.1 --ssl");
+        assert_eq!((plan.connections.get(), plan.pipeline.get()), (9, 4));
+        assert!(plan.tls.insecure && plan.tls.resumption);
+    }
+}
