@@ -2,6 +2,7 @@
 //! the text of stored runs.
 
 mod ab;
+mod httperf;
 
 use brunt_dropin::verdict_line;
 use brunt_dropin::wrk::{Asked, Options, Program, heading, report};
