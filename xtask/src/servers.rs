@@ -49,6 +49,14 @@ const SERVERS: &[Server] = &[
         package: "apache2-utils",
     },
     Server {
+        program: "httperf",
+        package: "httperf",
+    },
+    Server {
+        program: "h2load",
+        package: "nghttp2-client",
+    },
+    Server {
         program: "chromium",
         package: "chromium",
     },
