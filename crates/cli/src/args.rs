@@ -8,6 +8,7 @@ use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units}
 use brunt_measure::ChangeLimit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::objectives::{Objectives, objectives};
 use crate::source::{Fields, Source};
@@ -256,7 +257,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
-                                "http2", "streams", "fault"])]
+                                "http2", "streams", "fault", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list, with the seed of --seed
     #[arg(
@@ -660,6 +661,7 @@ pub(crate) enum SweepPreset {
 
 #[derive(Debug, Args)]
 #[command(
+    mut_args(|option| SWEEP.of(option)),
     override_usage = "brunt sweep [OPTIONS] -c 1..1000:10 URL\n       \
         brunt sweep [OPTIONS] --preset classic URL",
     after_help = "One of -c, -r, -t, --streams, -n and --body-size has several values:\n  \
@@ -667,7 +669,7 @@ pub(crate) enum SweepPreset {
         1..10k:x2    from 1, each twice the one before, up to 10k\n  \
         1,10,100     these; parts may be mixed, as in 1,2,10..100:10\n\
         Every round that was measured is on disk at once: in FILE.journal beside --output FILE, \
-        else in $XDG_STATE_HOME/brunt. The same command with --resume JOURNAL goes on after a \
+        else in $XDG_STATE_HOME/brunt. The same command with --resume FILE goes on after a \
         crash or Ctrl-C. See docs/experiments.md."
 )]
 pub(crate) struct SweepArguments {
@@ -694,8 +696,9 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = units::duration_ns,
           help_heading = "Sweep")]
     pub(crate) round_warmup: u64,
-    /// Go on with the sweep of this journal; the rest of the command is the same as before
-    #[arg(long, value_name = "JOURNAL", help_heading = "Sweep")]
+    /// Go on with the sweep of this journal, or of the report of this name; the rest of the command
+    /// is the same as before
+    #[arg(long, value_name = "FILE", help_heading = "Sweep")]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
@@ -703,6 +706,7 @@ pub(crate) struct SweepArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    mut_args(|option| FIND.of(option)),
     override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
     after_help = "Open loop: the rate is doubled until an objective is missed (or halved until all \
         are met), the two rates are brought together to 2 %, and the one that holds is measured \
@@ -722,7 +726,14 @@ pub(crate) struct FindArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "brunt compare [OPTIONS] URL URL...")]
+#[command(
+    mut_args(|option| COMPARE.of(option)),
+    override_usage = "brunt compare [OPTIONS] URL URL...",
+    after_help = "Rounds take turns (AB BA BA AB), so that what changes on the machine falls on \
+        all alike. A closed loop compares throughput at equal connections, -r response times at \
+        an equal rate.\n\
+        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded. See docs/experiments.md."
+)]
 pub(crate) struct CompareArguments {
     /// Pairs of rounds: 6 at least
     #[arg(long, value_name = "N", default_value = "10", value_parser = pairs)]

@@ -8,6 +8,7 @@ mod compare;
 mod diagnose;
 mod dropin;
 mod environment;
+mod experiment_help;
 mod fail_if;
 mod find;
 mod habits;

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<ExitCode> {
     if let Some(objectives) = objectives::asked(&arguments.output.objective) {
         merged.objectives = objectives;
     }
-    Destination::open(&arguments.output)?.write(&Judged::of(&merged))
+    Destination::of_stored_runs(&arguments.output)?.write(&Judged::of(&merged))
 }
 
 /// Why the runs in `files` cannot be merged.

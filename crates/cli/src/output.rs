@@ -127,6 +127,17 @@ impl Destination {
         Self::open(arguments)
     }
 
+    /// The same for runs that are stored already.
+    pub(crate) fn of_stored_runs(arguments: &OutputArguments) -> Result<Self> {
+        if arguments.request_log.is_some() {
+            bail!(
+                "--request-log is written while a run is made, and a stored one holds no single \
+                 requests; leave it out"
+            );
+        }
+        Self::open(arguments)
+    }
+
     /// A file for the stored run, if any, and nothing for standard output.
     pub(crate) fn of_stored_run(path: Option<&Path>) -> Result<Self> {
         let content = Content::Report(Format::Json);

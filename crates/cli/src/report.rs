@@ -21,19 +21,13 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode> {
 }
 
 fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
-    if output.request_log.is_some() {
-        bail!(
-            "--request-log is written while a run is made, and a stored one holds no single \
-             requests; leave it out"
-        );
-    }
     if output.redact {
         redact(&mut run);
     }
     if let Some(objectives) = objectives::asked(&output.objective) {
         run.objectives = objectives;
     }
-    Destination::open(output)?.write(&Judged::of(&run))
+    Destination::of_stored_runs(output)?.write(&Judged::of(&run))
 }
 
 fn of_experiment(mut experiment: Experiment, output: &OutputArguments) -> Result<ExitCode> {

@@ -212,6 +212,8 @@ fn what_cannot_be_merged_is_said() {
     let first = runs.simulate("a.json", "-c 4");
     runs.simulate("b.json", "-c 5");
     runs.refused(&["a.json", "a.json"], &["a.json is given twice"]);
+    let outcome = runs.merge(&["a.json", "b.json"], &["--request-log", "/nonexistent/x"]);
+    assert!(outcome.stderr.contains("holds no single"), "{outcome:?}");
     runs.write("copy.json", &first);
     runs.refused(
         &["a.json", "copy.json"],

@@ -68,6 +68,15 @@ fn value(axis: SweepAxis, value: f64) -> String {
     }
 }
 
+/// A value with its name.
+fn named(axis: SweepAxis, number: f64) -> String {
+    let name = match number == 1.0 {
+        true => axis.name().trim_end_matches('s'),
+        false => axis.name(),
+    };
+    format!("{} {name}", value(axis, number))
+}
+
 pub(super) fn rounds(sweep: &Sweep) -> String {
     let length = match sweep.plan.window_ns {
         Some(ns) => format!("{} each", units::duration(ns)),
@@ -99,7 +108,6 @@ pub(super) fn varied(sweep: &Sweep) -> String {
 /// What was found, as label and words.
 pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     let axis = sweep.plan.varied;
-    let at = |found: f64| value(axis, found);
     let mut found = Vec::new();
     let points = sweep.points();
     let best = points
@@ -108,10 +116,9 @@ pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         .max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
     if let Some((point, rate)) = best {
         let words = format!(
-            "{} req/s at {} {} (median of {})",
+            "{} req/s at {} (median of {})",
             units::rate(rate.median),
-            at(point.value),
-            axis.name(),
+            named(axis, point.value),
             rate.rounds
         );
         found.push(("highest", words));
@@ -124,17 +131,16 @@ pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     match sweep.knee() {
         Some(knee) => found.push((
             "knee",
-            format!("{} {}: there {of} bends (Kneedle)", at(knee), axis.name()),
+            format!("{}: there {of} bends (Kneedle)", named(axis, knee)),
         )),
         None if matches!(axis, SweepAxis::BodyBytes | SweepAxis::Requests) => {}
         None => found.push(("knee", format!("none: {of} does not bend"))),
     }
     if let Some(turn) = sweep.turn() {
         let words = format!(
-            "CONCURRENCY-LIMITED up to {}, SERVER-LIMITED from {} {}",
-            at(turn.concurrency_limited_to),
-            at(turn.server_limited_from),
-            axis.name()
+            "CONCURRENCY-LIMITED up to {}, SERVER-LIMITED from {}",
+            value(axis, turn.concurrency_limited_to),
+            named(axis, turn.server_limited_from)
         );
         found.push(("turn", words));
     }
@@ -347,4 +353,20 @@ pub(super) fn table(sweep: &Sweep) -> impl Iterator<Item = [String; COLUMNS]> {
             verdict(&point).to_owned(),
         ]
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_them_has_no_plural() {
+        for (axis, number, words) in [
+            (SweepAxis::Connections, 1.0, "1 connection"),
+            (SweepAxis::Connections, 2.0, "2 connections"),
+            (SweepAxis::Rate, 1.0, "1.00 rate"),
+        ] {
+            assert_eq!(named(axis, number), words);
+        }
+    }
 }

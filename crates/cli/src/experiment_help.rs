@@ -1,0 +1,102 @@
+//! The help of experiments of several rounds: options that mean something else there than in a run,
+//! and those that are refused.
+
+use clap::Arg;
+
+/// Options about a single run, and about brunt's own server.
+const OF_A_RUN: [&str; 10] = [
+    "diagnose",
+    "extend",
+    "fault",
+    "hdr_log",
+    "hgrm",
+    "junit",
+    "latency",
+    "request_log",
+    "sessions",
+    "tls",
+];
+
+/// An experiment, as its help differs from that of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExperimentHelp {
+    /// Length of a round's window where none is typed.
+    pub(crate) window: &'static str,
+    /// What `--warmup` is.
+    pub(crate) warmup: &'static str,
+    /// What is refused beside options about a single run.
+    pub(crate) refused: &'static [&'static str],
+}
+
+pub(crate) const SWEEP: ExperimentHelp = ExperimentHelp {
+    window: "1s",
+    warmup: "Load before all rounds, at the largest value, not counted [default: 1s]",
+    refused: &["script", "objective"],
+};
+
+pub(crate) const FIND: ExperimentHelp = ExperimentHelp {
+    window: "2s, or as long as the objectives need",
+    warmup: "Load at the start of each round, not counted [default: 500ms]",
+    refused: &[
+        "script",
+        "requests",
+        "stages",
+        "connection_rate",
+        "think_time",
+    ],
+};
+
+pub(crate) const COMPARE: ExperimentHelp = ExperimentHelp {
+    window: "2s",
+    warmup: "Load at the start of each round, not counted [default: 500ms]",
+    refused: &["script", "requests", "objective"],
+};
+
+impl ExperimentHelp {
+    /// An option as the help of this experiment has it.
+    pub(crate) fn of(self, option: Arg) -> Arg {
+        match option.get_id().as_str() {
+            "url" => option.help("URL of the server, as http[s]://HOST[:PORT]/PATH"),
+            "duration" => option.help(format!(
+                "Length of the measure phase of each round [default: {}]",
+                self.window
+            )),
+            "warmup" => option.help(self.warmup),
+            id if OF_A_RUN.contains(&id) || self.refused.contains(&id) => option.hide(true),
+            _ => option,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    #[test]
+    fn what_is_refused_is_in_no_help() {
+        for (name, help) in [("sweep", SWEEP), ("find", FIND), ("compare", COMPARE)] {
+            let mut command = Arguments::command();
+            let command = command.find_subcommand_mut(name).expect(name);
+            let shown = command.render_long_help().to_string();
+            assert!(shown.contains(help.warmup.split('[').next().expect("words")));
+            assert!(!shown.contains("built-in"), "{name}: {shown}");
+            // The line of an option begins with its names.
+            let is_listed = |long: &str| {
+                let mut heads = shown.lines().map(|line| line.trim_start().split(' '));
+                heads.any(|mut words| {
+                    let first = words.next().unwrap_or_default();
+                    first == long || first.ends_with(',') && words.next() == Some(long)
+                })
+            };
+            assert!(is_listed("--duration") && is_listed("--max-connections"));
+            for id in OF_A_RUN.iter().chain(help.refused) {
+                let option = command.get_arguments().find(|it| it.get_id() == id);
+                let long = option.and_then(Arg::get_long).expect(id);
+                assert!(!is_listed(&format!("--{long}")), "{name} {id}: {shown}");
+            }
+        }
+    }
+}
