@@ -10,7 +10,7 @@ use brunt_load::sessions::{
 };
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestGenerator, RequestSet, Schedule,
-    Scheme, Stage, Stop, Target, TlsSpec,
+    Scheme, Spin, Stage, Stop, Target, TlsSpec,
 };
 
 use super::Files;
@@ -97,6 +97,8 @@ impl Options {
         plan.timeout_ns = time_limit(self.timeout_s, self.think_timeout_s);
         plan.connect_timeout_ns = time_limit(self.timeout_s, 0.0);
         plan.drain_limit_ns = SECOND_NS;
+        // httperf has but a busy loop, which is what its users want to be rid of.
+        plan.spin = Spin::Off;
         let replay = Replay {
             sessions: Some(self.sessions().into()),
             reconnects: self.has_sessions(),
@@ -253,6 +255,7 @@ mod tests {
         );
         assert_eq!((plan.stop.duration_ns, plan.stop.requests), (None, None));
         assert_eq!((plan.pipeline.get(), plan.warmup_ns), (1, 0));
+        assert_eq!(plan.spin, Spin::Off);
         assert_eq!(plan.timeout_ns, Schedule::DURATION_MAX_NS);
         let schedule = plan.model.schedule().expect("connections are planned");
         assert_eq!(schedule.rate_max(), 100.0);
