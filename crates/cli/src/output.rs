@@ -338,7 +338,7 @@ impl OutputFile {
         ))
     }
 
-    /// What came of writing to the file.
+    /// The outcome of writing to the file.
     fn written<E>(&self, outcome: Result<(), E>) -> Result<()>
     where
         Result<(), E>: Context<(), E>,

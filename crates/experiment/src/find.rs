@@ -131,7 +131,7 @@ impl Finder {
     }
 }
 
-/// What a step came to, and why.
+/// The outcome of a step, and why.
 fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutcome, String) {
     let verdict = judged.judgement.verdict;
     if let Some(reason) = judged.withheld() {

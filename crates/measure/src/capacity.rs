@@ -36,7 +36,7 @@ pub enum CapacityStage {
     Confirmation,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -78,7 +78,7 @@ pub struct CapacityStep {
     pub stage: CapacityStage,
     /// Requests planned per second.
     pub rate_per_s: f64,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: CapacityOutcome,
     /// Why, in words; empty where all was met.
     pub because: String,
@@ -133,7 +133,7 @@ pub struct Capacity {
     pub steps: Vec<CapacityStep>,
 }
 
-/// What a search came to.
+/// The outcome of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! What one round of an experiment came to, as it is stored: figures and verdict, without the
+//! The outcome of one round of an experiment, as it is stored: figures and verdict, without the
 //! histograms of a whole run.
 
 use std::collections::BTreeMap;

@@ -107,7 +107,7 @@ pub struct SweepRound {
     pub value: f64,
     /// The number of the round among those of its value, from 0.
     pub round: u32,
-    /// What it came to.
+    /// Its outcome.
     pub record: RoundRecord,
 }
 
@@ -237,7 +237,7 @@ impl Sweep {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 1;
 
-    /// The values with what their rounds came to, ascending. Those without a round are in it.
+    /// The values with the figures of their rounds, ascending. Those without a round are in it.
     pub fn points(&self) -> Vec<SweepPoint> {
         let mut of_value: BTreeMap<u64, Vec<&SweepRound>> = BTreeMap::new();
         for round in &self.rounds {
@@ -369,7 +369,7 @@ fn slope(
     Effect::of(&slopes)
 }
 
-/// What the rounds of one value came to.
+/// The figures of the rounds of one value.
 fn point(
     value: f64,
     rounds: &[&SweepRound],

@@ -4,7 +4,7 @@ use super::measured::Measured;
 use super::options::{Html, Options};
 use super::times::{Times, ms};
 
-/// The table of a run that came to this.
+/// The table of a run with this outcome.
 pub(super) fn table(html: &Html, options: &Options, measured: &Measured) -> String {
     let mut table = Table {
         html,

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::times::{ConnectionTimes, Times};
 use super::tls::{self, Tls};
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The `Server` field of the first reply; empty without one.
@@ -96,7 +96,7 @@ impl Taken {
 }
 
 impl Measured {
-    /// What `run` came to, with its log.
+    /// The outcome of `run`, with its log.
     pub fn of(options: &Options, run: &Run, log: &RequestLog) -> Self {
         let all = &run.summary().lifetime;
         let responses = log.responses();

@@ -32,7 +32,7 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
     text
 }
 
-/// What is printed at the end of a run that came to this.
+/// What is printed at the end of a run with this outcome.
 pub fn report(options: &Options, measured: &Measured) -> String {
     let mut text = String::new();
     for reply in &measured.replies {

@@ -75,7 +75,7 @@ struct Client {
     done: u64,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 struct Measured {
     protocol: &'static str,

@@ -10,7 +10,7 @@ use super::options::{Options, Period, Uris, Workload};
 use super::plan::CONNECTIONS_MAX;
 use super::usage::VERSION;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Measured {
     pub(super) sessions: SessionFigures,
@@ -276,7 +276,7 @@ pub fn heading(options: &Options) -> String {
     text
 }
 
-/// What is printed at the end of a run, whose sessions came to this.
+/// What is printed at the end of a run with this outcome of its sessions.
 pub fn report(options: &Options, run: &Run, sessions: &SessionFigures) -> String {
     print(options, &Measured::of(run, sessions))
 }

@@ -78,7 +78,7 @@ impl Times {
     }
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     taken_us: u64,
@@ -96,7 +96,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What `run` came to, with its log.
+    /// The outcome of `run`, with its log.
     pub fn of(run: &Run, log: &RequestLog) -> Self {
         let all = &run.summary().lifetime;
         let mut measured = Self {

@@ -230,7 +230,7 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
     }
 }
 
-/// What came of a run, and of its sessions.
+/// The outcome of a run, and of its sessions.
 struct Outcome {
     run: Run,
     served: Served,

@@ -28,14 +28,14 @@ pub struct StoredCapacity<'a> {
     /// The search.
     #[serde(flatten)]
     pub capacity: &'a Capacity,
-    /// What it came to; ignored when the search is read again.
+    /// Its outcome; ignored when the search is read again.
     pub result: CapacityResult,
     /// The same in words.
     pub says: String,
 }
 
 impl<'a> StoredCapacity<'a> {
-    /// With what it came to.
+    /// With its outcome.
     pub fn of(capacity: &'a Capacity) -> Self {
         Self {
             capacity,
@@ -45,7 +45,7 @@ impl<'a> StoredCapacity<'a> {
     }
 }
 
-/// What a search came to, in a sentence.
+/// The outcome of a search, in a sentence.
 pub(super) fn says(capacity: &Capacity) -> String {
     let rate = |per_s: f64| format!("{} req/s", units::rate(per_s));
     match capacity.result() {

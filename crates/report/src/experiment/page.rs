@@ -461,7 +461,7 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
     document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
 }
 
-/// The rates that were tried, by what they came to.
+/// The rates that were tried, by their outcome.
 fn steps(found: &Capacity) -> Chart {
     let x = (1..=found.steps.len()).map(|place| place as f64).collect();
     let mut chart = Chart {
