@@ -1,4 +1,4 @@
-//! The machine that experiments are made on, as it is told at the head of their reports.
+//! The machine that experiments are made on, as the head of their reports has it.
 
 use std::fs;
 

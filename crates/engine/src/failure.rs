@@ -41,7 +41,7 @@ pub(crate) fn of_socket(errno: i32) -> FailureKind {
     }
 }
 
-/// The kind of a request's failure, as generators of requests are told.
+/// The kind of a request's failure, as generators of requests get it.
 pub(crate) fn for_generators(kind: FailureKind) -> RequestFailure {
     match kind {
         FailureKind::TimedOut => RequestFailure::TimedOut,

@@ -60,7 +60,7 @@ fn samples(objectives: &[Objective]) -> f64 {
     (most * SAMPLES_MARGIN).max(1.0)
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub struct Finder {
     plan: Plan,

@@ -222,7 +222,7 @@ pub enum CapacityNext {
     Done,
 }
 
-/// A search under way: knows from its steps which is next. Doubles from the first rate until the
+/// A search in progress: knows from its steps which is next. Doubles from the first rate until the
 /// objectives are missed, or halves until they are met; brings the two rates together; and measures
 /// the one that holds three times for longer. Where that misses, it is the new rate that is too
 /// high, and the search goes on below it.

@@ -17,7 +17,7 @@ const EXIT_ERROR: u8 = 1;
 const TIMED_REQUESTS: u32 = 50_000;
 /// Debian's; others have 20,000.
 const CONCURRENCY_MAX: u32 = 200_000;
-/// From more requests than this on, progress is told.
+/// From more requests than this on, progress is printed.
 const PROGRESS_FROM: u32 = 150;
 /// Progress is not told more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
@@ -105,7 +105,7 @@ pub struct Options {
     pub percentiles: bool,
     /// Whether deviations, medians and warnings are printed.
     pub confidence: bool,
-    /// Progress is told every so many requests; absent: not at all.
+    /// Progress is printed every so many requests; absent: not at all.
     pub progress_every: Option<u32>,
     /// File for all percentiles.
     pub csv: Option<PathBuf>,

@@ -237,7 +237,7 @@ impl Options {
             'B' => self.base = Some(argument),
             '\u{1}' => self.brunt_report = Some(argument.into()),
             '\u{2}' => self.explains = true,
-            // Nothing is told beside the report.
+            // Nothing is printed beside the report.
             'v' => {}
             'V' | 'h' => {
                 let help = "\

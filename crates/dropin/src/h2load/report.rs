@@ -67,7 +67,7 @@ impl Sample {
     }
 }
 
-/// What became of one client.
+/// The outcome of one client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     from_ns: Option<u64>,

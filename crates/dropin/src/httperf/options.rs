@@ -199,7 +199,7 @@ pub struct Options {
     pub timeout_s: f64,
     /// Path of the requests, or what their paths begin with.
     pub uri: String,
-    /// Whether more is told.
+    /// Whether more is printed.
     pub is_verbose: bool,
     /// What is sent.
     pub workload: Workload,
@@ -209,7 +209,7 @@ pub struct Options {
     pub brunt_report: Option<PathBuf>,
     /// Whether the same is asked for in brunt's own options, and nothing is run.
     pub explains: bool,
-    /// Whether the version is told.
+    /// Whether the version is printed.
     pub tells_version: bool,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
@@ -306,7 +306,7 @@ impl Options {
         typed.finish()
     }
 
-    /// Whether sessions are what is told about.
+    /// Whether the report is about sessions.
     pub(super) fn has_sessions(&self) -> bool {
         !matches!(self.workload, Workload::Calls { .. })
     }

@@ -34,7 +34,7 @@ pub struct Planned {
     pub plan: Plan,
     /// Makes the requests.
     pub generator: Box<dyn RequestGenerator>,
-    /// Where what became of the sessions is left when the generator is dropped.
+    /// Where the figures of the sessions are left when the generator is dropped.
     pub place: Arc<Mutex<SessionFigures>>,
     /// What is said about the requests; whole lines, or empty.
     pub warning: String,

@@ -1,4 +1,4 @@
-//! What became of sessions, of their connections and of their replies.
+//! Outcomes of sessions, of their connections and of their replies.
 
 use crate::{ResponseTimes, SessionCounts};
 
@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 /// Connections that live longer count as those of this lifetime, milliseconds, in the counts.
 const LIFETIME_MS_MAX: usize = 100_000;
 
-/// What became of the sessions of one worker.
+/// Outcomes of the sessions of one worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionFigures {
     /// How many there were.

@@ -180,7 +180,7 @@ fn by_name(judged: &Judged<'_>) -> String {
     table
 }
 
-/// What became of the requests, and of the connections.
+/// Outcomes of the requests, and of the connections.
 fn outcome(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
     let is_withheld = judged.withheld().is_some();

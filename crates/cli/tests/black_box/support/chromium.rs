@@ -11,7 +11,7 @@ use super::process::{Outcome, Process};
 /// Virtual milliseconds after which a page is looked at: long after it has loaded.
 const LOADED_MS: &str = "--virtual-time-budget=3000";
 
-/// What became of a page.
+/// The outcome of a page.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// Its elements, as HTML.

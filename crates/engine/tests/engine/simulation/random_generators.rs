@@ -22,7 +22,7 @@ struct OfConnection {
     batches: Vec<BatchTag>,
 }
 
-/// What became of the batches of all workers.
+/// Outcomes of the batches of all workers.
 #[derive(Debug, Default)]
 struct Batches {
     /// Per batch, how often its tag was given back.
