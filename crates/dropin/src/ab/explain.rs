@@ -49,17 +49,12 @@ pub fn explanation(options: &Options) -> String {
         words.push("--insecure".to_owned());
     }
     words.push(options.url.typed.clone());
-    let mut text = shell::line(&words);
-    for note in [
+    let notes = [
         "Requests are those of HTTP/1.1 (ab: HTTP/1.0), without User-Agent and Accept.",
         "Percentiles are exact to 0.1 %; -v prints all, --latency the whole spectrum.",
         "A verdict says what limited it.",
-    ] {
-        text.push_str("  ");
-        text.push_str(note);
-        text.push('\n');
-    }
-    text
+    ];
+    shell::explained(&words, notes)
 }
 
 #[cfg(test)]

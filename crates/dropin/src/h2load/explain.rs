@@ -57,16 +57,11 @@ pub fn explanation(options: &Options) -> String {
         Some(path) => words.extend(["--urls".to_owned(), path.display().to_string()]),
         None => words.push(uri.to_owned()),
     }
-    let mut text = shell::line(&words);
-    for note in [
+    let notes = [
         "-t is left out: brunt finds how many threads the machine and the server leave room for.",
         "Response times of all requests have percentiles, and a verdict says what limited the run.",
-    ] {
-        text.push_str("  ");
-        text.push_str(note);
-        text.push('\n');
-    }
-    text
+    ];
+    shell::explained(&words, notes)
 }
 
 #[cfg(test)]

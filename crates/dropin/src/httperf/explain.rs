@@ -88,11 +88,7 @@ pub fn explanation(options: &Options) -> String {
         "Requests have no User-Agent, and Host names the port.".to_owned(),
         "Response times have percentiles; a verdict says what limited it.".to_owned(),
     ]);
-    let mut text = shell::line(&words);
-    for note in notes {
-        text.push_str(&format!("  {note}\n"));
-    }
-    text
+    shell::explained(&words, notes)
 }
 
 #[cfg(test)]

@@ -61,7 +61,6 @@ pub fn explanation(options: &Options) -> String {
         true => options.url.clone(),
         false => format!("http://{}", options.url),
     });
-    let mut text = shell::line(&words);
     let mut notes = vec![
         "-t is left out: brunt finds how many threads the machine and the server leave room for.",
         "Percentiles are exact to 0.1 %; --request-log FILE writes every request.",
@@ -69,12 +68,7 @@ pub fn explanation(options: &Options) -> String {
     if matches!(options.proxy, Some(Proxy::Host(..))) {
         notes.push("-X has no equal: brunt's own command line loads the server itself.");
     }
-    for note in notes {
-        text.push_str("  ");
-        text.push_str(note);
-        text.push('\n');
-    }
-    text
+    shell::explained(&words, notes)
 }
 
 #[cfg(test)]
