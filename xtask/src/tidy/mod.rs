@@ -10,6 +10,7 @@ mod length;
 mod licences;
 mod lines;
 mod paths;
+mod size;
 mod source;
 
 use std::fmt;
@@ -122,10 +123,14 @@ fn manifests(workspace: &Workspace, metadata: &Metadata) -> Result<Vec<imports::
 fn check_files(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut sources = Vec::new();
-    let files: Vec<String> = source::files(root)?
-        .iter()
-        .map(|path| relative(root, path))
-        .collect();
+    let mut files = Vec::new();
+    for path in source::files(root)? {
+        let relative = relative(root, &path);
+        findings.extend(size::check(&relative, path.metadata()?.len()));
+        if source::is_source(&path) {
+            files.push(relative);
+        }
+    }
     for relative in &files {
         let Ok(text) = std::fs::read_to_string(root.join(relative)) else {
             continue; // Not text: a fixture.
@@ -180,9 +185,11 @@ mod tests {
         )
         .unwrap();
         std::fs::write(directory.join("broken.rs"), "//! Broken.\nfn (\n").unwrap();
+        std::fs::write(directory.join("built.whl"), vec![0; 1 << 21]).unwrap();
         let findings = check_files(root.path()).unwrap();
         for part in [
             "broken.rs:2: does not parse",
+            "built.whl:1: 2097152 bytes",
             "lib.rs:1: trailing whitespace",
             "lib.rs:1: messages",
             "lib.rs:1: says nowhere",

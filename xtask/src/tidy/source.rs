@@ -13,8 +13,8 @@ const SKIPPED_DIRECTORIES: &[&str] = &["target", "corpus", "artifacts"];
 const KEPT_DOT_DIRECTORIES: &[&str] = &[".cargo", ".ci", ".github"];
 const EXTENSIONS: &[&str] = &["rs", "md", "toml", "py", "sh", "yml"];
 
-/// The files under `root` that the rules are about, sorted. A file without an extension counts
-/// where it is a script.
+/// The files under `root` that belong to the project, sorted: not those that are built, nor the
+/// inputs of fuzz targets.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
                 if !hidden && !SKIPPED_DIRECTORIES.contains(&&*name) {
                     directories.push(path);
                 }
-            } else if kind.is_file() && is_source(&path) {
+            } else if kind.is_file() {
                 files.push(path);
             }
         }
@@ -44,7 +44,8 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn is_source(path: &Path) -> bool {
+/// Whether a file is one whose text the rules are about: where it has no extension, a script.
+pub(super) fn is_source(path: &Path) -> bool {
     match path.extension() {
         Some(extension) => EXTENSIONS.iter().any(|known| extension == *known),
         None => std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"#!")),
@@ -336,16 +337,16 @@ fn more() {}
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let listed: Vec<String> = files(root.path())
-            .unwrap()
-            .iter()
-            .map(|path| {
-                path.strip_prefix(root.path())
-                    .unwrap()
-                    .display()
-                    .to_string()
-            })
-            .collect();
-        assert_eq!(listed, [".ci/run", "a.rs", "run"]);
+        let listed = files(root.path()).unwrap();
+        let names = |is_wanted: fn(&Path) -> bool| -> Vec<String> {
+            let wanted = listed.iter().filter(|path| is_wanted(path));
+            wanted
+                .map(|path| path.strip_prefix(root.path()).unwrap())
+                .map(|path| path.display().to_string())
+                .collect()
+        };
+        let all = [".ci/run", "a.rs", "data", "page.html", "run"];
+        assert_eq!(names(|_| true), all);
+        assert_eq!(names(is_source), [".ci/run", "a.rs", "run"]);
     }
 }
