@@ -29,6 +29,8 @@ mod hpack;
 mod http1_reply;
 mod http1_request;
 mod http2_client;
+mod message_scanner;
+mod message_text;
 mod page;
 mod pem;
 mod prometheus;
@@ -55,6 +57,8 @@ pub use hpack::hpack;
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
 pub use http2_client::http2_client;
+pub use message_scanner::message_scanner;
+pub use message_text::message_text;
 pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
@@ -86,6 +90,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
     ("http2_client", http2_client),
+    ("message_scanner", message_scanner),
+    ("message_text", message_text),
     ("page", page),
     ("pem", pem),
     ("prometheus", prometheus),

@@ -11,6 +11,7 @@ mod field_value;
 pub mod http1;
 pub mod http2;
 mod limits;
+pub mod messages;
 pub mod tls;
 
 pub use bodies::{BodiesWanted, Body};

@@ -1,0 +1,14 @@
+//! Messages over a stream of bytes, framed in one of several ways: what is sent, and where what
+//! comes back ends.
+
+mod escape;
+mod framing;
+mod pattern;
+mod scanner;
+mod template;
+
+pub use escape::{EscapeError, escape, unescape};
+pub use framing::{ByteOrder, Framing, FramingError, LengthField};
+pub use pattern::Pattern;
+pub use scanner::{ScanError, Scanned, Scanner};
+pub use template::{Template, TemplateError, Values};
