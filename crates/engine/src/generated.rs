@@ -1,28 +1,29 @@
 //! What a worker keeps of requests that a generator makes while the run goes on: the texts that it
 //! gave, what they hold, and which of its batches is in flight where.
 
+mod batches;
+mod call_time;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_io::backend::{PayloadId, Slot};
 use brunt_load::{
-    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,
-    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
+    Batch, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, RequestFailure,
+    RequestGenerator, ResponseParts, ResponseTimes,
 };
 use brunt_measure::{Answer, GeneratorUse, NO_NAME, SessionUse};
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
+
+use self::batches::{Batches, OfBatch, outcome};
+use self::call_time::CallTime;
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
 /// ones are copied.
 const PAYLOADS_MAX: u32 = 64;
 /// Longer texts are copied: all of them are kept as long as the backend is.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
-/// So many calls are timed at first, and then one in `TIMED_EVERY`: two readings of the clock would
-/// be a hundredth of what a request takes. No script takes turns through so many requests. Each of
-/// these stands for as many calls.
-const TIMED_FIRST: u64 = 1_000;
-const TIMED_EVERY: u64 = 31;
 /// Calls for requests that take less on average are quick: the clock is not read again after each,
 /// and they count as a part of the response time. A reading takes a tenth of that.
 const QUICK_NS: u64 = 300;
@@ -111,21 +112,6 @@ struct Rest {
     written: usize,
 }
 
-/// The batches of several requests that are in flight or waiting.
-#[derive(Debug, Default)]
-struct Batches {
-    batches: Vec<OfBatch>,
-    free: Vec<u32>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct OfBatch {
-    /// Requests that have no outcome yet.
-    left: u32,
-    /// Why the first one that failed did.
-    failure: Option<RequestFailure>,
-}
-
 /// The answer of a generator that was asked for the next requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -147,92 +133,6 @@ impl Asked {
             Self::Nothing | Self::Close | Self::Failed => 0,
         }
     }
-}
-
-/// Time that calls take, by those that are timed.
-#[derive(Clone, Copy, Debug, Default)]
-struct CallTime {
-    calls: u64,
-    ns: u64,
-    /// The latest call was timed.
-    was_timed: bool,
-}
-
-impl CallTime {
-    /// One more call; whether it is to be timed, and for how many calls it then stands.
-    fn count(&mut self) -> Option<u64> {
-        self.calls += 1;
-        if self.calls <= TIMED_FIRST {
-            Some(1)
-        } else {
-            self.calls
-                .is_multiple_of(TIMED_EVERY)
-                .then_some(TIMED_EVERY)
-        }
-    }
-
-    fn add(&mut self, ns: u64, calls: u64) {
-        self.ns = self.ns.saturating_add(ns.saturating_mul(calls));
-        self.was_timed = true;
-    }
-
-    /// Whether calls take less than `ns` on average, as far as enough were timed.
-    fn is_below(&self, ns: u64) -> bool {
-        self.calls > TIMED_FIRST && self.ns < self.calls.saturating_mul(ns)
-    }
-
-    /// Takes the time of `call`, if it is counted and its turn has come.
-    #[inline]
-    fn time<T>(
-        &mut self,
-        is_counted: bool,
-        now_ns: impl Fn() -> u64,
-        call: impl FnOnce() -> T,
-    ) -> T {
-        let stands_for = if is_counted { self.count() } else { None };
-        let Some(calls) = stands_for else {
-            return call();
-        };
-        let from_ns = now_ns();
-        let outcome = call();
-        self.add(now_ns().saturating_sub(from_ns), calls);
-        outcome
-    }
-}
-
-impl Batches {
-    fn add(&mut self, batch: OfBatch) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.batches[number as usize] = batch;
-                number
-            }
-            None => {
-                self.batches.push(batch);
-                self.batches.len() as u32 - 1
-            }
-        }
-    }
-
-    /// `count` requests of a batch have this outcome; how the batch ended, if no other is left.
-    fn end(
-        &mut self,
-        number: u32,
-        count: u32,
-        failure: Option<RequestFailure>,
-    ) -> Option<BatchOutcome> {
-        let batch = &mut self.batches[number as usize];
-        batch.left = batch.left.saturating_sub(count);
-        batch.failure = batch.failure.or(failure);
-        (batch.left == 0).then(|| {
-            self.free.push(number);
-            outcome(batch.failure)
-        })
-    }
-}
-
-fn outcome(failure: Option<RequestFailure>) -> BatchOutcome {
-    failure.map_or(BatchOutcome::Answered, BatchOutcome::Failed)
 }
 
 impl Generated {
@@ -731,44 +631,5 @@ impl Generated {
         if let Err(error) = shown {
             self.fail(error);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_timed_seldom_and_stand_for_all() {
-        let mut time = CallTime::default();
-        let clock = std::cell::Cell::new(0);
-        let calls = TIMED_FIRST + 100 * TIMED_EVERY;
-        for _ in 0..calls {
-            time.time(true, || clock.get(), || clock.set(clock.get() + 7));
-        }
-        assert_eq!(time.calls, calls);
-        let off = time.ns.abs_diff(7 * calls);
-        assert!(off <= 7 * TIMED_EVERY, "{} of {}", time.ns, 7 * calls);
-        assert!(time.is_below(8) && !time.is_below(7));
-        time.time(false, || unreachable!("not counted"), || {});
-        assert_eq!(time.calls, calls);
-    }
-
-    #[test]
-    fn a_batch_ends_with_the_last_of_its_requests() {
-        let mut batches = Batches::default();
-        let batch = |left| OfBatch {
-            left,
-            failure: None,
-        };
-        let (first, second) = (batches.add(batch(3)), batches.add(batch(2)));
-        let (late, lost) = (RequestFailure::TimedOut, RequestFailure::ConnectionLost);
-        assert_eq!(batches.end(first, 1, Some(late)), None);
-        assert_eq!(batches.end(second, 2, None), Some(BatchOutcome::Answered));
-        assert_eq!(batches.end(first, 1, Some(lost)), None);
-        let failed = BatchOutcome::Failed(late);
-        assert_eq!(batches.end(first, 1, None), Some(failed));
-        // Their numbers are used again.
-        assert!(batches.add(batch(2)) < 2 && batches.add(batch(2)) < 2);
     }
 }

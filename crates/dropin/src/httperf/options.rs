@@ -1,17 +1,18 @@
 //! The command line of httperf.
 
+mod values;
+
 use std::path::PathBuf;
 
 use brunt_load::HIDDEN;
 
-use super::number::{real, whole};
+pub use self::values::Period;
+use self::values::{EXIT_ERROR, Parameters, client, count, error, fixed, period, seconds, unfit};
 use super::usage::USAGE;
 use crate::Ending;
 use crate::getopt::{self, Long};
 
-/// Exit code of a command line that is wrong.
-const EXIT_ERROR: u8 = 1;
-/// The same of options that do not go together.
+/// Exit code of options that do not go together.
 const EXIT_CONFLICT: u8 = 255;
 const SHORT: &str = "d:hvV";
 /// Those whose argument, if any, is attached.
@@ -76,21 +77,6 @@ const fn ours(name: &'static str, takes: bool, id: char) -> Long {
         id,
         is_peers: false,
     }
-}
-
-/// When connections or sessions begin.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Period {
-    /// One when the one before is over.
-    Sequential,
-    /// One every so many seconds.
-    Fixed(f64),
-    /// After times between these two, all equally likely, seconds.
-    Uniform(f64, f64),
-    /// After exponential times with this mean, seconds.
-    Exponential(f64),
-    /// One every so many seconds for so many seconds, one stage after the other.
-    Steps(Vec<(f64, f64)>),
 }
 
 /// What each connection or session sends.
@@ -312,61 +298,6 @@ impl Options {
     }
 }
 
-fn error(text: &str) -> Ending {
-    Ending::error(&format!("httperf: {text}"), EXIT_ERROR)
-}
-
-fn unfit(text: &str) -> Ending {
-    Ending::error(&format!("brunt: {text}"), EXIT_ERROR)
-}
-
-/// A whole number from 0 on.
-fn count(typed: &str, what: &str) -> Result<u32, Ending> {
-    let number = whole(typed).and_then(|number| u32::try_from(number).ok());
-    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
-}
-
-fn seconds(typed: &str, what: &str) -> Result<f64, Ending> {
-    let number = real(typed).map(|number| number.max(0.0));
-    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
-}
-
-/// The parameters of an option, with commas between them.
-struct Parameters<'a> {
-    option: &'static str,
-    rest: &'a str,
-}
-
-impl<'a> Parameters<'a> {
-    /// The next one, up to its comma, if `read` can read it.
-    fn next<T>(&mut self, what: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, Ending> {
-        let (word, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
-        match read(word).filter(|_| !word.is_empty()) {
-            Some(value) => {
-                self.rest = rest;
-                Ok(value)
-            }
-            None => Err(self.bad(what, self.rest)),
-        }
-    }
-
-    fn bad(&self, what: &str, rest: &str) -> Ending {
-        error(&format!(
-            "bad {what} in --{} arg (rest: `{rest}')",
-            self.option
-        ))
-    }
-
-    fn count(&mut self, what: &str) -> Result<u32, Ending> {
-        let read = |word| whole(word).and_then(|number| u32::try_from(number).ok());
-        self.next(what, read)
-    }
-
-    fn seconds(&mut self, what: &str) -> Result<f64, Ending> {
-        self.next(what, |word| real(word).map(|number| number.max(0.0)))
-    }
-}
-
 impl Typed {
     fn take(&mut self, id: char, typed: String) -> Result<(), Ending> {
         let options = &mut self.options;
@@ -553,252 +484,5 @@ impl Typed {
     }
 }
 
-fn client(typed: &str) -> Result<(u32, u32), Ending> {
-    let digits = |text: &str| {
-        let end = text.find(|character: char| !character.is_ascii_digit());
-        let (number, rest) = text.split_at(end.unwrap_or(text.len()));
-        (number.parse::<u32>().ok(), rest.to_owned())
-    };
-    let (Some(client), rest) = digits(typed) else {
-        return Err(error(&format!("bad client id (rest: `{typed}')")));
-    };
-    let Some(clients) = rest.strip_prefix('/') else {
-        let text = format!("client id not followed by `/' (rest: `{rest}')");
-        return Err(error(&text));
-    };
-    match digits(clients) {
-        (Some(all), _) if client < all => Ok((client, all)),
-        _ => Err(error(&format!("bad number of clients (rest: `{clients}')"))),
-    }
-}
-
-fn fixed(period_s: f64) -> Period {
-    if period_s > 0.0 {
-        Period::Fixed(period_s)
-    } else {
-        Period::Sequential
-    }
-}
-
-fn period(typed: &str) -> Result<Period, Ending> {
-    let mean = |typed: &str| {
-        let seconds = real(typed).filter(|&seconds| seconds >= 0.0);
-        seconds.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))
-    };
-    let mut characters = typed.chars();
-    match characters.next() {
-        Some('d') => Ok(fixed(mean(characters.as_str())?)),
-        Some('e') => Ok(match mean(characters.as_str())? {
-            mean_s if mean_s > 0.0 => Period::Exponential(mean_s),
-            _ => Period::Sequential,
-        }),
-        Some('u') => {
-            let times = characters.as_str();
-            let Some((least, most)) = times.split_once(',') else {
-                let text = "minimum interarrival time not followed by `,MAX_IAT' (rest: `')";
-                return Err(error(text));
-            };
-            let least_s = mean(least)?;
-            let most_s = real(most).filter(|&most_s| most_s >= least_s);
-            let most_s = most_s.ok_or_else(|| error(&format!("illegal request period {most}")))?;
-            Ok(if most_s > 0.0 {
-                Period::Uniform(least_s, most_s)
-            } else {
-                Period::Sequential
-            })
-        }
-        Some('v') => steps(characters.as_str()),
-        Some(letter) if letter.is_ascii_alphabetic() => Err(error(&format!(
-            "illegal interarrival distribution '{letter}' in {typed}"
-        ))),
-        _ => Ok(fixed(mean(typed)?)),
-    }
-}
-
-/// Times and lengths in turns; the last length may be left out.
-fn steps(typed: &str) -> Result<Period, Ending> {
-    let numbers: Option<Vec<f64>> = typed.split(',').map(real).collect();
-    let numbers = numbers.filter(|numbers| numbers.iter().all(|&number| number > 0.0));
-    let numbers =
-        numbers.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))?;
-    let steps = numbers.chunks(2).map(|step| match *step {
-        [period_s, length_s] => (period_s, length_s),
-        _ => (step[0], f64::INFINITY),
-    });
-    Ok(Period::Steps(steps.collect()))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Options, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::parse("httperf", &words)
-    }
-
-    #[test]
-    fn command_lines_are_read() {
-        let calls = |connections, calls| Workload::Calls { connections, calls };
-        let options = parse("--ser=h --por 81 --ur /x --num-con 10 --num-ca 3 --ra 20 --timeo 5");
-        assert_eq!(options.expect_err("ambiguous").code, 1);
-        let line = "--server=h --port 81 --uri /x --num-con 10 --num-ca 3 --ra 20 --timeo 5 word";
-        let options = parse(line).expect("good");
-        assert_eq!(
-            (&*options.server, options.port, &*options.uri),
-            ("h", 81, "/x")
-        );
-        assert_eq!(options.workload, calls(10, 3));
-        assert_eq!(
-            (options.period, options.timeout_s),
-            (Period::Fixed(0.05), 5.0)
-        );
-        let options = parse("--ssl --hog --period=u1,3 -v").expect("good");
-        assert_eq!(
-            (options.port, options.hog, options.is_verbose),
-            (443, true, true)
-        );
-        assert_eq!(options.period, Period::Uniform(1.0, 3.0));
-        let options = parse("--wsess=5,7,0.5 --burst-len 3 --session-cookie --num-calls 9");
-        let sessions = Workload::Sessions {
-            sessions: 5,
-            calls: 7,
-            think_s: 0.5,
-        };
-        assert_eq!(options.expect("good").workload, sessions);
-        let options = parse("--wsesslog=5,1,a,b.log --wset=10,0.5 --client 3/5").expect("good");
-        let log = Workload::Log {
-            sessions: 5,
-            think_s: 1.0,
-            path: "a,b.log".into(),
-        };
-        assert_eq!((options.workload, options.client), (log, (3, 5)));
-        let set = Uris::Set {
-            requests: 10,
-            step: 0.5,
-        };
-        assert_eq!(options.uris, set);
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let words = [
-            "--server=h",
-            "--add-header",
-            "Cookie: hush\\nX: hush\\n",
-            "--uri=/x?hush",
-        ];
-        let words = words.map(str::to_owned);
-        let expected = [
-            "--server",
-            "h",
-            "--add-header",
-            "Cookie: ...",
-            "--uri",
-            "/x?...",
-        ];
-        assert_eq!(shown(&words), expected);
-    }
-
-    #[test]
-    fn periods() {
-        for (typed, period) in [
-            ("0", Period::Sequential),
-            ("0.5", Period::Fixed(0.5)),
-            ("d2", Period::Fixed(2.0)),
-            ("e0.1", Period::Exponential(0.1)),
-            (
-                "v0.5,10,0.1",
-                Period::Steps(vec![(0.5, 10.0), (0.1, f64::INFINITY)]),
-            ),
-        ] {
-            assert_eq!(
-                parse(&format!("--period {typed}")).expect(typed).period,
-                period
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_ends_as_in_httperf() {
-        for (line, code, words) in [
-            ("--foo", 1, "httperf: unrecognized option '--foo'\n"),
-            (
-                "--num-c 2",
-                1,
-                "httperf: option '--num-c' is ambiguous; possibilities: '--num-calls' \
-                 '--num-conns'\n",
-            ),
-            ("--rate abc", 1, "httperf: illegal request rate abc\n"),
-            ("--timeout x", 1, "httperf: illegal connect timeout x\n"),
-            ("--port 70000", 1, "httperf: illegal port number 70000\n"),
-            ("--burst-length 0", 1, "httperf: illegal burst-length 0\n"),
-            (
-                "--client 5",
-                1,
-                "httperf: client id not followed by `/' (rest: `')\n",
-            ),
-            ("--client x/2", 1, "httperf: bad client id (rest: `x/2')\n"),
-            (
-                "--client 3/2",
-                1,
-                "httperf: bad number of clients (rest: `2')\n",
-            ),
-            (
-                "--period x3",
-                1,
-                "httperf: illegal interarrival distribution 'x' in x3\n",
-            ),
-            (
-                "--period u1",
-                1,
-                "httperf: minimum interarrival time not followed by `,MAX_IAT' (rest: `')\n",
-            ),
-            (
-                "--period dx",
-                1,
-                "httperf: illegal mean interarrival time x\n",
-            ),
-            (
-                "--wsess 1,x,2",
-                1,
-                "httperf: bad number of calls per session (2nd param) in --wsess arg \
-                 (rest: `x,2')\n",
-            ),
-            (
-                "--wsesslog 1,2",
-                1,
-                "httperf: bad session filename (3rd param) in --wsesslog arg (rest: `')\n",
-            ),
-            (
-                "--wset 3",
-                1,
-                "httperf: bad target miss rate (2nd parameter) in --wset arg (rest: `3')\n",
-            ),
-            ("--http-version 2", 1, "httperf: illegal version number 2\n"),
-            (
-                "--session-cookies",
-                255,
-                "httperf: --session-cookie requires session-oriented workload (e.g., --wsess)\n",
-            ),
-            ("--uri", 1, "httperf: option '--uri' requires an argument\n"),
-            ("-n", 1, "httperf: invalid option -- 'n'\n"),
-            (
-                "--print-reply",
-                1,
-                "brunt: --print-reply is not for brunt: it prints no bytes of requests and \
-                 replies; send one by `curl -v`\n",
-            ),
-        ] {
-            let ending = parse(line).expect_err(line);
-            assert_eq!(
-                (ending.stderr.as_str(), ending.code),
-                (words, code),
-                "{line}"
-            );
-        }
-        assert_eq!(parse("--help").expect_err("it is printed").stdout, USAGE);
-        let told = parse("-d 1").expect("it goes on").warning;
-        assert!(told.contains("-DDEBUG"), "{told}");
-    }
-}
+mod tests;
