@@ -43,6 +43,7 @@ mod socket_tables;
 mod stored_run;
 mod tls;
 mod typed_text;
+mod websocket;
 mod weighttp_options;
 mod wrk_options;
 
@@ -71,6 +72,7 @@ pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
 pub use tls::tls;
 pub use typed_text::typed_text;
+pub use websocket::websocket;
 pub use weighttp_options::weighttp_options;
 pub use wrk_options::wrk_options;
 
@@ -104,6 +106,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("stored_run", stored_run),
     ("tls", tls),
     ("typed_text", typed_text),
+    ("websocket", websocket),
     ("weighttp_options", weighttp_options),
     ("wrk_options", wrk_options),
 ];

@@ -13,6 +13,7 @@ pub mod http2;
 mod limits;
 pub mod messages;
 pub mod tls;
+pub mod websocket;
 
 pub use bodies::{BodiesWanted, Body};
 pub use limits::Limits;

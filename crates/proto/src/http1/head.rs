@@ -96,6 +96,13 @@ pub(super) fn parse(
     }))
 }
 
+/// The status of a complete head, which [`Gathered::add_head`] found well formed.
+pub(crate) fn head_status(head: &[u8], limits: &Limits) -> Result<u16, ReplyError> {
+    let head = parse(head, limits, RequestKind::default())?;
+    head.map(|head| head.status)
+        .ok_or(ReplyError::MalformedHead)
+}
+
 fn max_fields(limits: &Limits) -> u16 {
     limits.header_fields.min(MAX_HEADER_FIELDS)
 }
@@ -154,9 +161,9 @@ fn check_status_line(line: &[u8]) -> Result<(), ReplyError> {
 /// The part of a head, or of a trailer line, from earlier reads. Each byte is looked at once,
 /// however small the reads are.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     /// The bytes so far.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Where the line that is not complete starts.
     line_start: usize,
     /// Complete header fields.
@@ -167,7 +174,7 @@ impl Gathered {
     /// Takes more of a head. `Some(n)`: the head is complete in `self.bytes`, with the first `n`
     /// of `bytes`. A fault is reported as soon as its line is complete, and one in the version
     /// or the status code at once, so the answer does not depend on how the head was cut.
-    pub(super) fn add_head(
+    pub(crate) fn add_head(
         &mut self,
         bytes: &[u8],
         limits: &Limits,

@@ -12,6 +12,7 @@ mod request_text;
 mod tests;
 
 pub use error::ReplyError;
+pub(crate) use head::{Gathered, head_status};
 pub use head::{MAX_HEADER_FIELDS, head_fields};
 pub use known_head::KnownHead;
 pub use reply::{Progress, Reply, ReplyParser};

@@ -1,0 +1,221 @@
+//! Bytes of any kind given to the reader and to the client, and what must hold then; for fuzzing,
+//! and for the tests.
+
+use super::frame::{Opcode, mask, put_frame, put_head};
+use super::reader::{Event, Kind, Reader, Rules, Side};
+use super::{Client, ClientEvent, Fault, Offer, Settings};
+use crate::Limits;
+
+/// What a reader gave until its bytes were used up, or a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// Each with the payload of the message or control frame.
+    pub(super) events: Vec<(Event, Vec<u8>)>,
+    pub(super) ending: Result<(), Fault>,
+    pub(super) pending_bytes: u64,
+}
+
+/// Hands the pieces to a reader; checks the account of bytes after each call.
+pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, rules: Rules) -> Outcome {
+    let mut reader = Reader::default();
+    let (mut events, mut payload) = (Vec::new(), Vec::new());
+    let mut ending = Ok(());
+    let (mut received, mut settled) = (0, 0);
+    'pieces: for mut piece in pieces {
+        loop {
+            let progress = reader.receive(piece, rules, |part| {
+                assert!(!part.bytes.is_empty());
+                let start = payload.len();
+                payload.extend_from_slice(part.bytes);
+                if let Some(key) = part.key {
+                    mask(&mut payload[start..], key);
+                }
+            });
+            let progress = match progress {
+                Ok(progress) => progress,
+                Err(fault) => {
+                    received += piece.len() as u64;
+                    ending = Err(fault);
+                    break 'pieces;
+                }
+            };
+            assert!(progress.event.is_some() || progress.consumed == piece.len());
+            received += progress.consumed as u64;
+            piece = &piece[progress.consumed..];
+            settled += match progress.event {
+                Some(
+                    Event::Message { wire_bytes, .. }
+                    | Event::Ping { wire_bytes }
+                    | Event::Pong { wire_bytes }
+                    | Event::Close { wire_bytes, .. },
+                ) => wire_bytes,
+                None => 0,
+            };
+            assert_eq!(received, settled + reader.pending_bytes());
+            match progress.event {
+                Some(event @ Event::Message { payload_bytes, .. }) => {
+                    assert_eq!(payload.len() as u64, payload_bytes);
+                    assert!(!reader.is_in_message());
+                    events.push((event, std::mem::take(&mut payload)));
+                }
+                Some(event) => events.push((event, reader.control_payload().to_vec())),
+                None => break,
+            }
+        }
+    }
+    assert_eq!(received, settled + reader.pending_bytes());
+    Outcome {
+        events,
+        ending,
+        pending_bytes: reader.pending_bytes(),
+    }
+}
+
+/// The first byte says who reads, how strictly, and how long pieces are; the others are read whole
+/// and in pieces, which must not matter, and as those of a server by a client. Then they are
+/// written as a message in two frames, which must come back.
+pub fn fuzz_frames(data: &[u8]) {
+    let Some((&first, bytes)) = data.split_first() else {
+        return;
+    };
+    let side = match first & 1 {
+        0 => Side::Client,
+        _ => Side::Server,
+    };
+    let rules = Rules {
+        side,
+        is_strict: first & 2 != 0,
+    };
+    let whole = read([bytes], rules);
+    for length in [1, 2 + usize::from(first >> 3)] {
+        assert_eq!(same_up_to_fault(read(bytes.chunks(length), rules)), {
+            same_up_to_fault(whole.clone())
+        });
+    }
+    if let (Side::Client, Ok(())) = (side, whole.ending) {
+        talk(bytes, rules.is_strict, &whole);
+    }
+    come_back(bytes, first);
+}
+
+/// Without how many bytes of the failing call were pending: that depends on the pieces.
+pub(super) fn same_up_to_fault(outcome: Outcome) -> Outcome {
+    Outcome {
+        pending_bytes: match outcome.ending {
+            Ok(()) => outcome.pending_bytes,
+            Err(_) => 0,
+        },
+        ..outcome
+    }
+}
+
+/// An open client gives the same messages as its reader, and answers.
+fn talk(bytes: &[u8], is_strict: bool, expected: &Outcome) {
+    let key = [1, 2, 3, 4];
+    let offer = Offer::new("/", "host", &[], &[]).expect("it is one");
+    let limits = Limits::default();
+    let settings = Settings {
+        offer: &offer,
+        is_strict,
+        limits: &limits,
+    };
+    let (mut client, mut out) = (Client::default(), Vec::new());
+    client.open(&offer, [7; 16], &mut out);
+    let answer = answer_to(&out);
+    out.clear();
+    let progress = client.receive(&answer, settings, key, &mut out, |_| {});
+    assert_eq!(
+        progress.map(|progress| (progress.consumed, progress.event)),
+        Ok((answer.len(), Some(ClientEvent::Open)))
+    );
+    let mut rest = bytes;
+    let (mut message_bytes, mut answered) = (0, Vec::new());
+    let mut is_closed = false;
+    for (event, payload) in &expected.events {
+        if is_closed {
+            break;
+        }
+        let progress = client.receive(rest, settings, key, &mut out, |_| {});
+        let progress = progress.expect("the reader takes it");
+        rest = &rest[progress.consumed..];
+        match (event, progress.event) {
+            (Event::Message { wire_bytes, .. }, Some(ClientEvent::Message { .. })) => {
+                message_bytes += wire_bytes;
+            }
+            (Event::Ping { .. }, Some(ClientEvent::Ping)) => {
+                put_frame(&mut answered, Opcode::Pong, payload, Some(key));
+            }
+            (Event::Pong { .. }, Some(ClientEvent::Pong)) => {}
+            (Event::Close { code, .. }, Some(ClientEvent::Closed { code: given })) => {
+                assert_eq!(*code, given);
+                let payload = &payload[..payload.len().min(2)];
+                put_frame(&mut answered, Opcode::Close, payload, Some(key));
+                is_closed = true;
+            }
+            (event, given) => panic!("{event:?}, but the client says {given:?}"),
+        }
+    }
+    assert_eq!(out, answered);
+    let progress = client.receive(rest, settings, key, &mut out, |_| {});
+    assert_eq!(
+        progress.map(|progress| (progress.consumed, progress.event)),
+        Ok((rest.len(), None))
+    );
+    assert_eq!(
+        client.take_overhead() + client.pending_bytes() + message_bytes,
+        (answer.len() + bytes.len()) as u64
+    );
+}
+
+/// A server's agreement to an upgrade.
+pub(super) fn answer_to(upgrade: &[u8]) -> Vec<u8> {
+    let key = &upgrade[upgrade.len() - 28..upgrade.len() - 4];
+    assert!(super::is_key(key));
+    let mut answer = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+        Connection: Upgrade\r\nSec-WebSocket-Accept: "
+        .to_vec();
+    answer.extend_from_slice(&super::accept_of(key));
+    answer.extend_from_slice(b"\r\n\r\n");
+    answer
+}
+
+/// `payload` as a message in two frames and a ping between them, written by either side.
+fn come_back(payload: &[u8], first: u8) {
+    let key = [first, 0x80, 3, !first];
+    let cut = payload.len() * usize::from(first) / 256;
+    let ping = &payload[..cut.min(super::CONTROL_BYTES_MAX)];
+    for (side, key) in [(Side::Server, Some(key)), (Side::Client, None)] {
+        let mut wire = Vec::new();
+        for (index, part) in [&payload[..cut], &payload[cut..]].into_iter().enumerate() {
+            let (opcode, is_last) = match index {
+                0 => (Opcode::Binary, false),
+                _ => (Opcode::Continuation, true),
+            };
+            put_head(&mut wire, opcode, is_last, part.len() as u64, key);
+            let start = wire.len();
+            wire.extend_from_slice(part);
+            if let Some(key) = key {
+                mask(&mut wire[start..], key);
+            }
+            if index == 0 {
+                put_frame(&mut wire, Opcode::Ping, ping, key);
+            }
+        }
+        let rules = Rules {
+            side,
+            is_strict: true,
+        };
+        let outcome = read(wire.chunks(1 + usize::from(first)), rules);
+        assert_eq!(outcome.ending, Ok(()));
+        assert_eq!(outcome.pending_bytes, 0);
+        let payloads: Vec<&[u8]> = outcome.events.iter().map(|(_, bytes)| &bytes[..]).collect();
+        assert_eq!(payloads, [ping, payload]);
+        assert!(matches!(
+            outcome.events[1].0,
+            Event::Message {
+                kind: Kind::Binary,
+                ..
+            }
+        ));
+    }
+}

@@ -1,0 +1,24 @@
+//! WebSocket (RFC 6455): the handshake, and frames at any split of the input; messages are counted
+//! but not kept.
+
+mod client;
+mod close;
+mod code;
+mod fault;
+mod frame;
+mod fuzz;
+mod handshake;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod utf8;
+
+pub use client::{Client, ClientEvent, ClientProgress, Settings};
+pub use close::put_close;
+pub use code::CloseCode;
+pub use fault::{ClientError, Fault, HandshakeError, OfferError};
+pub use frame::{CONTROL_BYTES_MAX, MaskKey, Opcode, frame_head_bytes, mask, put_frame, put_head};
+#[doc(hidden)]
+pub use fuzz::fuzz_frames;
+pub use handshake::{ACCEPT_BYTES, Offer, accept_of, is_key};
+pub use reader::{Event, Kind, Piece, Progress, Reader, Rules, Side};
