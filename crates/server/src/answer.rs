@@ -197,7 +197,8 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
         Route::RandomClose { .. } => Answer::Null,
         Route::Counters => Answer::Counters,
         Route::Routes => Answer::Text(200, routes_text()),
-        Route::Unknown => no_such_route(),
+        // An upgrade is answered by who reads its head.
+        Route::WebSocket | Route::Unknown => no_such_route(),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::http1::request::Reader;
 use crate::http1::stream::{After, Stream};
 use crate::http2::Session;
 use crate::room::{Hold, Room};
+use crate::websocket::Session as WebSocket;
 
 /// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -26,7 +27,8 @@ pub(crate) struct Connection {
     pub(crate) after: After,
     /// The turn of the worker's calendar in which the client or an answer to it got on last.
     pub(crate) moved: u16,
-    /// Present while a request or a reply of HTTP/1.1 is incomplete.
+    /// Present while a request or a reply of HTTP/1.1 is incomplete, and on a connection that speaks
+    /// WebSocket.
     pub(crate) work: Option<Box<Work>>,
     /// Present on a connection that speaks HTTP/2.
     pub(crate) http2: Option<Box<Http2>>,
@@ -47,9 +49,11 @@ impl Connection {
     }
 }
 
-/// An incomplete request or reply of HTTP/1.1.
+/// An incomplete request or reply of HTTP/1.1, or what is kept of a connection of WebSocket.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
+    /// Present once it speaks WebSocket.
+    pub(crate) websocket: Option<Box<WebSocket>>,
     pub(crate) reader: Reader,
     pub(crate) stream: Option<Stream>,
     /// When the stream wants to go on.
@@ -68,6 +72,11 @@ impl Work {
     pub(crate) fn keep(&mut self, bytes: &[u8], now_ns: u64, room: &Rc<Room>) -> bool {
         self.noticed_ns = now_ns;
         self.input.keep(bytes, room)
+    }
+
+    /// Whether the head of a request is coming.
+    pub(crate) fn is_in_head(&self) -> bool {
+        self.stream.is_none() && self.websocket.is_none() && !self.reader.is_in_body()
     }
 
     /// Whether nothing is incomplete.

@@ -11,7 +11,7 @@ use crate::route::{Method, Refusal};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
 const REFUSALS_MAX: usize = 1_024;
-const STATUS_MIN: u16 = 200;
+const STATUS_MIN: u16 = 101;
 const STATUS_MAX: u16 = 999;
 
 /// Exact totals over all workers.
@@ -19,7 +19,8 @@ const STATUS_MAX: u16 = 999;
 /// Requests are counted when head and body are completely received, replies when they are handed
 /// to the kernel. Requests to `/counters` and their replies are counted nowhere but in
 /// `counters_requests` (their connections are counted like all others). When nothing is in flight,
-/// `requests + requests_malformed = replies + faults + requests_abandoned`.
+/// `requests + requests_malformed + websocket_messages_received = replies +
+/// websocket_messages_answered + faults + requests_abandoned`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Connections accepted.
@@ -94,6 +95,37 @@ pub struct Counters {
     pub lateness_ns_max: Option<u64>,
     /// Requests to `/counters`.
     pub counters_requests: u64,
+    /// Connections that speak WebSocket; each has a request, and 101 as the reply to it.
+    #[serde(default)]
+    pub connections_websocket: u64,
+    /// Messages of WebSocket completely received.
+    #[serde(default)]
+    pub websocket_messages_received: u64,
+    /// Of these, those that were answered by a message.
+    #[serde(default)]
+    pub websocket_messages_answered: u64,
+    /// Messages sent besides, which answer none.
+    #[serde(default)]
+    pub websocket_messages_pushed: u64,
+    /// Bytes of the messages received, without heads of frames.
+    #[serde(default)]
+    pub websocket_bytes_received: u64,
+    /// Bytes of the messages sent, without heads of frames.
+    #[serde(default)]
+    pub websocket_bytes_sent: u64,
+    /// Pings received; each is answered by a pong.
+    #[serde(default)]
+    pub websocket_pings: u64,
+    /// Pongs received.
+    #[serde(default)]
+    pub websocket_pongs: u64,
+    /// Close frames received.
+    #[serde(default)]
+    pub websocket_closes: u64,
+    /// Connections of WebSocket that were closed since their client broke the protocol, or sent a
+    /// message over 1 MiB.
+    #[serde(default)]
+    pub websocket_refused: u64,
 }
 
 /// How a request ends without a reply that keeps to the protocol.
@@ -177,12 +209,28 @@ pub(crate) struct WorkerCounters {
     pub(crate) refused: Count,
     pub(crate) ignored: Count,
     pub(crate) goaways: Count,
+    pub(crate) websocket: WebSocketCounters,
     delayed: Count,
     lateness_ns_sum: Count,
     lateness_ns_max: Count,
     methods: [Count; Method::NAMES.len()],
     faults: [Count; Fault::NAMES.len()],
     statuses: [Count; (STATUS_MAX - STATUS_MIN + 1) as usize],
+}
+
+/// Those of WebSocket.
+#[derive(Debug, Default)]
+pub(crate) struct WebSocketCounters {
+    pub(crate) connections: Count,
+    pub(crate) received: Count,
+    pub(crate) answered: Count,
+    pub(crate) pushed: Count,
+    pub(crate) bytes_received: Count,
+    pub(crate) bytes_sent: Count,
+    pub(crate) pings: Count,
+    pub(crate) pongs: Count,
+    pub(crate) closes: Count,
+    pub(crate) refused: Count,
 }
 
 impl Default for WorkerCounters {
@@ -206,6 +254,7 @@ impl Default for WorkerCounters {
             refused: Count::default(),
             ignored: Count::default(),
             goaways: Count::default(),
+            websocket: WebSocketCounters::default(),
             delayed: Count::default(),
             lateness_ns_sum: Count::default(),
             lateness_ns_max: Count::default(),
@@ -222,7 +271,7 @@ impl WorkerCounters {
         self.methods[method as usize].add(1);
     }
 
-    /// Counts a reply with this final status (200 to 999).
+    /// Counts a reply with this final status (101, or 200 to 999).
     pub(crate) fn reply(&self, status: u16) {
         if let Some(count) = self
             .statuses
@@ -317,6 +366,16 @@ impl Shared {
             streams_ignored: sum(|worker| &worker.ignored),
             goaways: sum(|worker| &worker.goaways),
             replies_delayed: sum(|worker| &worker.delayed),
+            connections_websocket: sum(|worker| &worker.websocket.connections),
+            websocket_messages_received: sum(|worker| &worker.websocket.received),
+            websocket_messages_answered: sum(|worker| &worker.websocket.answered),
+            websocket_messages_pushed: sum(|worker| &worker.websocket.pushed),
+            websocket_bytes_received: sum(|worker| &worker.websocket.bytes_received),
+            websocket_bytes_sent: sum(|worker| &worker.websocket.bytes_sent),
+            websocket_pings: sum(|worker| &worker.websocket.pings),
+            websocket_pongs: sum(|worker| &worker.websocket.pongs),
+            websocket_closes: sum(|worker| &worker.websocket.closes),
+            websocket_refused: sum(|worker| &worker.websocket.refused),
             ..Counters::default()
         };
         // Closed before accepted: a connection that comes in between never makes live negative.

@@ -58,6 +58,8 @@
 //!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
+//! - `/websocket` (not over HTTP/2): an upgrade to WebSocket; each message comes back, see below
+//! - `/websocket/ROUTE`: the same, but each message gets what a request gets on ROUTE
 //! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift`
 //!   and `/locked` were; neither these requests nor their replies are counted
 //! - `/routes`: this list as text
@@ -144,6 +146,24 @@
 //! refused. Where 64 KiB of answers wait for a send, up to 1 MiB of input waits for them; a client
 //! that sends more is cut off with GOAWAY(ENHANCE_YOUR_CALM).
 //!
+//! # WebSocket
+//!
+//! A message is looked at when the answer before it was sent, and echoed in the place of a null
+//! answer: `/websocket/delay/1ms` echoes after 1 ms, `/websocket/stall/…` not in a silence. ROUTE
+//! may be delay, stall, drift, locked, compute, never, reset, random-close, refuse-after/N/close,
+//! and besides:
+//!
+//! - `bytes/N`: a text of N bytes in place of the echo; `chunked/N` in frames of 16 KiB
+//! - `interim/N`: N messages `push` before the echo
+//! - `close`: the echo, then Close 1000
+//! - `goaway/CODE`: Close with CODE (1001 without one) in place of the echo
+//! - `truncate/N`: half of a frame of N bytes, then the end of the connection
+//!
+//! Messages, and those of `bytes` and `chunked`, have 1 MiB at most; a longer one is answered by
+//! Close 1009. Pings are answered and closes, too; what breaks the protocol gets a Close with 1002
+//! or 1007, and texts must be UTF-8. The first subprotocol that a client offers is chosen, and no
+//! extension is spoken. A request that is no upgrade gets 426.
+//!
 //! # TLS
 //!
 //! With [`Options::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a
@@ -165,6 +185,7 @@ mod route;
 mod server;
 mod slots;
 mod tls;
+mod websocket;
 mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
@@ -176,6 +197,8 @@ pub use http2::Http2Options;
 #[doc(hidden)]
 pub use http2::fuzz_http2;
 pub use pattern::pattern_byte;
-pub use route::{BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, RATE_PER_S_MAX, ROUTES};
+pub use route::{
+    BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
+};
 pub use server::{BackendChoice, BackendKind, ListenAddress, Options, Running, ServeError, start};
 pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

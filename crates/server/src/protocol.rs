@@ -6,4 +6,6 @@ pub(crate) enum Protocol {
     /// HTTP/1.0 and HTTP/1.1.
     Http1,
     Http2,
+    /// Messages of WebSocket, each in the place of a request.
+    WebSocket,
 }

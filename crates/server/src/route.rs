@@ -1,6 +1,7 @@
 //! Which path asks for what: the routes of the reference server and their parameters.
 
 use brunt_load::units;
+use brunt_proto::websocket::CloseCode;
 
 use crate::malformed::Kind;
 use crate::pace::{Drift, Limit};
@@ -16,6 +17,9 @@ pub const INTERIM_MAX: u16 = 1_000;
 /// Error codes of HTTP/2 that routes have by default (RFC 9113 section 7).
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
+
+/// The longest message of WebSocket that is echoed or sent, bytes.
+pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// The highest rate of `/limit`, answers per second.
 pub const RATE_PER_S_MAX: u64 = 1_000_000_000;
@@ -112,6 +116,14 @@ pub const ROUTES: &[(&str, &str)] = &[
         "null answer, or closes without one, for PERCENT of the requests",
     ),
     (
+        "/websocket",
+        "an upgrade to WebSocket that echoes messages (not over HTTP/2)",
+    ),
+    (
+        "/websocket/ROUTE",
+        "the same, where each message gets what a request gets on ROUTE",
+    ),
+    (
         "/counters",
         "JSON: what was received and sent, how late delayed answers were; not counted itself",
     ),
@@ -198,6 +210,8 @@ pub(crate) enum Route {
     RandomClose {
         percent: u8,
     },
+    /// What its messages get is in its path: [`Route::of_messages`].
+    WebSocket,
     Counters,
     Routes,
     Unknown,
@@ -227,17 +241,56 @@ impl Route {
 
     /// Whether the protocol can express it; to the other one it is no route.
     pub(crate) fn exists_in(self, protocol: Protocol) -> bool {
+        if protocol == Protocol::WebSocket {
+            return self.answers_messages();
+        }
         match self {
             Self::ResetStream(_) | Self::Refuse | Self::RandomRefuse { .. } | Self::GoAway(_) => {
                 protocol == Protocol::Http2
             }
-            Self::Http10 | Self::Http10KeepAlive => protocol == Protocol::Http1,
+            Self::Http10 | Self::Http10KeepAlive | Self::WebSocket => protocol == Protocol::Http1,
             Self::Malformed(kind) => kind.exists_in(protocol),
             _ => true,
         }
     }
 
+    /// What messages get on a path of `/websocket`; absent where it is none.
+    pub(crate) fn of_messages(target: &str) -> Option<Self> {
+        let route = match path(target).strip_prefix("/websocket")? {
+            "" => Self::Null,
+            "/" => return None,
+            rest => Self::of(rest),
+        };
+        route.answers_messages().then_some(route)
+    }
+
+    /// Whether messages of WebSocket can get it.
+    fn answers_messages(self) -> bool {
+        match self {
+            Self::Null
+            | Self::Delay { .. }
+            | Self::Stall { .. }
+            | Self::Drift(_)
+            | Self::Locked { .. }
+            | Self::Compute { .. }
+            | Self::Interim(_)
+            | Self::Close
+            | Self::Never
+            | Self::Reset
+            | Self::RandomClose { .. } => true,
+            Self::Bytes(bytes) | Self::Chunked(bytes) | Self::Truncate(bytes) => {
+                bytes <= MESSAGE_BYTES_MAX
+            }
+            Self::GoAway(code) => code == NO_ERROR || close_code(code).is_some(),
+            Self::RefuseAfter(refusal) => refusal.close,
+            _ => false,
+        }
+    }
+
     fn named(path: &str) -> Option<Self> {
+        if path.starts_with("websocket") {
+            return Self::of_messages(&format!("/{path}")).map(|_| Self::WebSocket);
+        }
         let mut parts = path.split('/');
         let parts: [_; 5] = std::array::from_fn(|_| parts.next());
         Some(match parts {
@@ -319,6 +372,11 @@ impl Route {
             _ => return None,
         })
     }
+}
+
+/// The code of a Close frame, where a number is one.
+pub(crate) fn close_code(number: u32) -> Option<CloseCode> {
+    u16::try_from(number).ok().and_then(CloseCode::of)
 }
 
 /// The path of a request target, without the query.
@@ -465,6 +523,10 @@ mod tests {
                 }),
             ),
             ("/random-close/100", Route::RandomClose { percent: 100 }),
+            ("/websocket", Route::WebSocket),
+            ("/websocket?x", Route::WebSocket),
+            ("/websocket/delay/1ms", Route::WebSocket),
+            ("/websocket/goaway/1008", Route::WebSocket),
             ("/counters", Route::Counters),
             ("/routes", Route::Routes),
         ];
@@ -532,6 +594,15 @@ mod tests {
             "/refuse-after/1/x",
             "/random-close/101",
             "/counters/x",
+            "/websocket/",
+            "/websockets",
+            "/websocket/x",
+            "/websocket/websocket",
+            "/websocket/status/200",
+            "/websocket/counters",
+            "/websocket/bytes/2m",
+            "/websocket/goaway/999",
+            "/websocket/refuse-after/1",
         ] {
             assert_eq!(Route::of(target), Route::Unknown, "{target}");
         }

@@ -1,6 +1,7 @@
 //! One worker: accepts, reads requests, sends answers, keeps time.
 
 mod http2;
+mod websocket;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,6 +23,7 @@ use crate::http2::Http2Options;
 use crate::pattern;
 use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
 use crate::slots::FreeSlots;
+use crate::websocket::Session as WebSocket;
 
 /// Slots offered for incoming connections at any time; with TLS, until the handshake is complete.
 const OFFERS: u32 = 64;
@@ -307,7 +309,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         let is_in_head = connection
             .work
             .as_deref()
-            .is_some_and(|work| work.stream.is_none() && !work.reader.is_in_body());
+            .is_some_and(|work| work.is_in_head());
         if !is_in_head {
             connection.moved = self.calendar;
         }
@@ -316,6 +318,13 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         }
         let connection = &mut self.connections[slot.0 as usize];
         let bytes = self.backend.received();
+        if connection
+            .work
+            .as_ref()
+            .is_some_and(|work| work.websocket.is_some())
+        {
+            return self.receive_websocket(slot);
+        }
         if connection.sending || connection.work.is_some() {
             let work = connection.work.get_or_insert_default();
             if matches!(work.stream, Some(Stream::Silence)) {
@@ -374,6 +383,10 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             Next::Stream(stream) => {
                 connection.work.get_or_insert_default().stream = Some(stream);
             }
+            Next::WebSocket(route) => {
+                let work = connection.work.get_or_insert_default();
+                work.websocket = Some(WebSocket::boxed(route));
+            }
             Next::End(after) => {
                 connection.after = after;
                 connection.work = None;
@@ -406,6 +419,9 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             };
             if work.wake_ns.is_some() {
                 return;
+            }
+            if work.websocket.is_some() {
+                return self.drive_websocket(slot);
             }
             if let Some(stream) = &mut work.stream {
                 let out = self.batch.bytes();
@@ -459,6 +475,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
                     }
                     Next::Input => {}
                     Next::Stream(stream) => work.stream = Some(stream),
+                    Next::WebSocket(route) => work.websocket = Some(WebSocket::boxed(route)),
                     Next::End(after) => {
                         connection.after = after;
                         connection.work = None;
@@ -561,7 +578,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             if let Some(at_ns) = work.wake_ns {
                 self.wakes.remove(&(at_ns, slot));
             }
-            if let Some(Stream::NullAt { .. }) = work.stream {
+            let waits = work.websocket.is_some_and(|websocket| websocket.waits());
+            if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
                 self.counters.abandoned.add(1);
             }
         }
@@ -598,3 +616,5 @@ mod scripted;
 mod tests;
 #[cfg(test)]
 mod tests_http2;
+#[cfg(test)]
+mod tests_websocket;

@@ -4,6 +4,7 @@ mod body;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod stream;
+mod upgrade;
 
 use self::body::Body;
 use self::reply::Length;
@@ -27,12 +28,14 @@ pub(crate) enum Next {
     Input,
     /// Go on with a reply.
     Stream(Stream),
+    /// Speak WebSocket from here on, where messages get this.
+    WebSocket(Route),
     /// End the connection.
     End(After),
 }
 
 impl Next {
-    fn after(after: After) -> Self {
+    pub(super) fn after(after: After) -> Self {
         match after {
             After::KeepOpen => Self::Request,
             After::Close | After::Reset => Self::End(after),
@@ -53,6 +56,7 @@ pub(crate) fn answer_input(
     while !batch.is_full() {
         let next = match reader.read(&input[taken..], known) {
             Ok((length, found)) => {
+                let head = &input[taken..taken + length];
                 taken += length;
                 match found {
                     Found::Request(request) => {
@@ -63,8 +67,12 @@ pub(crate) fn answer_input(
                         } else {
                             context.counters.request(request.method);
                         }
-                        let answer = answer_to(request.route, Protocol::Http1, context);
-                        write(answer, &request, batch, context)
+                        if request.route == Route::WebSocket {
+                            upgrade::answer(head, &request, batch.bytes(), context.counters)
+                        } else {
+                            let answer = answer_to(request.route, Protocol::Http1, context);
+                            write(answer, &request, batch, context)
+                        }
                     }
                     Found::ContinueWanted => {
                         context.counters.interim.add(1);

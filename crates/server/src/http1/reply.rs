@@ -60,6 +60,29 @@ pub(crate) fn write_retry_later(out: &mut Vec<u8>, request: &Request, status: u1
     out.extend_from_slice(b"Retry-After: 1\r\n\r\n");
 }
 
+/// Appends a whole reply without a body that asks for an upgrade to WebSocket (RFC 9110 section
+/// 15.5.22).
+pub(crate) fn write_upgrade_required(out: &mut Vec<u8>, request: &Request) {
+    write_head(out, request, 426, Length::Bytes(0), request.keep_alive);
+    out.truncate(out.len() - 2);
+    out.extend_from_slice(b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n");
+}
+
+/// Appends the reply that begins WebSocket (RFC 6455 section 4.2.2), for the first subprotocol that
+/// was offered.
+pub(crate) fn write_upgrade(out: &mut Vec<u8>, accept: &[u8], subprotocol: Option<&[u8]>) {
+    out.extend_from_slice(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+          Sec-WebSocket-Accept: ",
+    );
+    out.extend_from_slice(accept);
+    if let Some(name) = subprotocol {
+        out.extend_from_slice(b"\r\nSec-WebSocket-Protocol: ");
+        out.extend_from_slice(name);
+    }
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
 /// Appends a whole reply with a short text as its body.
 pub(crate) fn write_text(out: &mut Vec<u8>, request: &Request, status: u16, text: &str) {
     write_head(
@@ -77,6 +100,7 @@ pub(crate) fn write_text(out: &mut Vec<u8>, request: &Request, status: u16, text
 /// The usual phrase of a status (RFC 9110 section 15); none for the unusual.
 fn reason(status: u16) -> &'static str {
     match status {
+        101 => "Switching Protocols",
         200 => "OK",
         201 => "Created",
         202 => "Accepted",
@@ -95,6 +119,7 @@ fn reason(status: u16) -> &'static str {
         405 => "Method Not Allowed",
         408 => "Request Timeout",
         413 => "Content Too Large",
+        426 => "Upgrade Required",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         501 => "Not Implemented",

@@ -93,8 +93,11 @@ fn body(bytes: u64) -> String {
 /// Whether the equation of the counters holds, for a server with nothing in flight.
 pub(super) fn assert_balanced(counters: &Counters) {
     assert_eq!(
-        counters.requests + counters.requests_malformed,
-        counters.replies + counters.faults + counters.requests_abandoned,
+        counters.requests + counters.requests_malformed + counters.websocket_messages_received,
+        counters.replies
+            + counters.websocket_messages_answered
+            + counters.faults
+            + counters.requests_abandoned,
         "{counters:?}"
     );
 }

@@ -1,0 +1,96 @@
+//! Driving the connections that speak WebSocket.
+
+use brunt_io::backend::{ServerBackend, Slot};
+
+use super::Worker;
+use crate::answer::Context;
+use crate::websocket::Step;
+
+impl<B: ServerBackend> Worker<'_, B> {
+    /// Takes what was received.
+    pub(super) fn receive_websocket(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let bytes = self.backend.received();
+        let Some(work) = &mut connection.work else {
+            return;
+        };
+        let now_ns = self.backend.now_ns();
+        let waits = work.wake_ns.is_some() || !work.input.rest().is_empty();
+        if connection.sending || waits {
+            if !work.keep(bytes, now_ns, &self.room) {
+                self.overflow(slot);
+            }
+            return;
+        }
+        let Some(websocket) = &mut work.websocket else {
+            return;
+        };
+        work.noticed_ns = now_ns;
+        let context = Context {
+            shared: self.shared,
+            counters: self.counters,
+            noticed_ns: &|| now_ns,
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let (taken, step) = websocket.advance(bytes, &mut self.batch, &self.room, &context);
+        let rest = &bytes[taken..];
+        if !rest.is_empty() && !work.input.keep(rest, &self.room) {
+            self.batch.clear();
+            return self.overflow(slot);
+        }
+        self.follow_websocket(slot, step);
+    }
+
+    /// Goes on with what waits; no send is in flight.
+    pub(super) fn drive_websocket(&mut self, slot: Slot) {
+        let Some(work) = &mut self.connections[slot.0 as usize].work else {
+            return;
+        };
+        let Some(websocket) = &mut work.websocket else {
+            return;
+        };
+        let noticed_ns = work.noticed_ns;
+        let context = Context {
+            shared: self.shared,
+            counters: self.counters,
+            noticed_ns: &|| noticed_ns,
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let rest = work.input.rest();
+        let (taken, step) = websocket.advance(rest, &mut self.batch, &self.room, &context);
+        work.input.take(taken);
+        self.follow_websocket(slot, step);
+    }
+
+    fn follow_websocket(&mut self, slot: Slot, step: Step) {
+        let connection = &mut self.connections[slot.0 as usize];
+        match step {
+            Step::Overflow => {
+                self.batch.clear();
+                return self.overflow(slot);
+            }
+            Step::End(after) => connection.after = after,
+            Step::Answer { due_ns } => {
+                if let Some(work) = &mut connection.work {
+                    work.due_ns = Some(due_ns);
+                }
+            }
+            Step::Input | Step::Wait { .. } | Step::Send => {}
+        }
+        if self.flush(slot) {
+            return;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        match step {
+            Step::Wait { until_ns } => {
+                if let Some(work) = &mut connection.work {
+                    work.wake_ns = Some(until_ns);
+                    self.wakes.insert((until_ns, slot));
+                }
+            }
+            Step::End(_) => self.close(slot),
+            _ if connection.ended => self.close(slot),
+            _ => {}
+        }
+    }
+}
