@@ -1,5 +1,5 @@
 //! The step `servers`: the real servers that the black-box tests load must be installed, the load
-//! generators that brunt is compared with, and a browser for its pages.
+//! generators that brunt is compared with, a browser for its pages, and gnuplot for its tables.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell;
 
 /// A server that tests start by themselves, on a port and with a configuration of their own, or a
-/// load generator in whose place brunt can be called, or the browser that opens its reports.
+/// load generator in whose place brunt can be called, or what opens its reports.
 struct Server {
     program: &'static str,
     /// The package of Debian and Ubuntu that holds it.
@@ -59,6 +59,10 @@ const SERVERS: &[Server] = &[
     Server {
         program: "chromium",
         package: "chromium",
+    },
+    Server {
+        program: "gnuplot",
+        package: "gnuplot-nox",
     },
 ];
 

@@ -8,6 +8,7 @@ use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units}
 use brunt_measure::ChangeLimit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::objectives::{Objectives, objectives};
@@ -15,7 +16,7 @@ use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
-    pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages, step,
+    pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages,
     sweep_rounds, think_time, watch, whole_u32, whole_u64, workers,
 };
 
@@ -598,50 +599,6 @@ pub(crate) struct ServeProtocolArguments {
     pub(crate) h2_requests: Option<NonZeroU64>,
 }
 
-/// The backends to calibrate, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CalibrateBackendName {
-    /// Each that the kernel allows
-    All,
-    /// io_uring or nothing
-    Uring,
-    /// epoll
-    Epoll,
-}
-
-/// The form of a certificate, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CertificateFormatName {
-    /// Aligned lines for people
-    Text,
-    /// All figures
-    Json,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "The certificate is stored in $XDG_STATE_HOME/brunt (else ~/.local/state/brunt), \
-        one per machine and version of brunt; runs here refer to it. All steps speak HTTP/1.1 in \
-        clear text: the ceilings are not those of TLS or HTTP/2. Nothing else should run meanwhile."
-)]
-pub(crate) struct CalibrateArguments {
-    /// Kernel interfaces to measure; the certificate holds no others
-    #[arg(long, value_name = "NAME", default_value = "all")]
-    pub(crate) backend: CalibrateBackendName,
-    /// Length of a step; 1s makes some 25 s in all. Shorter ones leave out what needs more samples
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = step)]
-    pub(crate) step: u64,
-    /// Form of the certificate
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    pub(crate) format: CertificateFormatName,
-    /// Print the certificate only
-    #[arg(long)]
-    pub(crate) no_store: bool,
-    /// No progress line
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// A run or experiment stored by --output FILE.json; - is standard input
@@ -728,20 +685,58 @@ pub(crate) struct FindArguments {
 #[derive(Debug, Args)]
 #[command(
     mut_args(|option| COMPARE.of(option)),
-    override_usage = "brunt compare [OPTIONS] URL URL...",
+    override_usage = "brunt compare [OPTIONS] URL URL...\n       \
+        brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
+        brunt compare OLD.json NEW.json...",
     after_help = "Rounds take turns (AB BA BA AB), so that what changes on the machine falls on \
         all alike. A closed loop compares throughput at equal connections, -r response times at \
-        an equal rate.\n\
-        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded. See docs/experiments.md."
+        an equal rate, and --objective the highest rates that hold objectives, by a search of each \
+        in turns (-r is its first rate). Stored runs are compared by the intervals that each has \
+        by itself: how runs vary from one to the next is not in them.\n\
+        --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
+        the URLs, and '' where there is none. With --start only one server runs at a time, so that \
+        two builds can use one port:\n  \
+        brunt compare --start './old -p 8080' --start './new -p 8080' URL URL\n\
+        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded, or nothing can be said of it. \
+        See docs/experiments.md."
 )]
 pub(crate) struct CompareArguments {
     /// Pairs of rounds: 6 at least
-    #[arg(long, value_name = "N", default_value = "10", value_parser = pairs)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = pairs,
+          conflicts_with = "objective", help_heading = "Comparison")]
     pub(crate) pairs: NonZeroU32,
+    /// With --objective: highest rate to try, requests per second [default: 1m]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, requires = "objective",
+          help_heading = "Comparison")]
+    pub(crate) max_rate: Option<f64>,
     /// Exit code 1 where a server differs from the first by more than this, shown with 95 %
-    /// confidence: 'rate < -5%', or with -r 'p99 > +5%' (p50, p90, p99, p99.9); may be given again
-    #[arg(long, value_name = "TEXT", value_parser = change_limit)]
+    /// confidence, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99,
+    /// p99.9), with --objective 'capacity < -5%'; may be given again
+    #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
+    /// Start the server of this URL before each of its rounds, with sh -c, and end it behind the
+    /// round: SIGTERM to its process group, SIGKILL after 5 s
+    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
+    pub(crate) start: Vec<String>,
+    /// The server is ready when this answers with 200 [default: when it takes a connection]
+    #[arg(long, value_name = "URL", requires = "start", help_heading = "Servers")]
+    pub(crate) ready: Vec<String>,
+    /// Longest wait for a server to be ready
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
+          requires = "start", help_heading = "Servers")]
+    pub(crate) ready_timeout: u64,
+    /// Run this to its end before each round of this URL's server: to fill caches, say
+    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
+    pub(crate) warmup_command: Vec<String>,
+    /// Run this to end the server, before its process group is ended: for one that --start leaves
+    /// to run by itself, such as a container
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "start",
+        help_heading = "Servers"
+    )]
+    pub(crate) stop: Vec<String>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
 }

@@ -13,7 +13,7 @@ use brunt_measure::{Backend, Calibration, ClockQuality, MachineLimits, Run};
 use brunt_report::printable;
 use brunt_server::Running;
 
-use crate::args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
+use crate::calibrate_args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
 use crate::calibration_store::{Machine, Place};
 use crate::serve::Halves;
 use crate::session::Wanted;

@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use brunt_io::cpu::usable_cpus;
 use brunt_measure::Calibration;
 
+use crate::replace::Replacement;
+
 /// FNV-1a of 64 bits: enough to tell apart the few machines that share a home directory.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -33,9 +35,8 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
-    /// Written first, so that a reader sees the old certificate or the new one.
-    temporary: PathBuf,
-    file: File,
+    /// Put there when it is complete, so that a reader sees the old certificate or the new one.
+    replacement: Replacement,
 }
 
 impl Machine {
@@ -98,41 +99,30 @@ impl Place {
              absolute path; set one, or use --no-store",
         )?;
         let name = file_name_of(machine);
-        let temporary = directory.join(format!(".{name}.{}", std::process::id()));
         let created = DirBuilder::new()
             .recursive(true)
             .mode(DIRECTORY_MODE)
             .create(&directory);
-        let opened = created.and_then(|()| File::create(&temporary));
-        let file = opened.with_context(|| {
+        let path = directory.join(name);
+        let opened = created.and_then(|()| Replacement::beside(&path));
+        let replacement = opened.with_context(|| {
             format!(
                 "cannot store the certificate in {}; set XDG_STATE_HOME, or use --no-store",
                 directory.display()
             )
         })?;
-        Ok(Self {
-            path: directory.join(name),
-            temporary,
-            file,
-        })
+        Ok(Self { path, replacement })
     }
 
     /// Stores the certificate, in place of an older one, and gives its path.
     pub(crate) fn store(mut self, calibration: &Calibration) -> Result<PathBuf> {
         let text = brunt_report::calibration_to_json(calibration)?;
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.path))
-            .with_context(|| format!("cannot store the certificate as {}", self.path.display()))?;
-        Ok(self.path.clone())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // Once stored, it is not there any more.
-        let _ = fs::remove_file(&self.temporary);
+        let path = self.path;
+        let written = self.replacement.file().write_all(text.as_bytes());
+        written
+            .and_then(|()| self.replacement.put())
+            .with_context(|| format!("cannot store the certificate as {}", path.display()))?;
+        Ok(path)
     }
 }
 

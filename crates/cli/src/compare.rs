@@ -1,56 +1,64 @@
-//! `brunt compare URL URL...`: which of several servers is faster, from rounds in turns.
+//! `brunt compare`: which of several servers is faster, from rounds in turns, from a search for the
+//! capacity of each in turns, or from stored runs.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{Rounds, RunError};
-use brunt_experiment::compare;
+use brunt_engine::RunError;
+use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{Plan, Round, Target};
-use brunt_measure::{
-    ChangeLimit, Compared, ComparedRounds, ComparedSide, ComparisonKind, Judged, RoundRecord, Run,
-    SIDES_MAX,
-};
+use brunt_load::{BackendChoice, Plan, Round, Target};
+use brunt_measure::{Compared, ComparedRounds, ComparedSide, Judged, RoundRecord, Run, SIDES_MAX};
 use brunt_report::Experiment;
 
 use crate::args::{CompareArguments, LoadArguments};
-use crate::environment::environment;
+use crate::compare_sides::Sides;
+use crate::compared::{check_limits, compared, new_comparison};
+use crate::find::{self, Search};
 use crate::output::{Destination, print};
-use crate::plan::{Load, default_workers, faults};
+use crate::plan::{Load, default_workers};
 use crate::progress::Line;
-use crate::session::Wanted;
+use crate::side_server::SideCommands;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, list, message};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, compare_stored, list, message};
 
-/// The quantiles of the response time that are compared at equal rates.
-const QUANTILES: [f64; 2] = [0.5, 0.99];
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
+/// The highest rate of a search where none is typed.
+const RATE_MAX: f64 = 1e6;
 
-/// Measures in turns, and prints what that shows.
+/// Measures in turns or reads what is stored, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     if arguments.load.schema {
         print(brunt_report::COMPARISON_SCHEMA.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let plans = plans(&arguments.load)?;
+    let typed = &arguments.load;
+    let urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
+    if compare_stored::are_stored(&urls)? {
+        // Everything is read before an output file is touched, which may be one of them.
+        let compared = compare_stored::read(arguments, &urls)?;
+        return report(compared, Destination::of_experiment(&typed.output)?);
+    }
+    let is_search = !typed.output.objective.is_empty();
+    let plans = plans(arguments, &urls, is_search)?;
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
-    check_limits(&arguments.fail_if, is_closed)?;
-    let destination = Destination::of_experiment(&arguments.load.output)?;
+    check_limits(&arguments.fail_if, is_closed, is_search)?;
+    let commands = commands(arguments, &plans)?;
+    let destination = Destination::of_experiment(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    match measure(arguments, plans, &interrupts) {
-        Ok(compared) => {
-            let exceeded = brunt_report::exceeded_limits(&compared);
-            destination.write_experiment(&Experiment::Comparison(compared))?;
-            for words in &exceeded {
-                message::print(&format_args!("exceeded {words}"));
-            }
-            Ok(match exceeded.is_empty() {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::from(EXIT_MISSED),
-            })
-        }
+    let sides = Sides {
+        plans: &plans,
+        commands: &commands,
+        interrupts: &interrupts,
+    };
+    let measured = match is_search {
+        true => search(arguments, sides),
+        false => measure(arguments, sides),
+    };
+    match measured {
+        Ok(compared) => report(compared, destination),
         Err(error) => {
             destination.abandon();
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
@@ -62,45 +70,44 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     }
 }
 
-/// Throughput is compared in a closed loop, and response times at equal rates.
-fn check_limits(limits: &[ChangeLimit], is_closed: bool) -> Result<()> {
-    for limit in limits {
-        match (limit.compared, is_closed) {
-            (Compared::SuccessesPerS, false) => bail!(
-                "--fail-if: with -r the rate is given; limit a response time, as in 'p99 > +5%'"
-            ),
-            (Compared::ResponseQuantile(_), true) => bail!(
-                "--fail-if: response times are compared at equal rates; give one with -r, or limit \
-                 the rate, as in 'rate < -5%'"
-            ),
-            _ => {}
-        }
+/// Prints what was found, and the limits that were exceeded or could not be judged.
+fn report(compared: ComparedRounds, destination: Destination) -> Result<ExitCode> {
+    let exceeded = brunt_report::exceeded_limits(&compared);
+    let not_judged = brunt_report::limits_not_judged(&compared);
+    destination.write_experiment(&Experiment::Comparison(compared))?;
+    for words in &exceeded {
+        message::print(&format_args!("exceeded {words}"));
     }
-    Ok(())
-}
-
-/// What is compared: with a schedule also the quantiles that have a limit.
-fn compared(plan: &Plan, limits: &[ChangeLimit]) -> Vec<Compared> {
-    if plan.model.schedule().is_none() {
-        return vec![Compared::SuccessesPerS];
+    for words in &not_judged {
+        message::print(&format_args!("not judged {words}"));
     }
-    let mut all: Vec<Compared> = QUANTILES.map(Compared::ResponseQuantile).into();
-    for limit in limits {
-        if !all.contains(&limit.compared) {
-            all.push(limit.compared);
-        }
-    }
-    all
+    Ok(match exceeded.is_empty() && not_judged.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(EXIT_MISSED),
+    })
 }
 
 /// One plan per server, alike but for the target.
-fn plans(arguments: &LoadArguments) -> Result<Vec<Plan>> {
-    let urls: Vec<&String> = arguments.url.iter().chain(&arguments.behind_url).collect();
+fn plans(arguments: &CompareArguments, urls: &[&String], is_search: bool) -> Result<Vec<Plan>> {
     if !(2..=SIDES_MAX).contains(&urls.len()) {
-        bail!("give the URLs of 2 to {SIDES_MAX} servers, as in brunt compare URL URL");
+        bail!(
+            "give the URLs of 2 to {SIDES_MAX} servers, as in brunt compare URL URL, or two stored \
+             runs and more"
+        );
     }
-    refuse(arguments)?;
-    urls.into_iter().map(|url| plan(arguments, url)).collect()
+    let load = &arguments.load;
+    refuse(load)?;
+    if is_search {
+        find::refuse(load)?;
+    }
+    let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
+    find::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
+    let urls = urls.iter();
+    urls.map(|url| match is_search {
+        true => find::plan(load, url, most_per_s),
+        false => plan(load, url),
+    })
+    .collect()
 }
 
 /// What says nothing of several rounds.
@@ -113,8 +120,6 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.script.is_some(), "--script"),
         (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
-        (arguments.script.is_some(), "--script"),
-        (!output.objective.is_empty(), "--objective"),
         (output.hdr_log.is_some(), "--hdr-log"),
         (output.hgrm.is_some(), "--hgrm"),
         (output.latency, "--latency"),
@@ -143,36 +148,41 @@ fn plan(arguments: &LoadArguments, url: &str) -> Result<Plan> {
     Ok(plan)
 }
 
-fn measure(
-    arguments: &CompareArguments,
-    plans: Vec<Plan>,
-    interrupts: &Interrupts,
-) -> Result<ComparedRounds> {
+/// What is run for each side.
+fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideCommands>> {
+    let commands = SideCommands::of_sides(arguments, plans.len())?;
+    let is_any = commands.iter().any(SideCommands::is_any);
+    let is_simulated = |plan: &Plan| plan.backend == BackendChoice::Sim;
+    if is_any && plans.iter().any(is_simulated) {
+        bail!("a simulation has no server to be started or warmed up; leave out the commands");
+    }
+    Ok(commands)
+}
+
+/// A side of which nothing is measured yet.
+fn side(plan: &Plan) -> ComparedSide {
+    ComparedSide {
+        url: plan.target.url.clone(),
+        rounds: Vec::new(),
+        capacity: None,
+        single_run: None,
+    }
+}
+
+/// Makes the rounds of all sides in turns.
+fn measure(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
     let quiet = arguments.load.output.quiet;
     let pairs = arguments.pairs.get() as usize;
-    let first = plans.first().context("there are no plans")?.clone();
+    let plans = sides.plans;
+    let first = plans.first().context("there are no plans")?;
     let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
     let rounds = (pairs * plans.len()) as u64;
-    let mut line = Line::of_comparison(quiet, &first, round_ns.saturating_mul(rounds));
-    let round = Round::of(&first);
-    let mut found = ComparedRounds {
-        kind: ComparisonKind::Comparison,
-        format: ComparedRounds::FORMAT,
-        brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-        load: None,
-        environment: environment(),
-        compared: compared(&first, &arguments.fail_if),
-        limits: arguments.fail_if.clone(),
-        sides: plans
-            .iter()
-            .map(|plan| ComparedSide {
-                url: plan.target.url.clone(),
-                rounds: Vec::with_capacity(pairs),
-                capacity: None,
-            })
-            .collect(),
-    };
-    let measured = in_sessions(interrupts, plans.into_iter(), Vec::new(), &mut |sides| {
+    let mut line = Line::of_comparison(quiet, first, round_ns.saturating_mul(rounds));
+    let round = Round::of(first);
+    let limits = &arguments.fail_if;
+    let mut found = new_comparison(compared(first.model.schedule().is_some(), limits), limits);
+    found.sides = plans.iter().map(side).collect();
+    let measured = sides.open(&mut |sides| {
         let mut taken = |side: usize, run: &Run| {
             if side == 0 {
                 found.environment.add(run);
@@ -181,28 +191,51 @@ fn measure(
             let record = RoundRecord::of(&Judged::of(run));
             found.sides[side].rounds.push(record);
         };
-        Ok(compare(sides, &round, pairs, &mut line, &mut taken)?)
+        let mut measure = |side: usize| sides.round(side, &round, &mut line);
+        compare(plans.len(), pairs, &mut measure, &mut taken)
     });
     line.clear();
     measured.map(|()| found)
 }
 
-/// Does `body` while each plan has its session.
-fn in_sessions<T>(
-    interrupts: &Interrupts,
-    mut plans: std::vec::IntoIter<Plan>,
-    mut opened: Vec<&mut dyn Rounds>,
-    body: &mut dyn FnMut(&mut [&mut dyn Rounds]) -> Result<T>,
-) -> Result<T> {
-    let Some(plan) = plans.next() else {
-        return body(&mut opened);
+/// Searches for the capacities of all sides, step by step in turns.
+fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
+    let load = &arguments.load;
+    let asked = find::asked(load)?;
+    let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
+    let plans = sides.plans;
+    let first = plans.first().context("there are no plans")?;
+    let mut line = Line::of_search(load.output.quiet, first);
+    let of_side = |plan: &Plan| {
+        let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s);
+        Search::new(plan, wanted)
     };
-    interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
-        let mut sides: Vec<&mut dyn Rounds> = Vec::with_capacity(opened.len() + 1);
-        for side in &mut opened {
-            sides.push(&mut **side);
+    let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
+    let measured = sides.open(&mut |sides| {
+        // Each turn has a step of every side that has no result yet.
+        for side in turns(plans.len(), usize::MAX) {
+            let mut measure = |round: &Round| sides.round(side, round, &mut line);
+            searches[side].step(&mut measure)?;
+            if searches.iter().all(Search::is_done) {
+                break;
+            }
         }
-        sides.push(session);
-        in_sessions(interrupts, plans, sides, body)
-    })
+        Ok(())
+    });
+    line.clear();
+    measured?;
+    let mut found = new_comparison(vec![Compared::CapacityPerS], &arguments.fail_if);
+    if let Some(first) = searches.first() {
+        found.environment.clone_from(&first.capacity.environment);
+        found.load.clone_from(&first.capacity.load);
+    }
+    found.sides = plans
+        .iter()
+        .zip(searches)
+        .map(|(plan, search)| ComparedSide {
+            capacity: Some(search.capacity),
+            ..side(plan)
+        })
+        .collect();
+    Ok(found)
 }

@@ -24,6 +24,8 @@ pub(crate) struct ExperimentHelp {
     pub(crate) window: &'static str,
     /// What `--warmup` is.
     pub(crate) warmup: &'static str,
+    /// What `--objective` is; absent where it is as for a run.
+    pub(crate) objective: Option<&'static str>,
     /// What is refused beside options about a single run.
     pub(crate) refused: &'static [&'static str],
 }
@@ -31,12 +33,14 @@ pub(crate) struct ExperimentHelp {
 pub(crate) const SWEEP: ExperimentHelp = ExperimentHelp {
     window: "1s",
     warmup: "Load before all rounds, at the largest value, not counted [default: 1s]",
+    objective: None,
     refused: &["script", "objective"],
 };
 
 pub(crate) const FIND: ExperimentHelp = ExperimentHelp {
     window: "2s, or as long as the objectives need",
     warmup: "Load at the start of each round, not counted [default: 500ms]",
+    objective: None,
     refused: &[
         "script",
         "requests",
@@ -49,7 +53,11 @@ pub(crate) const FIND: ExperimentHelp = ExperimentHelp {
 pub(crate) const COMPARE: ExperimentHelp = ExperimentHelp {
     window: "2s",
     warmup: "Load at the start of each round, not counted [default: 500ms]",
-    refused: &["script", "requests", "objective"],
+    objective: Some(
+        "Compare the highest rates that hold these, as in 'p99 < 10ms, errors < 0.1%', by a search \
+         of each server; may be given again",
+    ),
+    refused: &["script", "requests"],
 };
 
 impl ExperimentHelp {
@@ -62,6 +70,7 @@ impl ExperimentHelp {
                 self.window
             )),
             "warmup" => option.help(self.warmup),
+            "objective" if let Some(words) = self.objective => option.help(words),
             id if OF_A_RUN.contains(&id) || self.refused.contains(&id) => option.hide(true),
             _ => option,
         }

@@ -15,10 +15,13 @@ pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
     let limit = typed[at + 1..].trim();
     let compared = match name {
         "rate" => Compared::SuccessesPerS,
+        "capacity" => Compared::CapacityPerS,
         _ => {
             let known = ROUND_QUANTILES.iter().find(|(known, _)| *known == name);
             let (_, q) = known.ok_or_else(|| {
-                format!("`{name}` is not compared; there are rate, p50, p90, p99 and p99.9")
+                format!(
+                    "`{name}` is not compared; there are rate, p50, p90, p99, p99.9 and capacity"
+                )
             })?;
             Compared::ResponseQuantile(*q)
         }
@@ -52,6 +55,7 @@ mod tests {
         for (typed, compared, change, is_rise) in [
             ("rate < -5%", Compared::SuccessesPerS, -0.05, false),
             ("p99 > +5%", Compared::ResponseQuantile(0.99), 0.05, true),
+            ("capacity < -5%", Compared::CapacityPerS, -0.05, false),
             (
                 "p99.9>2.5 %",
                 Compared::ResponseQuantile(0.999),

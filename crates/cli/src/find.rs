@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{Rounds, RunError, RunObserver};
+use brunt_engine::RunError;
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{LoadModel, Plan, Round, Target};
 use brunt_measure::{
-    CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult, Objective,
+    CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult, Objective, Run,
 };
 use brunt_report::Experiment;
 
@@ -35,17 +35,12 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     refuse(&arguments.load)?;
+    if let Some(other) = arguments.load.behind_url.first() {
+        bail!("the capacity of one server is searched for; leave out {other}, or compare them");
+    }
     let url = arguments.load.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
-    if let Some(first) = arguments.load.rate
-        && first > arguments.max_rate
-    {
-        bail!(
-            "the search begins with {first} requests/s of --rate, above the {} of --max-rate; \
-             lower one or raise the other",
-            arguments.max_rate
-        );
-    }
+    check_rates(arguments.load.rate, arguments.max_rate)?;
     let plan = plan(&arguments.load, url, arguments.max_rate)?;
     let asked = asked(&arguments.load)?;
     let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
@@ -54,7 +49,8 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     let mut line = Line::of_search(arguments.load.output.quiet, &plan);
     let mut search = Search::new(&plan, wanted);
     let outcome = interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
-        while search.step(session, &mut line)? {}
+        let mut measure = |round: &Round| Ok(session.round(round, &mut line)?);
+        while search.step(&mut measure)? {}
         Ok(())
     });
     line.clear();
@@ -113,19 +109,20 @@ impl Search {
         }
     }
 
-    /// Makes the next step; gives whether there was one.
-    pub(crate) fn step(
-        &mut self,
-        session: &mut dyn Rounds,
-        observer: &mut dyn RunObserver,
-    ) -> Result<bool> {
+    /// Whether there is a result.
+    pub(crate) fn is_done(&self) -> bool {
+        self.finder.next_plan().is_none()
+    }
+
+    /// Makes the next step, whose round `measure` measures; gives whether there was one.
+    pub(crate) fn step(&mut self, measure: &mut dyn FnMut(&Round) -> Result<Run>) -> Result<bool> {
         let Some(plan) = self.finder.next_plan() else {
             return Ok(false);
         };
         if self.capacity.steps.len() >= CAPACITY_STEPS_MAX {
             bail!("there is no result after {CAPACITY_STEPS_MAX} steps");
         }
-        let run = session.round(&Round::of(&plan), observer)?;
+        let run = measure(&Round::of(&plan))?;
         if run.interrupted() {
             return Err(RunError::Interrupted.into());
         }
@@ -147,8 +144,19 @@ pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
     Ok(asked)
 }
 
+/// A search begins below its end.
+pub(crate) fn check_rates(first: Option<f64>, most: f64) -> Result<()> {
+    match first {
+        Some(first) if first > most => bail!(
+            "the search begins with {first} requests/s of --rate, above the {most} of --max-rate; \
+             lower one or raise the other"
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// What says nothing of a search.
-fn refuse(arguments: &LoadArguments) -> Result<()> {
+pub(crate) fn refuse(arguments: &LoadArguments) -> Result<()> {
     for (is_given, option) in [
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
@@ -163,9 +171,6 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         if is_given {
             bail!("{option} does not go with a search for a rate; leave it out");
         }
-    }
-    if let Some(other) = arguments.behind_url.first() {
-        bail!("the capacity of one server is searched for; leave out {other}");
     }
     Ok(())
 }

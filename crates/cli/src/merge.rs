@@ -83,7 +83,8 @@ fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::
     }
 }
 
-fn shown(file: &Path) -> String {
+/// The name of a file in messages.
+pub(crate) fn shown(file: &Path) -> String {
     match is_standard(file) {
         true => "standard input".to_owned(),
         false => file.display().to_string(),

@@ -1,7 +1,8 @@
 //! Where reports go: opened before the run, written after it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use brunt_measure::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style};
 
 use crate::args::{FormatName, OutputArguments};
+use crate::replace::{self, replace};
 use crate::request_log::NamedLog;
 use crate::{exit_code, objectives};
 
@@ -254,15 +256,12 @@ impl OutputFile {
             });
         }
         let created = !path.exists();
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .with_context(|| format!("cannot write to {}", path.display()))?;
+        let file =
+            replace::open(path).with_context(|| format!("cannot write to {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
-            file: Some(file),
+            // What a shell sends to a file goes behind what is there.
+            file: Some(file).filter(|file| !is_standard_output(file)),
             content,
             created,
         })
@@ -307,12 +306,10 @@ impl OutputFile {
         };
         let mut bytes = Vec::new();
         make(&style, &mut bytes)?;
-        let Some(mut file) = self.file.as_ref() else {
+        let Some(file) = &self.file else {
             return print(&bytes);
         };
-        // Pipes and devices have no length to set.
-        let _ = file.set_len(0);
-        self.written(file.write_all(&bytes).and_then(|()| file.flush()))
+        self.written(replace(&self.path, file, |out| out.write_all(&bytes)))
     }
 
     /// The log, which may be too large to be held as text.
@@ -322,7 +319,7 @@ impl OutputFile {
         };
         named.announce();
         let name = |request: u32| named.name(request).to_owned();
-        let Some(mut file) = self.file.as_ref() else {
+        let Some(file) = &self.file else {
             let outcome =
                 brunt_report::write_request_log(&named.log, &name, &mut io::stdout().lock());
             return match outcome {
@@ -332,10 +329,9 @@ impl OutputFile {
                 outcome => Ok(outcome?),
             };
         };
-        let _ = file.set_len(0);
-        self.written(brunt_report::write_request_log(
-            &named.log, &name, &mut file,
-        ))
+        self.written(replace(&self.path, file, |out| {
+            brunt_report::write_request_log(&named.log, &name, out)
+        }))
     }
 
     /// The outcome of writing to the file.
@@ -344,10 +340,6 @@ impl OutputFile {
         Result<(), E>: Context<(), E>,
     {
         if outcome.is_err() {
-            // Half a report could be taken for a whole one.
-            if let Some(file) = &self.file {
-                let _ = file.set_len(0);
-            }
             self.remove();
         }
         outcome.with_context(|| format!("cannot write to {}", self.path.display()))
@@ -379,6 +371,17 @@ pub(crate) fn print(bytes: &[u8]) -> Result<()> {
 /// Whether the name stands for standard output or standard input.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Whether a file is where standard output goes: its name is that of a descriptor, say.
+fn is_standard_output(file: &File) -> bool {
+    let standard = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    match (file.metadata(), standard.and_then(|it| it.metadata())) {
+        (Ok(own), Ok(standard)) => {
+            own.is_file() && (own.dev(), own.ino()) == (standard.dev(), standard.ino())
+        }
+        _ => false,
+    }
 }
 
 /// The form that the name of a file stands for.

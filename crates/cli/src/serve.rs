@@ -16,6 +16,7 @@ use brunt_server::{
 };
 
 use crate::args::{ServeArguments, ServeBackendName, ServeProtocolArguments, TlsVersionName};
+use crate::replace;
 use crate::signals::{Interrupts, Second};
 
 /// How often the signal flag is looked at.
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     };
     let server = brunt_server::start(&options).context("cannot serve")?;
     if let Some(path) = &protocol.cert_out {
-        std::fs::write(path, server.certificates_pem())
+        replace::write(path, server.certificates_pem().as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if !arguments.quiet {

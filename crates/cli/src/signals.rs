@@ -9,7 +9,7 @@ use brunt_io::{clock, threads};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::EXIT_INTERRUPTED;
+use crate::{EXIT_INTERRUPTED, process_group};
 
 /// A signal that comes this long after the second one finds a process that does not end by itself:
 /// its report is being written to a pipe that nobody reads, say.
@@ -55,6 +55,7 @@ impl Interrupts {
                     (_, Second::Reports, Some(second_ns)) => now_ns > second_ns + STUCK_NS,
                 };
                 if is_last {
+                    process_group::kill_all();
                     process::exit(EXIT_INTERRUPTED.into());
                 }
             }

@@ -64,17 +64,19 @@ fn repeated(slower: f64) -> (u64, u64) {
         let (mut a, mut b) = (side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64));
         let mut records: [Vec<RoundRecord>; 2] = Default::default();
         let round = Round::of(&plan());
+        let ignore = &mut |_: Phase, _: &Progress| {};
         compare(
-            &mut [&mut a, &mut b],
-            &round,
+            2,
             PAIRS,
-            &mut |_: Phase, _: &Progress| {},
+            &mut |side| match side {
+                0 => a.round(&round, ignore),
+                _ => b.round(&round, ignore),
+            },
             &mut |side, run| records[side].push(RoundRecord::of(&Judged::of(run))),
         )
         .expect("rounds");
         let comparison = Comparison::of(Compared::SuccessesPerS, &records[0], &records[1]);
-        let paired = comparison.paired.expect("pairs enough");
-        let change = paired.change();
+        let change = comparison.change.expect("pairs enough");
         claims += u64::from(comparison.claim == Claim::Differs);
         holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
     }

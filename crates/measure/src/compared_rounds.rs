@@ -1,10 +1,12 @@
-//! Rounds of several servers that took turns, as they are stored. What they show is worked out when
-//! they are read.
+//! Rounds of several servers that took turns, a run of each, or a search for the capacity of each,
+//! as they are stored. What they show is worked out when they are read.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
-use crate::{Capacity, Compared, Comparison, Environment, PAIRS_MAX, PlanDescription, RoundRecord};
+use crate::{
+    Capacity, Compared, Comparison, Environment, PAIRS_MAX, PlanDescription, RoundRecord, SingleRun,
+};
 
 /// Most servers of a comparison.
 pub const SIDES_MAX: usize = 26;
@@ -33,6 +35,10 @@ pub struct ComparedSide {
     pub rounds: Vec<RoundRecord>,
     /// The search for the highest rate that holds the objectives; null without objectives.
     pub capacity: Option<Capacity>,
+    /// The intervals of the only round, which is a run that was stored before; absent where rounds
+    /// took turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_run: Option<SingleRun>,
 }
 
 /// A change of a side against the first that is too large.
@@ -72,7 +78,8 @@ pub struct ComparedRounds {
     pub load: Option<PlanDescription>,
     /// Where it was measured; the server is the first one.
     pub environment: Environment,
-    /// What is compared: throughput of a closed loop, response times at equal rates.
+    /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
+    /// rate that holds objectives.
     #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
     pub compared: Vec<Compared>,
     /// Changes that are too large, by `--fail-if`.
@@ -106,7 +113,7 @@ impl ComparedRounds {
         let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
             first: 0,
             second,
-            comparison: Comparison::of(compared, &first.rounds, &other.rounds),
+            comparison: comparison(compared, first, other),
         };
         others
             .iter()
@@ -120,20 +127,45 @@ impl ComparedRounds {
 
     /// The limits that were exceeded, and by which pair.
     pub fn exceeded(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|limit, comparison| {
+            let change = comparison.change.filter(|_| !comparison.is_nothing());
+            change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
+        })
+    }
+
+    /// The limits of which nothing can be said, and of which pair.
+    pub fn not_judged(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|_, comparison| comparison.is_nothing())
+    }
+
+    /// The limits with the pairs that they are about, of which this is so.
+    fn limited(
+        &self,
+        is_so: impl Fn(&ChangeLimit, &Comparison) -> bool,
+    ) -> Vec<(ChangeLimit, ComparedPair)> {
         let pairs = self.comparisons();
         let limits = self.limits.iter();
         limits
             .flat_map(|limit| pairs.iter().map(move |pair| (limit, pair)))
             .filter(|(limit, pair)| {
-                let change = pair
-                    .comparison
-                    .paired
-                    .as_ref()
-                    .map(|paired| paired.change());
-                pair.comparison.compared == limit.compared
-                    && change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
+                let comparison = &pair.comparison;
+                comparison.compared == limit.compared && is_so(limit, comparison)
             })
             .map(|(limit, pair)| (*limit, pair.clone()))
             .collect()
+    }
+}
+
+fn comparison(compared: Compared, first: &ComparedSide, other: &ComparedSide) -> Comparison {
+    if compared == Compared::CapacityPerS {
+        return Comparison::of_searches(first.capacity.as_ref(), other.capacity.as_ref());
+    }
+    match (&first.single_run, &other.single_run) {
+        (Some(of_first), Some(of_other)) => Comparison::of_single_runs(
+            compared,
+            (first.rounds.first(), of_first),
+            (other.rounds.first(), of_other),
+        ),
+        _ => Comparison::of(compared, &first.rounds, &other.rounds),
     }
 }

@@ -1,48 +1,56 @@
-//! Whether one server is faster than another, from rounds of load on both that took turns.
+//! Whether one server is faster than another, from rounds of load on both that took turns, from a
+//! stored run of each, or from a search for the capacity of each.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{PAIRS_LEAST, Paired, ROUND_QUANTILES, RoundRecord};
+use crate::single_run::log_ratio;
+use crate::{
+    Capacity, CapacityResult, Compared, Effect, PAIRS_LEAST, Paired, ROUND_QUANTILES, RoundRecord,
+    SingleRun,
+};
 
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
 /// Share of the pairs that may be dropped.
 const DROPPED_MOST: f64 = 0.2;
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What a comparison rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Compared {
-    /// Successful replies per second: more is better.
-    SuccessesPerS,
-    /// A quantile (0 to 1) of the response time, one of [`ROUND_QUANTILES`]: less is better.
-    ResponseQuantile(f64),
+pub enum Basis {
+    /// Pairs of rounds: how rounds vary is in the interval.
+    Pairs,
+    /// A stored run of each side: how each varied over its window is in the interval, and how runs
+    /// vary from one to the next is not.
+    SingleRuns,
+    /// A search of each side: the interval goes from the rates that held to those that missed, and
+    /// how searches vary is not in it.
+    Searches,
 }
 
-impl Compared {
-    /// Whether more of it is better.
-    pub fn is_better_if_more(self) -> bool {
-        matches!(self, Self::SuccessesPerS)
-    }
-}
-
-/// What rounds of two sides tell.
+/// What rounds, runs or searches of two sides show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What was compared.
     pub compared: Compared,
-    /// How many pairs of rounds were made.
+    /// What it rests on.
+    pub basis: Basis,
+    /// How many pairs of rounds were made, or of runs or searches: 1.
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
     /// The medians of side A and side B, over the pairs that count: per second, or nanoseconds.
     /// Absent without any.
     pub medians: Option<(f64, f64)>,
-    /// The ratio of B over A. Absent with too few pairs.
-    pub paired: Option<Paired>,
+    /// The ratio of B over A, less 1, with its interval. Absent with too few pairs, or where a run
+    /// has no interval.
+    pub change: Option<Effect>,
+    /// How often a difference like this or larger comes by chance if there is none. Absent with too
+    /// few pairs, and without rounds in turns.
+    pub p_value: Option<f64>,
     /// What a comparison of each side with itself gave in the same rounds, at most, as a ratio less
-    /// 1: no claim is made of less. Absent with too few pairs.
+    /// 1: no claim is made of less. Absent with too few pairs, and without rounds in turns.
     pub noise: Option<f64>,
     /// What may be said.
     pub claim: Claim,
@@ -88,14 +96,135 @@ impl Comparison {
         let claim = claim(&pairs, &dropped, paired.as_ref(), noise);
         Self {
             compared,
+            basis: Basis::Pairs,
             pairs: pairs.len() + dropped.len(),
             dropped,
             medians: medians(&pairs),
-            paired,
+            change: paired.as_ref().map(Paired::change),
+            p_value: paired.map(|paired| paired.p_value),
             noise,
             claim,
         }
     }
+
+    /// Compares a stored run of each side: its figures, and the intervals that it has by itself.
+    pub fn of_single_runs(
+        compared: Compared,
+        a: (Option<&RoundRecord>, &SingleRun),
+        b: (Option<&RoundRecord>, &SingleRun),
+    ) -> Self {
+        let figure = |(round, single): (Option<&RoundRecord>, &SingleRun)| {
+            let round = round.ok_or("no figures are stored")?;
+            let value = value(compared, round)?;
+            Ok((value, single.range(compared)))
+        };
+        let (a, b) = match both(figure(a), figure(b)) {
+            Ok(both) => both,
+            Err(reason) => return Self::nothing(compared, Basis::SingleRuns, None, reason),
+        };
+        let medians = Some((a.0, b.0));
+        let ratio = both(a.1, b.1).and_then(|ranges| {
+            let ratio = log_ratio((a.0, ranges.0), (b.0, ranges.1));
+            ratio.ok_or_else(|| "an interval reaches down to 0".to_owned())
+        });
+        match ratio {
+            Ok(ratio) => Self::of_change(compared, Basis::SingleRuns, medians, change_of(ratio)),
+            Err(reason) => Self::nothing(compared, Basis::SingleRuns, medians, reason),
+        }
+    }
+
+    /// Compares the capacities that a search of each side found.
+    pub fn of_searches(a: Option<&Capacity>, b: Option<&Capacity>) -> Self {
+        let (compared, basis) = (Compared::CapacityPerS, Basis::Searches);
+        let ((a, a_missed), (b, b_missed)) = match both(searched(a), searched(b)) {
+            Ok(both) => both,
+            Err(reason) => return Self::nothing(compared, basis, None, reason),
+        };
+        let change = Effect {
+            value: b / a - 1.0,
+            low: b / a_missed - 1.0,
+            high: b_missed / a - 1.0,
+        };
+        Self::of_change(compared, basis, Some((a, b)), change)
+    }
+
+    /// Whether nothing can be said.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.claim, Claim::Nothing(_))
+    }
+
+    fn of_change(
+        compared: Compared,
+        basis: Basis,
+        medians: Option<(f64, f64)>,
+        change: Effect,
+    ) -> Self {
+        Self {
+            compared,
+            basis,
+            pairs: 1,
+            dropped: Vec::new(),
+            medians,
+            change: Some(change),
+            p_value: None,
+            noise: None,
+            claim: claim_of(change, CHANGE_LEAST),
+        }
+    }
+
+    fn nothing(
+        compared: Compared,
+        basis: Basis,
+        medians: Option<(f64, f64)>,
+        reason: String,
+    ) -> Self {
+        Self {
+            compared,
+            basis,
+            pairs: 1,
+            dropped: Vec::new(),
+            medians,
+            change: None,
+            p_value: None,
+            noise: None,
+            claim: Claim::Nothing(reason),
+        }
+    }
+}
+
+/// Both, or why they are not: where one does not count, or neither.
+fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (Err(reason), Err(of_b)) if reason == of_b => Err(format!("neither counts ({reason})")),
+        (Err(reason), _) => Err(format!("the first does not count ({reason})")),
+        (_, Err(reason)) => Err(format!("the second does not count ({reason})")),
+    }
+}
+
+/// A ratio less 1, of its logarithm.
+fn change_of(log_ratio: Effect) -> Effect {
+    Effect {
+        value: log_ratio.value.exp_m1(),
+        low: log_ratio.low.exp_m1(),
+        high: log_ratio.high.exp_m1(),
+    }
+}
+
+/// The rate that holds and the one that misses; or why there are not both.
+fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
+    let capacity = capacity.ok_or("no search was made")?;
+    Err(match capacity.result() {
+        CapacityResult::Found {
+            rate_per_s,
+            missed_per_s,
+        } if rate_per_s > 0.0 && missed_per_s.is_finite() => return Ok((rate_per_s, missed_per_s)),
+        CapacityResult::Found { .. } => "the rates are none".to_owned(),
+        CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
+        CapacityResult::ClientLimited { .. } => "brunt was the limit".to_owned(),
+        CapacityResult::NotMet { .. } => "no rate held".to_owned(),
+        CapacityResult::Nothing { reason, .. } => reason,
+    })
 }
 
 /// What is compared, of one round; or why it does not count.
@@ -112,6 +241,7 @@ fn value(compared: Compared, round: &RoundRecord) -> Result<f64, String> {
             let name = known.map_or("", |(name, _)| name);
             (round.response.quantile_ns(q).map(|ns| ns as f64), name)
         }
+        Compared::CapacityPerS => (None, ""),
     };
     let missing = || match round.missing.get(name) {
         Some(reason) => reason.clone(),
@@ -159,8 +289,11 @@ fn claim(
             pairs.len()
         ));
     };
-    let change = paired.change();
-    let least = noise.unwrap_or(0.0).max(CHANGE_LEAST);
+    claim_of(paired.change(), noise.unwrap_or(0.0).max(CHANGE_LEAST))
+}
+
+/// What may be said of a change, of which less than `least` is none.
+fn claim_of(change: Effect, least: f64) -> Claim {
     let excludes_none = change.low > 0.0 || change.high < 0.0;
     if excludes_none && change.value.abs() > least {
         return Claim::Differs;
@@ -203,7 +336,7 @@ mod tests {
     fn a_clear_difference_is_claimed() {
         let faster = comparison(&A, &A.map(|per_s| per_s * 1.05));
         assert_eq!(faster.claim, Claim::Differs, "{faster:?}");
-        let change = faster.paired.expect("enough").change();
+        let change = faster.change.expect("enough");
         assert!(change.low <= 0.051 && change.high >= 0.049, "{change:?}");
         let (a, b) = faster.medians.expect("some");
         assert!(a < b);
@@ -297,6 +430,127 @@ mod tests {
         let (claims, holds) = repeated(0.95, 1_000);
         assert!(claims >= 0.9, "{claims}");
         assert!(holds >= 0.93, "{holds}");
+    }
+
+    #[test]
+    fn two_runs_are_compared_by_their_own_intervals() {
+        let run = steady_run();
+        let record = RoundRecord::of(&Judged::of(&run));
+        let single = SingleRun::of(&run, "a.json".to_owned());
+        let compare = |other: &RoundRecord, of_other: &SingleRun| {
+            let sides = ((Some(&record), &single), (Some(other), of_other));
+            Comparison::of_single_runs(Compared::SuccessesPerS, sides.0, sides.1)
+        };
+        let same = compare(&record, &single);
+        assert_eq!((same.basis, same.pairs), (Basis::SingleRuns, 1));
+        assert!(matches!(same.claim, Claim::NoDifference { .. }), "{same:?}");
+        let scaled = |ratio: f64| {
+            let (mut other, mut of_other) = (record.clone(), single.clone());
+            other.successes_per_s = record.successes_per_s.map(|per_s| per_s * ratio);
+            let range = of_other.successes_per_s.as_mut().expect("a steady rate");
+            (range.low, range.high) = (range.low * ratio, range.high * ratio);
+            (other, of_other)
+        };
+        let (other, of_other) = scaled(1.5);
+        let faster = compare(&other, &of_other);
+        assert_eq!(faster.claim, Claim::Differs, "{faster:?}");
+        let change = faster.change.expect("two intervals");
+        assert!((change.value - 0.5).abs() < 1e-9, "{change:?}");
+        assert!(change.low < 0.5 && change.high > 0.5, "{change:?}");
+        // What does not count, or has no interval, decides nothing.
+        let mut limited = other.clone();
+        limited.verdict = crate::Verdict::ClientLimited;
+        let nothing = compare(&limited, &of_other);
+        let reason = "the second does not count (brunt was the limit)".to_owned();
+        assert_eq!(nothing.claim, Claim::Nothing(reason));
+        let mut without = of_other;
+        without.successes_per_s = None;
+        without
+            .missing
+            .insert("successes_per_s".to_owned(), "why".to_owned());
+        let nothing = compare(&other, &without);
+        let reason = "the second does not count (it has no interval: why)".to_owned();
+        assert_eq!(nothing.claim, Claim::Nothing(reason));
+        assert!(nothing.medians.is_some() && nothing.change.is_none());
+        let none =
+            Comparison::of_single_runs(Compared::SuccessesPerS, (None, &single), (None, &single));
+        let reason = "neither counts (no figures are stored)".to_owned();
+        assert_eq!(none.claim, Claim::Nothing(reason));
+    }
+
+    #[test]
+    fn capacities_are_compared_by_what_held_and_missed() {
+        use crate::{
+            CapacityKind, CapacityOutcome, CapacityPlan, CapacityStage, CapacityStep, Environment,
+        };
+        let record = RoundRecord::of(&Judged::of(&steady_run()));
+        let step = |stage, rate_per_s, outcome| CapacityStep {
+            stage,
+            rate_per_s,
+            outcome,
+            because: String::new(),
+            objectives: Vec::new(),
+            record: record.clone(),
+        };
+        let capacity = |held: f64, missed: f64| {
+            let bracket = CapacityStage::Bracket;
+            let confirmed = step(CapacityStage::Confirmation, held, CapacityOutcome::Met);
+            let mut steps = vec![
+                step(bracket, held, CapacityOutcome::Met),
+                step(bracket, missed, CapacityOutcome::Missed),
+            ];
+            steps.extend(std::iter::repeat_n(confirmed, crate::CONFIRMATIONS));
+            Capacity {
+                kind: CapacityKind::Capacity,
+                format: Capacity::FORMAT,
+                brunt_version: String::new(),
+                plan: CapacityPlan {
+                    url: String::new(),
+                    objectives: Vec::new(),
+                    tolerance: 0.02,
+                    first_per_s: held,
+                    least_per_s: 1.0,
+                    most_per_s: 1e6,
+                    window_ns: 1,
+                    warmup_ns: 0,
+                },
+                load: None,
+                environment: Environment::default(),
+                steps,
+            }
+        };
+        let compare = |a: &Capacity, b: &Capacity| Comparison::of_searches(Some(a), Some(b));
+        let a = capacity(1_000.0, 1_020.0);
+        let less = compare(&a, &capacity(900.0, 918.0));
+        assert_eq!(
+            (less.claim.clone(), less.basis),
+            (Claim::Differs, Basis::Searches)
+        );
+        assert_eq!(less.medians, Some((1_000.0, 900.0)));
+        let change = less.change.expect("both were found");
+        for (found, expected) in [
+            (change.value, -0.1),
+            (change.low, 900.0 / 1_020.0 - 1.0),
+            (change.high, 0.918 - 1.0),
+        ] {
+            assert!((found - expected).abs() < 1e-12, "{change:?}");
+        }
+        // What held of one lies below what missed of the other, and the other way about.
+        let same = compare(&a, &capacity(1_010.0, 1_030.0));
+        assert!(matches!(same.claim, Claim::NoDifference { visible } if visible > 0.01));
+        let mut broken_off = a.clone();
+        broken_off.steps.truncate(3);
+        let nothing = compare(&a, &broken_off);
+        let Claim::Nothing(reason) = &nothing.claim else {
+            panic!("{nothing:?}");
+        };
+        assert!(
+            reason.starts_with("the second does not count ("),
+            "{reason}"
+        );
+        let none = Comparison::of_searches(None, None);
+        let reason = "neither counts (no search was made)".to_owned();
+        assert_eq!(none.claim, Claim::Nothing(reason));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod calibration;
 mod capacity;
 mod carried_in;
 mod clean;
+mod compared;
 mod compared_rounds;
 mod comparison;
 mod confidence;
@@ -53,6 +54,7 @@ mod request_log;
 mod round_record;
 mod run;
 mod series;
+mod single_run;
 mod sparse;
 mod split;
 mod spread;
@@ -85,10 +87,11 @@ pub use capacity::{
 };
 pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};
+pub use compared::Compared;
 pub use compared_rounds::{
     ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, SIDES_MAX,
 };
-pub use comparison::{Claim, Compared, Comparison};
+pub use comparison::{Basis, Claim, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use cpu_use::CpuUse;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
@@ -134,6 +137,7 @@ pub use run::{
     WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
+pub use single_run::{Range, SingleRun};
 pub use sparse::SparseHistogram;
 pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
 pub use spread::Spread;

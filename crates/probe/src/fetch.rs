@@ -120,6 +120,20 @@ pub enum FetchError {
     },
 }
 
+/// Asks for a page once: whether it is answered with 200, within `limit_ns` and the time that it
+/// takes to resolve its host.
+///
+/// # Errors
+///
+/// It is not.
+pub fn ask(target: &Target, tls: &PageTls, limit_ns: u64) -> Result<(), FetchError> {
+    match Page::new(target, tls)?.get(limit_ns) {
+        // It was answered.
+        Ok(_) | Err(FetchError::TooLarge { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// A page that can be read again and again. Its host is resolved once.
 #[derive(Debug)]
 pub(crate) struct Page {

@@ -19,5 +19,6 @@ mod sock_diag;
 mod steal;
 pub mod thread_meter;
 
+pub use fetch::{FetchError, ask};
 #[doc(hidden)]
 pub use fuzz::{fuzz_cgroup, fuzz_counter_page, fuzz_page, fuzz_prometheus, fuzz_socket_tables};

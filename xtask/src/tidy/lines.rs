@@ -8,7 +8,8 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut fenced = false;
     let prose = path.ends_with(".md");
-    let measured = prose || path.ends_with(".rs");
+    // What brunt printed for a test is not broken by hand.
+    let measured = (prose && !path.contains("/golden/")) || path.ends_with(".rs");
     for (at, line) in text.lines().enumerate() {
         if line.trim_end() != line {
             findings.push(Finding::new(path, at + 1, "trailing whitespace: remove it"));
@@ -50,6 +51,7 @@ mod tests {
         assert_eq!(check("a.md", &format!("| {long} |\n")), []);
         assert_eq!(check("a.md", &format!("```\n{long}xx\n```\n")), []);
         assert_eq!(check("a.rs", &format!("// https://{long}\n")), []);
+        assert_eq!(check("tests/golden/a.md", &format!("{long}xx\n")), []);
         assert_eq!(check("a.md", &format!("```\n```\n{long}x\n")).len(), 1);
     }
 

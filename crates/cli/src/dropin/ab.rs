@@ -10,7 +10,7 @@ use brunt_engine::{Phase, PrepareError, Progress, RunObserver};
 use brunt_measure::{Judged, RequestLog};
 
 use super::{EXIT_FAILED, destination, measure, print};
-use crate::message;
+use crate::{message, replace};
 
 /// Runs the command line `words` of ab, called as `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
@@ -67,7 +67,8 @@ fn load(options: &Options) -> Result<ExitCode> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    replace::write(path, text.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints progress, and keeps the log.

@@ -9,8 +9,8 @@ use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_measure::{Judged, RequestLog};
 
 use super::{destination, measure, print};
-use crate::message;
 use crate::output::is_standard;
+use crate::{message, replace};
 
 /// The variable that chooses the form of the report, by the version that has it.
 const VERSION_VARIABLE: &str = "BRUNT_WEIGHTTP";
@@ -54,7 +54,7 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
         if is_standard(path) {
             print(&csv)?;
         } else {
-            std::fs::write(path, csv)
+            replace::write(path, csv.as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }

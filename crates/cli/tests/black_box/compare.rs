@@ -91,6 +91,36 @@ fn a_change_that_is_too_large_fails() {
 }
 
 #[test]
+fn capacities_are_searched_for_in_turns() {
+    let options = "--backend sim -t 1 -r 1k --max-rate 4k -d 500ms --warmup 50ms --objective \
+                   p90<20ms --format json --fail-if capacity<-5%";
+    let outcome = brunt(&format!("compare {options} http://a/ http://b/"));
+    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
+        panic!("{found}");
+    };
+    assert_eq!(only["compared"], "capacity_per_s");
+    assert_eq!(only["basis"], "searches");
+    // Nothing limits the simulated servers, so that no rate misses.
+    let says = only["says"].as_str().expect("words");
+    assert!(says.contains("neither counts (no rate missed"), "{says}");
+    for side in found["sides"].as_array().expect("a list") {
+        let steps = side["capacity"]["steps"].as_array().expect("a list");
+        let rates: Vec<_> = steps
+            .iter()
+            .filter_map(|it| it["rate_per_s"].as_f64())
+            .collect();
+        assert_eq!(rates, [1e3, 2e3, 4e3, 4e3, 4e3, 4e3], "{side}");
+    }
+    // What nothing can be said of does not pass.
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(
+        outcome.messages().contains("not judged capacity < -5.0 %"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     for (words, reason) in [
         ("http://a/", "2 to 26 servers"),
@@ -106,6 +136,34 @@ fn what_cannot_be_compared_is_refused() {
             "the rate is given",
         ),
         ("--fail-if p99>-5% http://a/ http://b/", "without a change"),
+        (
+            "--fail-if capacity<-5% http://a/ http://b/",
+            "with --objective",
+        ),
+        (
+            "--objective p99<1ms --fail-if rate<-5% http://a/ http://b/",
+            "'capacity < -5%'",
+        ),
+        (
+            "--objective p99<1ms --pairs 7 http://a/ http://b/",
+            "--pairs",
+        ),
+        ("--max-rate 5k http://a/ http://b/", "--objective"),
+        (
+            "--objective p99<1ms --stages 1s:5 http://a/ http://b/",
+            "--stages",
+        ),
+        (
+            "--objective p99<1ms -r 9 --max-rate 5 http://a/ http://b/",
+            "above the 5",
+        ),
+        ("--start ./a http://a/ http://b/", "there are 2 URLs"),
+        ("--stop ./a --stop ./b http://a/ http://b/", "--start"),
+        ("--ready http://a/ http://a/ http://b/", "--start"),
+        (
+            "--backend sim --start ./a --start ./b http://a/ http://b/",
+            "a simulation has no server",
+        ),
         ("ftp://a/ http://b/", "ftp"),
     ] {
         let outcome = brunt(&format!("compare {words}"));

@@ -10,6 +10,8 @@ mod broken;
 mod calibrate;
 mod carriers;
 mod compare;
+mod compare_servers;
+mod compare_stored;
 mod counts_brunt;
 mod counts_nginx;
 mod diagnose;

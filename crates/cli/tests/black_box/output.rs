@@ -359,3 +359,57 @@ fn an_output_may_be_a_device() {
     let report = RunReport::of(Process::start(command).wait());
     assert_eq!(report.requests().answered, 100);
 }
+
+#[test]
+fn a_report_that_does_not_fit_leaves_the_old_one() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("run.json");
+    let log = directory.path().join("log.csv");
+    for file in [&path, &log] {
+        std::fs::write(file, "as it was").expect("it is ours");
+    }
+    let fresh = directory.path().join("fresh.json");
+    for output in [
+        format!("-o {}", path.display()),
+        format!("--request-log {}", log.display()),
+        format!("-o {}", fresh.display()),
+    ] {
+        // No file may have more than a few KiB, as on a full disk.
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!(
+            "trap '' XFSZ; ulimit -f 8; exec '{}' -q -c 2 -n 1000 {output} {}",
+            env!("CARGO_BIN_EXE_brunt"),
+            server.url("/")
+        ));
+        let outcome = Process::start(command).wait();
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(outcome.stderr.contains("File too large"), "{outcome:?}");
+    }
+    let text = |file| std::fs::read_to_string(file).expect("it is there still");
+    assert_eq!(
+        (text(&path).as_str(), text(&log).as_str()),
+        ("as it was", "as it was")
+    );
+    let left = std::fs::read_dir(directory.path()).expect("it is there");
+    assert_eq!(left.count(), 2, "neither half a report nor an empty one");
+}
+
+#[test]
+fn standard_output_by_name_goes_behind_what_is_there() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("log");
+    std::fs::write(&path, "first\n").expect("it is ours");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!(
+        "'{}' -q -c 2 -n 100 --format csv -o /dev/stdout {} >> {}",
+        env!("CARGO_BIN_EXE_brunt"),
+        server.url("/"),
+        path.display()
+    ));
+    let outcome = Process::start(command).wait();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let text = std::fs::read_to_string(&path).expect("it is there still");
+    assert_csv(text.strip_prefix("first\n").expect("what was there"));
+}

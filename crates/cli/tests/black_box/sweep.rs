@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::process::{brunt, start};
+use crate::support::process::{Process, brunt, start};
 use crate::support::serve::Serve;
 use crate::support::wait_for;
 
@@ -226,4 +226,28 @@ fn what_is_no_sweep_is_refused() {
     }
     let schema = brunt("sweep --schema");
     assert!(schema.stdout.contains("StoredSweep"), "{}", schema.stdout);
+}
+
+#[test]
+fn gnuplot_draws_the_table_by_the_recipe() {
+    let directory = directory();
+    let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.gnuplot");
+    // Without a value in some columns: p99 needs more replies than the least connections have.
+    let outcome = brunt(&format!(
+        "sweep --backend sim -t 1 -c 1..64:x4 --rounds 2 -d 100ms --warmup 20ms -q -o {} \
+         http://simulated/",
+        directory.path().join("scaling.csv").display()
+    ));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let mut command = std::process::Command::new("gnuplot");
+    command.arg(recipe).current_dir(directory.path());
+    let outcome = Process::start(command).wait();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    // It warns where a column is missing, or has no number.
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    let image = fs::read(directory.path().join("scaling.png")).expect("it was drawn");
+    assert!(image.starts_with(b"\x89PNG\r\n"), "{:?}", &image[..8]);
+    let side = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!((side(16), side(20)), (1_000, 600));
+    assert!(image.len() > 8_000, "curves and labels: {}", image.len());
 }

@@ -122,6 +122,11 @@ pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
     }
 }
 
+/// The same in data.
+pub(super) fn data_outcome(found: CapacityOutcome) -> String {
+    outcome(found).to_lowercase().replace('-', "_")
+}
+
 /// The quantile that is shown: that of the first objective that has one.
 pub(super) fn quantile(capacity: &Capacity) -> (String, f64) {
     let objectives = capacity.plan.objectives.iter();
@@ -267,7 +272,7 @@ pub(super) fn table(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), 
     let rows = capacity.steps.iter().map(|step| {
         let mut row = vec![
             stage(step.stage).to_owned(),
-            outcome(step.outcome).to_lowercase().replace('-', "_"),
+            data_outcome(step.outcome),
             step.rate_per_s.to_string(),
             step.record.window_ns.to_string(),
             figure(step.record.successes_per_s),

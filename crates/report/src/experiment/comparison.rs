@@ -1,13 +1,15 @@
-//! Which of several servers is faster: the outcome of rounds that took turns, as a sentence, as
-//! data, and in CSV.
+//! Which of several servers is faster: the outcome of a comparison as data, and in CSV.
 
 use std::io;
 
-use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds, ROUND_QUANTILES};
+use brunt_measure::{
+    Basis, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, ROUND_QUANTILES,
+    RoundRecord,
+};
 use serde::Serialize;
 
-use super::words::{exceeded_limits, quantile, says, side_name};
-use super::{csv, figure};
+use super::words::{exceeded_limits, limits_not_judged, quantile, says, side_name};
+use super::{capacity, csv, figure};
 use crate::ReportError;
 use crate::figures::data_name;
 
@@ -26,13 +28,15 @@ pub struct StoredComparison<'a> {
     pub comparisons: Vec<ComparisonFigures>,
     /// The limits that were exceeded, in words.
     pub exceeded: Vec<String>,
+    /// The limits of which nothing can be said, in words.
+    pub not_judged: Vec<String>,
 }
 
 /// What two sides show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonFigures {
-    /// `successes_per_s`, or as `response_p99_ns`.
+    /// `successes_per_s`, as `response_p99_ns`, or `capacity_per_s`.
     pub compared: String,
     /// The names of the two sides.
     pub sides: [String; 2],
@@ -40,7 +44,9 @@ pub struct ComparisonFigures {
     pub claim: &'static str,
     /// The same in words.
     pub says: String,
-    /// Pairs of rounds that were made.
+    /// Whether pairs of rounds were compared, a stored run of each side, or a search of each.
+    pub basis: Basis,
+    /// Pairs of rounds that were made; 1 of runs and searches.
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
@@ -48,11 +54,11 @@ pub struct ComparisonFigures {
     pub medians: Option<[f64; 2]>,
     /// The second side over the first, as a ratio less 1.
     pub change: Option<f64>,
-    /// The lower end of its 95 % interval.
+    /// The lower end of its interval: 95 %, or of searches the rates that held and missed.
     pub change_low: Option<f64>,
-    /// The upper end of its 95 % interval.
+    /// The upper end of its interval.
     pub change_high: Option<f64>,
-    /// The two-sided permutation test.
+    /// The two-sided permutation test; null without pairs.
     pub p_value: Option<f64>,
     /// What a comparison of each side with itself gave, at most.
     pub noise: Option<f64>,
@@ -65,19 +71,21 @@ impl<'a> StoredComparison<'a> {
             compared,
             comparisons: compared.comparisons().iter().map(figures).collect(),
             exceeded: exceeded_limits(compared),
+            not_judged: limits_not_judged(compared),
         }
     }
 }
 
 fn figures(found: &ComparedPair) -> ComparisonFigures {
     let comparison = &found.comparison;
-    let change = comparison.paired.as_ref().map(|paired| paired.change());
+    let change = comparison.change;
     ComparisonFigures {
         compared: match comparison.compared {
             Compared::SuccessesPerS => "successes_per_s".to_owned(),
             Compared::ResponseQuantile(q) => {
                 format!("response_{}_ns", quantile(q).replace('.', "_"))
             }
+            Compared::CapacityPerS => "capacity_per_s".to_owned(),
         },
         sides: [side_name(found.first), side_name(found.second)],
         claim: match comparison.claim {
@@ -86,18 +94,19 @@ fn figures(found: &ComparedPair) -> ComparisonFigures {
             Claim::Nothing(_) => "nothing",
         },
         says: says(found),
+        basis: comparison.basis,
         pairs: comparison.pairs,
         dropped: comparison.dropped.clone(),
         medians: comparison.medians.map(|(first, second)| [first, second]),
         change: change.map(|change| change.value),
         change_low: change.map(|change| change.low),
         change_high: change.map(|change| change.high),
-        p_value: comparison.paired.as_ref().map(|paired| paired.p_value),
+        p_value: comparison.p_value,
         noise: comparison.noise,
     }
 }
 
-/// A row per round of each side.
+/// A row per round of each side; where each was searched for its capacity, a row per step.
 pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Result<(), ReportError> {
     let mut header: Vec<String> = [
         "side",
@@ -113,22 +122,38 @@ pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Resul
     .into();
     let names = ROUND_QUANTILES.map(|(name, _)| format!("response_{}_ns", name.replace('.', "_")));
     header.extend(names);
+    header.extend(["stage", "outcome", "rate_per_s"].map(str::to_owned));
+    let row = |place: usize, side: &ComparedSide, number: usize, round: &RoundRecord| {
+        let mut row = vec![
+            side_name(place),
+            side.url.clone(),
+            (number + 1).to_string(),
+            round.started_unix_ms.to_string(),
+            round.window_ns.to_string(),
+            data_name(round.verdict).to_owned(),
+            figure(round.successes_per_s),
+            figure(round.error_share()),
+        ];
+        row.extend(ROUND_QUANTILES.map(|(_, q)| figure(round.response.quantile_ns(q))));
+        row
+    };
     let rows = compared.sides.iter().enumerate().flat_map(|(place, side)| {
-        let rounds = side.rounds.iter().zip(1_u32..);
-        rounds.map(move |(round, pair)| {
-            let mut row = vec![
-                side_name(place),
-                side.url.clone(),
-                pair.to_string(),
-                round.started_unix_ms.to_string(),
-                round.window_ns.to_string(),
-                data_name(round.verdict).to_owned(),
-                figure(round.successes_per_s),
-                figure(round.error_share()),
-            ];
-            row.extend(ROUND_QUANTILES.map(|(_, q)| figure(round.response.quantile_ns(q))));
+        let rounds = side.rounds.iter().enumerate().map(move |(number, round)| {
+            let mut row = row(place, side, number, round);
+            row.extend([const { String::new() }; 3]);
             row
-        })
+        });
+        let steps = side.capacity.iter().flat_map(|capacity| &capacity.steps);
+        let steps = steps.enumerate().map(move |(number, step)| {
+            let mut row = row(place, side, number, &step.record);
+            row.extend([
+                capacity::stage(step.stage).to_owned(),
+                capacity::data_outcome(step.outcome),
+                step.rate_per_s.to_string(),
+            ]);
+            row
+        });
+        rounds.chain(steps)
     });
     csv(&header, rows, out)
 }

@@ -1,11 +1,14 @@
-//! The outcome of rounds of several servers, for people and for pull requests.
+//! The outcome of a comparison of servers, for people and for pull requests.
 
 use std::fmt::Write;
 
-use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds};
+use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide};
 
-use super::words::{exceeded_limits, limit, quantile, says, side_name, verdicts};
+use super::words::{
+    exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
+};
 use super::{capacity, environment};
+use crate::figures::data_name;
 use crate::text::layout::{Page, Tone};
 use crate::{Style, markdown, units};
 
@@ -13,13 +16,14 @@ use crate::{Style, markdown, units};
 pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     let mut page = Page::new(style);
     for (place, side) in compared.sides.iter().enumerate() {
-        let url = std::slice::from_ref(&side.url);
-        page.row(&side_name(place), url, Tone::Plain);
+        page.row(&side_name(place), &of_side(side), Tone::Plain);
     }
     if let Some(plan) = &compared.load {
         page.row("load", &environment::load(plan), Tone::Plain);
     }
-    page.row("rounds", &rounds(compared), Tone::Plain);
+    for (label, items) in rounds(compared) {
+        page.row(label, &items, Tone::Plain);
+    }
     environment::rows(
         &compared.environment,
         &compared.brunt_version,
@@ -39,7 +43,11 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         for words in &exceeded {
             page.row("EXCEEDED", std::slice::from_ref(words), Tone::Bad);
         }
-        if exceeded.is_empty() {
+        let not_judged = limits_not_judged(compared);
+        for words in &not_judged {
+            page.row("not judged", std::slice::from_ref(words), Tone::Bad);
+        }
+        if exceeded.is_empty() && not_judged.is_empty() {
             page.row(
                 "",
                 &["no limit is shown to be exceeded".to_owned()],
@@ -53,30 +61,84 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         if number == 0 {
             page.blank();
         }
-        let label = if number == 0 { "capacity" } else { "" };
+        let label = if number == 0 { "found" } else { "" };
         let words = format!("{}: {}", side_name(place), capacity::says(found));
         page.row(label, &[words], Tone::Strong);
     }
-    page.blank();
-    for (place, side) in compared.sides.iter().enumerate() {
-        let label = if place == 0 { "verdicts" } else { "" };
-        let counts = verdicts(&side.rounds).into_iter();
-        let told: Vec<_> = counts
-            .map(|(name, count)| format!("{name} {count}"))
-            .collect();
-        let told = format!("{}: {}", side_name(place), told.join(", "));
-        page.row(label, &[told.replace('_', "-")], Tone::Plain);
+    let measured = compared.sides.iter().enumerate();
+    let measured = measured.filter(|(_, side)| !side.rounds.is_empty());
+    for (number, (place, side)) in measured.enumerate() {
+        if number == 0 {
+            page.blank();
+        }
+        let label = if number == 0 { "verdicts" } else { "" };
+        let told = format!("{}: {}", side_name(place), told_verdicts(side));
+        page.row(label, &[told], Tone::Plain);
     }
     page.into_text()
 }
 
-pub(super) fn rounds(compared: &ComparedRounds) -> Vec<String> {
+/// A side in a few words: its URL, and of a stored run where it is from.
+pub(super) fn of_side(side: &ComparedSide) -> Vec<String> {
+    let mut items = vec![side.url.clone()];
+    if let Some(single) = &side.single_run {
+        items.push(single.file.clone());
+        let begun = side.rounds.first().map(|round| round.started_unix_ms);
+        items.extend(begun.map(units::date_time));
+        items.push(format!("brunt {}", single.brunt_version));
+    }
+    items
+}
+
+/// The verdict of a run, or how often rounds had each.
+fn told_verdicts(side: &ComparedSide) -> String {
+    if let (Some(_), Some(round)) = (&side.single_run, side.rounds.first()) {
+        let name = data_name(round.verdict).replace('_', "-");
+        return match round.because.is_empty() {
+            true => name,
+            false => format!("{name}: {}", round.because),
+        };
+    }
+    let counts = verdicts(&side.rounds).into_iter();
+    let told: Vec<_> = counts
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    told.join(", ").replace('_', "-")
+}
+
+/// What was measured of each side, by label.
+pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
+    let mut rows = Vec::new();
+    let windows = || {
+        let rounds = compared.sides.iter().filter_map(|side| side.rounds.first());
+        let mut windows: Vec<_> = rounds
+            .map(|round| units::duration(round.window_ns))
+            .collect();
+        windows.dedup();
+        windows
+    };
     let counts = compared.sides.iter().map(|side| side.rounds.len());
     let pairs = counts.min().unwrap_or(0);
-    let first = compared.sides.iter().find_map(|side| side.rounds.first());
-    let mut items = vec![format!("{pairs} of each, in turns")];
-    items.extend(first.map(|round| format!("{} each", units::duration(round.window_ns))));
-    items
+    if compared.sides.iter().any(|side| side.single_run.is_some()) {
+        let mut items = vec!["one of each, stored before".to_owned()];
+        items.push(match &windows()[..] {
+            [same] => format!("{same} each"),
+            several => several.join(" and "),
+        });
+        rows.push(("runs", items));
+    } else if pairs > 0 {
+        let mut items = vec![format!("{pairs} of each, in turns")];
+        items.extend(windows().first().map(|window| format!("{window} each")));
+        rows.push(("rounds", items));
+    }
+    let capacities = compared.sides.iter().filter_map(|it| it.capacity.as_ref());
+    let capacities: Vec<_> = capacities.collect();
+    if let Some(first) = capacities.first() {
+        rows.push(("objectives", capacity::asked(first)));
+        let steps: usize = capacities.iter().map(|it| it.steps.len()).sum();
+        rows.push(("searches", vec![format!("{steps} steps, in turns")]));
+    }
+    rows
 }
 
 /// What was compared, and its values in words.
@@ -86,6 +148,9 @@ pub(super) fn compared_of(found: &ComparedPair) -> (String, fn(f64) -> String) {
             format!("{} req/s", units::rate(per_s))
         }),
         Compared::ResponseQuantile(q) => (quantile(q), |ns| units::duration(ns as u64)),
+        Compared::CapacityPerS => ("capacity".to_owned(), |per_s| {
+            format!("{} req/s", units::rate(per_s))
+        }),
     }
 }
 
@@ -123,14 +188,13 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     let mut page = "### brunt compare\n\n".to_owned();
     // Writing to a string does not fail.
     for (place, side) in compared.sides.iter().enumerate() {
-        let _ = writeln!(
-            page,
-            "- {}: {}",
-            side_name(place),
-            markdown::code(&side.url)
-        );
+        let items: Vec<_> = of_side(side).iter().map(|it| markdown::code(it)).collect();
+        let _ = writeln!(page, "- {}: {}", side_name(place), items.join(" · "));
     }
-    let _ = writeln!(page, "- rounds: {}", rounds(compared).join(" · "));
+    for (label, items) in rounds(compared) {
+        let items = markdown::escaped(&items.join(" · "));
+        let _ = writeln!(page, "- {label}: {items}");
+    }
     page.push('\n');
     page.push_str(&environment::markdown(
         &compared.environment,
@@ -162,6 +226,9 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     for words in exceeded_limits(compared) {
         let _ = writeln!(page, "\n**exceeded** {}", markdown::escaped(&words));
+    }
+    for words in limits_not_judged(compared) {
+        let _ = writeln!(page, "\n**not judged** {}", markdown::escaped(&words));
     }
     page
 }

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use brunt_measure::{
-    Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair, ComparedRounds,
-    Environment, PlanDescription, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
+    Basis, Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair,
+    ComparedRounds, Environment, PlanDescription, RoundRecord, Spread, Sweep, SweepAxis,
+    SweepPoint, UseSpread,
 };
 
-use super::words::{exceeded_limits, limit, says, side_name};
+use super::words::{exceeded_limits, limit, limits_not_judged, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};
 use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
@@ -273,12 +274,14 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         .sides
         .iter()
         .enumerate()
-        .map(|(place, side)| format!("{}: {}", side_name(place), side.url))
+        .map(|(place, side)| {
+            let items = comparison_text::of_side(side).join(" · ");
+            format!("{}: {items}", side_name(place))
+        })
         .collect();
-    let lines = [
-        load_line(found.load.as_ref()),
-        comparison_text::rounds(found).join(" · "),
-    ];
+    let mut lines = vec![load_line(found.load.as_ref())];
+    let rounds_of_sides = comparison_text::rounds(found).into_iter();
+    lines.extend(rounds_of_sides.map(|(label, items)| format!("{label}: {}", items.join(" · "))));
     let mut body = head("compare", &sides.join(" · "), &lines);
     let pairs = found.comparisons();
     for pair in &pairs {
@@ -295,13 +298,29 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         let words = escape::text(&words);
         _ = writeln!(body, "<p class=\"remark\">exceeded: {words}</p>");
     }
-    let charts: Vec<Chart> = pairs
+    for words in limits_not_judged(found) {
+        let words = escape::text(&words);
+        _ = writeln!(body, "<p class=\"remark\">not judged: {words}</p>");
+    }
+    let is_of_pairs = |pair: &&ComparedPair| pair.comparison.basis == Basis::Pairs;
+    let ratios: Vec<Chart> = pairs
         .iter()
+        .filter(is_of_pairs)
         .map(|pair| ratios(found, pair))
         .filter(|chart| !chart.is_empty())
         .collect();
-    body.push_str(NO_SCRIPT);
-    section("ratios", "Pairs of rounds", &figures(&charts), &mut body);
+    let searches = found.sides.iter().enumerate();
+    let searches = searches.filter_map(|(place, side)| Some((place, side.capacity.as_ref()?)));
+    let tried: Vec<Chart> = searches
+        .clone()
+        .map(|(place, search)| steps(search, Some(&side_name(place))))
+        .filter(|chart| !chart.is_empty())
+        .collect();
+    if !(ratios.is_empty() && tried.is_empty()) {
+        body.push_str(NO_SCRIPT);
+    }
+    section("ratios", "Pairs of rounds", &figures(&ratios), &mut body);
+    section("searches", "Searches", &figures(&tried), &mut body);
     let told = rows(|page| {
         for pair in &pairs {
             comparison_text::rows(pair, page);
@@ -309,15 +328,18 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         for asked in &found.limits {
             page.row("fail if", &[limit(asked)], Tone::Plain);
         }
-        for (place, side) in found.sides.iter().enumerate() {
-            if let Some(searched) = &side.capacity {
-                let words = format!("{}: {}", side_name(place), capacity::says(searched));
-                page.row("capacity", &[words], Tone::Strong);
-            }
+        for (place, search) in searches.clone() {
+            let words = format!("{}: {}", side_name(place), capacity::says(search));
+            page.row("found", &[words], Tone::Strong);
         }
     });
     section("found", "What was found", &told, &mut body);
-    section("rounds", "Rounds", &rounds(found), &mut body);
+    let mut every = rounds(found);
+    for (place, search) in searches {
+        let title = format!("All steps of {}", side_name(place));
+        every.push_str(&details(&title, &every_step(search)));
+    }
+    section("rounds", "All that was measured", &every, &mut body);
     let text = comparison_text::text(found, &in_full());
     let known = surroundings(&found.environment, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
@@ -326,7 +348,8 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         Some(pair) => format!("compare: {}", says(pair)),
         None => "compare".to_owned(),
     };
-    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+    let charts: Vec<&Chart> = ratios.iter().chain(&tried).collect();
+    document(&title, &body, 0.0, &charts)
 }
 
 /// What a pair compares, as a word of a name.
@@ -340,6 +363,8 @@ fn figure(compared: Compared, round: &RoundRecord) -> Option<f64> {
     match compared {
         Compared::SuccessesPerS => round.successes_per_s,
         Compared::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
+        // That of a search is no figure of a round.
+        Compared::CapacityPerS => None,
     }
 }
 
@@ -376,8 +401,7 @@ fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
     chart
         .series
         .push(Series::new("pair", 1, Shape::Points, ratios));
-    if let Some(paired) = &comparison.paired {
-        let change = paired.change();
+    if let Some(change) = comparison.change.filter(|_| count > 0) {
         for (name, tint, shape, value) in [
             ("estimate", 2, Shape::Line, change.value),
             ("95 % from", 4, Shape::Dashed, change.low),
@@ -408,6 +432,9 @@ fn rounds(found: &ComparedRounds) -> String {
             round.verdict.name().to_owned(),
         ]
     });
+    if most.unwrap_or(0) == 0 {
+        return String::new();
+    }
     let rounds = table(&["round", "req/s", "p50", "p99", "verdict"], rows, true);
     details("All rounds", &rounds)
 }
@@ -428,13 +455,24 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
     };
     let asked = ("objectives".to_owned(), capacity::asked(found).join(", "));
     body.push_str(&outcome(trust, &capacity::says(found), &[asked]));
-    let (name, q) = capacity::quantile(found);
-    let charts: Vec<Chart> = [steps(found)]
+    let charts: Vec<Chart> = [steps(found, None)]
         .into_iter()
         .filter(|chart| !chart.is_empty())
         .collect();
     body.push_str(NO_SCRIPT);
     section("steps", "Steps", &figures(&charts), &mut body);
+    section("values", "Every step", &every_step(found), &mut body);
+    let text = capacity::text(found, &in_full());
+    let known = surroundings(&found.environment, &found.brunt_version, &text);
+    section("environment", "Environment", &known, &mut body);
+    body.push_str("</main>\n");
+    let title = format!("find: {}", capacity::says(found));
+    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+}
+
+/// The steps of a search as a table.
+fn every_step(found: &Capacity) -> String {
+    let (name, q) = capacity::quantile(found);
     let rows = found.steps.iter().map(|step| {
         let mut row = vec![
             capacity::stage(step.stage).to_owned(),
@@ -447,29 +485,20 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
     let heads = [
         "step", "outcome", "rate", "window", "req/s", &name, "up to", "errors", "because",
     ];
-    section(
-        "values",
-        "Every step",
-        &table(&heads, rows, true),
-        &mut body,
-    );
-    let text = capacity::text(found, &in_full());
-    let known = surroundings(&found.environment, &found.brunt_version, &text);
-    section("environment", "Environment", &known, &mut body);
-    body.push_str("</main>\n");
-    let title = format!("find: {}", capacity::says(found));
-    document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
+    table(&heads, rows, true)
 }
 
-/// The rates that were tried, by their outcome.
-fn steps(found: &Capacity) -> Chart {
+/// The rates that were tried, by their outcome; of a search that has this name among others.
+fn steps(found: &Capacity, of: Option<&str>) -> Chart {
     let x = (1..=found.steps.len()).map(|place| place as f64).collect();
     let mut chart = Chart {
         x_label: "step",
         x_unit: Unit::Count,
         ..Chart::over_time(
-            "steps-tried",
-            "Rates that were tried",
+            of.map_or("steps-tried".to_owned(), |of| format!("steps-tried-{of}")),
+            of.map_or("Rates that were tried".to_owned(), |of| {
+                format!("{of}: rates that were tried")
+            }),
             ("requests planned per second", Unit::PerSecond),
             x,
         )

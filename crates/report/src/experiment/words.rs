@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Effect, ROUND_QUANTILES,
-    RoundRecord,
+    Basis, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
+    ROUND_QUANTILES, RoundRecord,
 };
 
 use crate::figures::data_name;
@@ -22,25 +22,25 @@ pub fn side_name(place: usize) -> String {
 pub(super) fn says(found: &ComparedPair) -> String {
     let comparison = &found.comparison;
     let (first, second) = (side_name(found.first), side_name(found.second));
-    let nothing = Effect {
+    let change = comparison.change.unwrap_or(Effect {
         value: 0.0,
         low: 0.0,
         high: 0.0,
-    };
-    let (change, pairs) = match &comparison.paired {
-        Some(paired) => (paired.change(), paired.pairs),
-        None => (nothing, 0),
-    };
+    });
+    let basis = basis(comparison);
     match &comparison.claim {
         Claim::Differs => {
-            let how = difference(comparison.compared, &second, &change);
-            format!("{how}, {pairs} pairs)")
+            let how = difference(comparison.compared, &second, &change, comparison.basis);
+            format!("{how}, {basis})")
         }
         Claim::NoDifference { visible } => format!(
-            "no difference shown between {first} and {second} (95 % CI {} to {}, {pairs} \
-             pairs); {} would have been seen",
-            units::percent_change(change.low),
-            units::percent_change(change.high),
+            "no difference shown between {first} and {second} ({}, {basis}); {} would have been \
+             seen",
+            interval(
+                comparison.basis,
+                &units::percent_change(change.low),
+                &units::percent_change(change.high)
+            ),
             units::percent(*visible)
         ),
         Claim::Nothing(reason) => {
@@ -49,8 +49,30 @@ pub(super) fn says(found: &ComparedPair) -> String {
     }
 }
 
+/// An interval in words.
+fn interval(basis: Basis, low: &str, high: &str) -> String {
+    match basis {
+        Basis::Pairs | Basis::SingleRuns => format!("95 % CI {low} to {high}"),
+        // Its ends are rates that held and missed, which is no matter of probability.
+        Basis::Searches => format!("between {low} and {high}"),
+    }
+}
+
+/// What a comparison rests on, and what its interval does not show.
+fn basis(comparison: &Comparison) -> String {
+    match comparison.basis {
+        Basis::Pairs => format!("{} pairs", comparison.pairs - comparison.dropped.len()),
+        Basis::SingleRuns => "from within one run of each: how runs vary from one to the next is \
+                              not shown"
+            .to_owned(),
+        Basis::Searches => "by the rates that held and missed in one search of each: how searches \
+                            vary is not shown"
+            .to_owned(),
+    }
+}
+
 /// `B is 4.2 % faster (95 % CI 3.1 % to 5.4 %`: what is known besides may follow in the bracket.
-pub(super) fn difference(compared: Compared, second: &str, change: &Effect) -> String {
+fn difference(compared: Compared, second: &str, change: &Effect, basis: Basis) -> String {
     let is_more = change.value > 0.0;
     let (value, low, high) = match is_more {
         true => (change.value, change.low, change.high),
@@ -60,6 +82,8 @@ pub(super) fn difference(compared: Compared, second: &str, change: &Effect) -> S
     let how = match (compared, is_more) {
         (Compared::SuccessesPerS, true) => format!("{second} is {value} faster"),
         (Compared::SuccessesPerS, false) => format!("{second} is {value} slower"),
+        (Compared::CapacityPerS, true) => format!("{second} holds {value} more"),
+        (Compared::CapacityPerS, false) => format!("{second} holds {value} less"),
         (Compared::ResponseQuantile(q), true) => {
             format!("{} of {second} is {value} higher", quantile(q))
         }
@@ -67,7 +91,7 @@ pub(super) fn difference(compared: Compared, second: &str, change: &Effect) -> S
             format!("{} of {second} is {value} lower", quantile(q))
         }
     };
-    format!("{how} (95 % CI {low} to {high}")
+    format!("{how} ({}", interval(basis, &low, &high))
 }
 
 /// `p50`, `p99.9`.
@@ -86,6 +110,7 @@ pub(super) fn compared_name(compared: Compared) -> String {
     match compared {
         Compared::SuccessesPerS => "rate".to_owned(),
         Compared::ResponseQuantile(q) => quantile(q),
+        Compared::CapacityPerS => "capacity".to_owned(),
     }
 }
 
@@ -109,6 +134,15 @@ pub(super) fn limit(limit: &ChangeLimit) -> String {
 pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
     let exceeded = compared.exceeded();
     exceeded
+        .iter()
+        .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
+        .collect()
+}
+
+/// The limits of which nothing can be said, a line each.
+pub fn limits_not_judged(compared: &ComparedRounds) -> Vec<String> {
+    let pairs = compared.not_judged();
+    pairs
         .iter()
         .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
         .collect()

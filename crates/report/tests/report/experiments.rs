@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use brunt_measure::{
     Backend, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
     CapacityStage, CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds,
-    ComparedSide, ComparisonKind, Environment, MachineDescription, Objective, RoundRecord,
-    RoundResponse, RoundUse, ServerDescription, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound,
-    Verdict,
+    ComparedSide, ComparisonKind, Environment, MachineDescription, Objective, Range, RoundRecord,
+    RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
+    SweepRound, Verdict,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -160,6 +160,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
             })
             .collect(),
         capacity: None,
+        single_run: None,
     };
     ComparedRounds {
         kind: ComparisonKind::Comparison,
@@ -184,6 +185,61 @@ fn comparison_exceeded() -> ComparedRounds {
     compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
     compared.sides[0].capacity = Some(capacity(1_000.0));
     compared.sides[1].capacity = Some(capacity(900.0));
+    compared
+}
+
+/// Two runs that were stored before, at this ratio of their rates.
+fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
+    let limit = ChangeLimit {
+        compared: Compared::SuccessesPerS,
+        change: -0.02,
+        is_rise: false,
+    };
+    let mut compared = comparison(ratio, vec![limit]);
+    for (side, file) in compared.sides.iter_mut().zip(["old.json", "new.json"]) {
+        side.url = "http://192.0.2.1:8080/".to_owned();
+        side.rounds.truncate(1);
+        let around = |value: Option<f64>, by: f64| {
+            let range = |value| Range {
+                low: value * (1.0 - by),
+                high: value * (1.0 + by),
+            };
+            value.map(range)
+        };
+        let round = &side.rounds[0];
+        let ns = |ns: Option<u64>| around(ns.map(|ns| ns as f64), 0.03);
+        side.single_run = Some(SingleRun {
+            file: file.to_owned(),
+            brunt_version: "0.1.0".to_owned(),
+            successes_per_s: around(round.successes_per_s, 0.01),
+            p50_ns: ns(round.response.p50_ns),
+            p90_ns: ns(round.response.p90_ns),
+            p99_ns: ns(round.response.p99_ns),
+            p99_9_ns: None,
+            missing: BTreeMap::from([(
+                "p99.9".to_owned(),
+                "requests that were never answered may lie within it".to_owned(),
+            )]),
+        });
+    }
+    compared.sides[1].rounds[0].verdict = verdict;
+    compared.sides[1].rounds[0].because = "the server used 1.98 of 2 CPUs".to_owned();
+    compared
+}
+
+/// The capacities of two servers.
+fn comparison_capacity() -> ComparedRounds {
+    let limit = ChangeLimit {
+        compared: Compared::CapacityPerS,
+        change: -0.05,
+        is_rise: false,
+    };
+    let mut compared = comparison(0.9, vec![limit]);
+    compared.compared = vec![Compared::CapacityPerS];
+    for (side, holds) in compared.sides.iter_mut().zip([1_000.0, 900.0]) {
+        side.rounds.clear();
+        side.capacity = Some(capacity(holds));
+    }
     compared
 }
 
@@ -285,6 +341,21 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Experiment)> {
             "comparison-exceeded",
             "comparison",
             Experiment::Comparison(comparison_exceeded()),
+        ),
+        (
+            "comparison-stored",
+            "comparison",
+            Experiment::Comparison(comparison_stored(0.94, Verdict::ServerLimited)),
+        ),
+        (
+            "comparison-stored-client",
+            "comparison",
+            Experiment::Comparison(comparison_stored(0.94, Verdict::ClientLimited)),
+        ),
+        (
+            "comparison-capacity",
+            "comparison",
+            Experiment::Comparison(comparison_capacity()),
         ),
         (
             "capacity",

@@ -1,0 +1,353 @@
+//! `brunt compare OLD.json NEW.json`: stored runs, of which each is compared with the first.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use brunt_measure::{
+    AgentRecord, Backend, ChangeLimit, ComparedRounds, ComparedSide, Judged, MachineDescription,
+    PlanDescription, RoundRecord, Run, SIDES_MAX, SingleRun,
+};
+use clap::CommandFactory;
+use clap::parser::ValueSource;
+use serde_json::Value;
+
+use crate::args::{Arguments, CompareArguments};
+use crate::compared::{check_limits, compared, new_comparison};
+use crate::merge::shown;
+use crate::output::is_standard;
+use crate::redact::redact;
+use crate::stored;
+
+/// Options that have an effect on what is stored already.
+const WITH_STORED: [&str; 8] = [
+    "url",
+    "behind_url",
+    "fail_if",
+    "output",
+    "format",
+    "quiet",
+    "verbose",
+    "redact",
+];
+/// What two plans may differ in: where the server is, how long it was loaded, how long brunt waited
+/// for it, and what brunt chooses by itself. What it chose is compared elsewhere, or accused by the
+/// verdict.
+const MAY_DIFFER: [&str; 12] = [
+    "url",
+    "unix_socket",
+    "requests.first.path",
+    "tls.server_name",
+    "stop",
+    "warmup_ns",
+    "timeout_ns",
+    "setup_timeout_ns",
+    "connect_timeout_ns",
+    "drain_limit_ns",
+    "workers",
+    "backend",
+];
+/// Differences that a message names.
+const NAMED_MAX: usize = 8;
+/// The kernel does not show quite the same memory after each start.
+const MEMORY_DIFFERS: f64 = 0.01;
+
+/// Whether what is to be compared is stored: all of it, or none.
+pub(crate) fn are_stored(words: &[&String]) -> Result<bool> {
+    let is_stored = |word: &&&String| {
+        let path = Path::new(word);
+        let is_named_so = path.extension().is_some_and(|ending| ending == "json");
+        is_standard(path) || !word.contains("://") && (is_named_so || path.is_file())
+    };
+    match words.iter().filter(is_stored).count() {
+        0 => Ok(false),
+        count if count == words.len() => Ok(true),
+        _ => bail!(
+            "stored runs are compared with stored runs, and servers with servers; store a run of \
+             the server with brunt -o FILE.json URL, or give URLs alone"
+        ),
+    }
+}
+
+/// Reads the runs and puts them side by side.
+pub(crate) fn read(arguments: &CompareArguments, files: &[&String]) -> Result<ComparedRounds> {
+    refuse_options()?;
+    if !(2..=SIDES_MAX).contains(&files.len()) {
+        bail!("give 2 to {SIDES_MAX} stored runs, as in brunt compare OLD.json NEW.json");
+    }
+    let files: Vec<&Path> = files.iter().map(|file| Path::new(file.as_str())).collect();
+    if files.iter().filter(|file| is_standard(file)).count() > 1 {
+        bail!("standard input can be read once only: give - once");
+    }
+    let mut runs = Vec::with_capacity(files.len());
+    for file in &files {
+        let mut run = stored::read(file)?;
+        if arguments.load.output.redact {
+            redact(&mut run);
+        }
+        runs.push(run);
+    }
+    let (first, others) = runs.split_first().context("there are no runs")?;
+    for (other, file) in others.iter().zip(&files[1..]) {
+        check_comparable(first, other, (files[0], file))?;
+    }
+    let is_closed = first.plan.model.schedule().is_none();
+    check_limits(&arguments.fail_if, is_closed, false)?;
+    Ok(side_by_side(&runs, &files, &arguments.fail_if))
+}
+
+fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> ComparedRounds {
+    let plan = runs.first().map(|run| run.plan.clone());
+    let has_schedule = plan
+        .as_ref()
+        .is_some_and(|plan| plan.model.schedule().is_some());
+    let mut found = new_comparison(compared(has_schedule, limits), limits);
+    found.environment.machine = MachineDescription::default();
+    if let Some(first) = runs.first() {
+        let machine = first.first().machine.clone();
+        found.environment.machine = machine.unwrap_or_default();
+        found.environment.add(first);
+    }
+    found.load = plan;
+    found.sides = runs
+        .iter()
+        .zip(files)
+        .map(|(run, file)| ComparedSide {
+            url: run.plan.url.clone(),
+            rounds: vec![RoundRecord::of(&Judged::of(run))],
+            capacity: None,
+            single_run: Some(SingleRun::of(run, shown(file))),
+        })
+        .collect();
+    found
+}
+
+/// What would have no effect.
+fn refuse_options() -> Result<()> {
+    let command = Arguments::command();
+    // The arguments were read once already.
+    let Ok(matches) = command.clone().try_get_matches_from(std::env::args_os()) else {
+        return Ok(());
+    };
+    let Some((name, given)) = matches.subcommand() else {
+        return Ok(());
+    };
+    let options = command.find_subcommand(name).into_iter();
+    for option in options.flat_map(|command| command.get_arguments()) {
+        let id = option.get_id().as_str();
+        let is_known = given.try_contains_id(id).is_ok();
+        let is_typed = is_known && given.value_source(id) == Some(ValueSource::CommandLine);
+        if is_typed && !WITH_STORED.contains(&id) {
+            bail!(
+                "--{} is about load that is made, and stored runs are compared; leave it out",
+                option.get_long().unwrap_or(id)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Runs are compared that had the same load, by the same client on the same machine.
+fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Path)) -> Result<()> {
+    let (first_name, other_name) = (shown(of_first), shown(of_other));
+    let ids = |run: &Run| -> Vec<String> { run.agents.iter().map(|it| it.id.clone()).collect() };
+    // Simulations of one load are the same, whenever they are made.
+    if !first.is_simulated() && ids(first) == ids(other) {
+        bail!("{first_name} and {other_name} hold the same run; give two that were made apart");
+    }
+    let differences = differences(first, other);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let more = differences.len().saturating_sub(NAMED_MAX);
+    let mut named = differences;
+    named.truncate(NAMED_MAX);
+    let mut named = named.join("; ");
+    if more > 0 {
+        named.push_str(&format!("; and {more} more"));
+    }
+    let remedy = match &first.first().command {
+        Some(words) => format!(
+            "repeat one of them as the other was made ({first_name}: {})",
+            words.join(" ")
+        ),
+        None => "repeat one of them as the other was made".to_owned(),
+    };
+    bail!("{first_name} and {other_name} cannot be compared: {named}. {remedy}")
+}
+
+/// In what two runs differ that makes them no comparison, each with both values.
+fn differences(first: &Run, other: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    plan_differences(&first.plan, &other.plan, &mut found);
+    let mut differ = |name: &str, first: String, other: String| {
+        if first != other {
+            found.push(format!("{name} is {first} and {other}"));
+        }
+    };
+    let makes = |run: &Run| match run.is_generated() {
+        true => "made by a script or a session log".to_owned(),
+        false => "those of the plan".to_owned(),
+    };
+    differ("what is requested", makes(first), makes(other));
+    let name = |run: &Run, place: usize| match run.names.get(place) {
+        Some(record) => format!("`{}`", record.name),
+        None => "missing".to_owned(),
+    };
+    // Those of a script are what it happened to send.
+    let names = match first.is_generated() {
+        true => 0,
+        false => first.names.len().max(other.names.len()),
+    };
+    let unlike = |&place: &usize| name(first, place) != name(other, place);
+    if let Some(place) = (0..names).find(unlike) {
+        let label = format!("request {} of the list", place + 1);
+        differ(&label, name(first, place), name(other, place));
+    }
+    let agents = |run: &Run| run.agents.len().to_string();
+    differ("the number of agents", agents(first), agents(other));
+    let pairs = first.agents.iter().zip(&other.agents);
+    for (place, (ours, theirs)) in pairs.enumerate() {
+        let of = match first.agents.len() {
+            1 => String::new(),
+            _ => format!("agents[{place}]."),
+        };
+        agent_differences(&of, ours, theirs, &mut found);
+    }
+    found
+}
+
+/// The leaves in which two plans differ, but for those that may.
+fn plan_differences(first: &PlanDescription, other: &PlanDescription, found: &mut Vec<String>) {
+    match (serde_json::to_value(first), serde_json::to_value(other)) {
+        (Ok(first), Ok(other)) => leaves("", &first, &other, found),
+        // A plan that was read has a JSON form.
+        (Err(error), _) | (_, Err(error)) => found.push(format!("a plan has no form: {error}")),
+    }
+}
+
+/// The leaves of two JSON values that differ.
+fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
+    if first == other || MAY_DIFFER.contains(&name) {
+        return;
+    }
+    match (first, other) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let names: std::collections::BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+            for field in names {
+                let path = match name.is_empty() {
+                    true => field.clone(),
+                    false => format!("{name}.{field}"),
+                };
+                let null = &Value::Null;
+                let (ours, theirs) = (ours.get(field), theirs.get(field));
+                leaves(&path, ours.unwrap_or(null), theirs.unwrap_or(null), found);
+            }
+        }
+        _ => found.push(format!("plan.{name} is {first} and {other}")),
+    }
+}
+
+/// In what two clients and their machines differ.
+fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: &mut Vec<String>) {
+    let mut differ = |name: &str, first: Option<String>, other: Option<String>| {
+        if first != other {
+            let value = |it: Option<String>| it.unwrap_or_else(|| "not known".to_owned());
+            let (first, other) = (value(first), value(other));
+            found.push(format!("{of}{name} is {first} and {other}"));
+        }
+    };
+    let backend = |agent: &AgentRecord| Some(agent.backend.name().to_owned());
+    differ("backend", backend(first), backend(other));
+    let (Some(ours), Some(theirs)) = (&first.machine, &other.machine) else {
+        let is_known = |agent: &AgentRecord| agent.machine.as_ref().map(|_| "known".to_owned());
+        differ("machine", is_known(first), is_known(other));
+        if first.backend != Backend::Sim && first.machine.is_none() && other.machine.is_none() {
+            found.push(format!("{of}machine is not known of either"));
+        }
+        return;
+    };
+    let text = |it: &Option<String>| it.as_ref().map(|text| format!("\"{text}\""));
+    differ(
+        "machine.processor",
+        text(&ours.processor),
+        text(&theirs.processor),
+    );
+    let cpus = |machine: &MachineDescription| machine.cpus.map(|cpus| cpus.to_string());
+    differ("machine.cpus", cpus(ours), cpus(theirs));
+    let is_as_large = match (ours.memory_bytes, theirs.memory_bytes) {
+        (Some(ours), Some(theirs)) => {
+            ours.abs_diff(theirs) as f64 <= MEMORY_DIFFERS * ours.max(theirs) as f64
+        }
+        (ours, theirs) => ours == theirs,
+    };
+    if !is_as_large {
+        let bytes = |machine: &MachineDescription| machine.memory_bytes.map(|it| it.to_string());
+        differ("machine.memory_bytes", bytes(ours), bytes(theirs));
+    }
+    differ("machine.kernel", text(&ours.kernel), text(&theirs.kernel));
+    let (ours, theirs) = (text(&ours.distribution), text(&theirs.distribution));
+    differ("machine.distribution", ours, theirs);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_leaf_by_leaf() {
+        let plan = json!({
+            "url": "http://a/", "connections": 64, "stop": {"duration_ns": 1},
+            "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
+            "model": {"kind": "closed", "connect_per_s": null},
+        });
+        let found = |change: fn(&mut Value)| {
+            let mut other = plan.clone();
+            change(&mut other);
+            let mut found = Vec::new();
+            leaves("", &plan, &other, &mut found);
+            found
+        };
+        assert!(found(|_| ()).is_empty());
+        let same = found(|plan| {
+            plan["url"] = json!("http://b/x");
+            plan["requests"]["first"]["path"] = json!("/x");
+            plan["stop"] = json!({"requests": 7});
+        });
+        assert!(same.is_empty(), "{same:?}");
+        let others = found(|plan| {
+            plan["connections"] = json!(128);
+            plan["requests"]["first"]["method"] = json!("POST");
+            plan["requests"]["list"] = json!({"requests": 2});
+            plan["model"] = json!({"kind": "open", "schedule": 1});
+        });
+        assert_eq!(
+            others,
+            [
+                "plan.connections is 64 and 128",
+                "plan.model.kind is \"closed\" and \"open\"",
+                "plan.model.schedule is null and 1",
+                "plan.requests.first.method is \"GET\" and \"POST\"",
+                "plan.requests.list is null and {\"requests\":2}",
+            ]
+        );
+    }
+
+    #[test]
+    fn files_and_servers_are_told_apart() {
+        let is = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            are_stored(&words.iter().collect::<Vec<_>>())
+        };
+        assert!(is(&["a.json", "-"]).unwrap());
+        assert!(
+            is(&["Cargo.toml", "b.json"]).unwrap(),
+            "a file that is there"
+        );
+        assert!(!is(&["http://a/x.json", "localhost:80"]).unwrap());
+        assert!(!is(&[]).unwrap());
+        let error = is(&["a.json", "http://b/"]).unwrap_err().to_string();
+        assert!(error.contains("-o FILE.json"), "{error}");
+    }
+}

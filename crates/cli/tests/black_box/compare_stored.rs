@@ -1,0 +1,176 @@
+//! `brunt compare OLD.json NEW.json`: stored runs, and those that cannot be compared.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::process::{Outcome, brunt};
+use crate::support::serve::Serve;
+
+/// A load that is long enough for intervals.
+const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
+/// The same in virtual time.
+const SIM: &str = "--backend sim -c 4 -t 1 -d 4s --warmup 50ms";
+
+/// Stores a run in a file of this name.
+fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
+    let path = directory.join(name).display().to_string();
+    let outcome = brunt(&format!("{options} -q -o {path} {url}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    path
+}
+
+/// The JSON of a comparison of these files.
+fn compared(options: &str, files: &[&str]) -> (Value, Outcome) {
+    let files = files.join(" ");
+    let outcome = brunt(&format!("compare {options} --format json {files}"));
+    let found = serde_json::from_str(&outcome.stdout);
+    (
+        found.unwrap_or_else(|error| panic!("{error}: {outcome:?}")),
+        outcome,
+    )
+}
+
+#[test]
+fn a_slower_server_is_told_from_a_run_of_each() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = |name, path| store(directory.path(), name, LOAD, &server.url(path));
+    let (old, new) = (
+        store("old.json", "/delay/5ms"),
+        store("new.json", "/delay/10ms"),
+    );
+    let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);
+    let only = &found["comparisons"][0];
+    assert_eq!(only["basis"], "single_runs");
+    assert_eq!(found["sides"][1]["single_run"]["file"], new.as_str());
+    // A busy machine may spoil a run, but never turns the answer; what it spoils does not pass.
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let says = only["says"].as_str().expect("words");
+    match only["claim"].as_str() {
+        Some("differs") => {
+            assert!(
+                says.starts_with("B is ") && says.contains(" % slower (95 % CI "),
+                "{says}"
+            );
+            assert!(
+                says.contains("how runs vary from one to the next is not shown"),
+                "{says}"
+            );
+            assert!(
+                outcome.stderr.contains("exceeded rate < -5.0 %"),
+                "{outcome:?}"
+            );
+        }
+        _ => assert!(
+            outcome.stderr.contains("not judged rate < -5.0 %"),
+            "{outcome:?}"
+        ),
+    }
+}
+
+#[test]
+fn runs_of_one_server_do_not_differ_in_any_form() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = "http://a/x?token=hush";
+    let store = |name, options: &str| store(directory.path(), name, options, url);
+    let (old, new) = (store("old.json", SIM), store("new.json", SIM));
+    let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(found["comparisons"][0]["claim"], "no_difference", "{found}");
+    let stored = directory.path().join("compared.json").display().to_string();
+    let text = brunt(&format!("compare -o {stored} {old} {new}"));
+    assert!(
+        text.stdout.contains("\nruns        one of each"),
+        "{text:?}"
+    );
+    assert!(text.stdout.contains("old.json"), "{text:?}");
+    assert_eq!(brunt(&format!("report {stored}")).stdout, text.stdout);
+    for format in ["csv", "markdown", "html"] {
+        let printed = brunt(&format!("compare --format {format} {old} {new}"));
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let again = brunt(&format!("report --format {format} {stored}"));
+        // The command is another one.
+        if format == "csv" {
+            assert_eq!(again.stdout, printed.stdout);
+        }
+        assert!(again.stdout.contains("http://a/x"), "{again:?}");
+    }
+    let redacted = brunt(&format!("compare --redact --format html {old} {new}"));
+    assert!(!redacted.stdout.contains("hush"), "{redacted:?}");
+    // At equal rates it is the response time that is compared.
+    let at_rate = format!("{SIM} -r 500");
+    let (old, new) = (store("slow.json", &at_rate), store("fast.json", &at_rate));
+    let (found, _) = compared("--fail-if p90>+5%", &[&old, &new]);
+    let names: Vec<_> = found["comparisons"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .collect();
+    assert_eq!(names[0]["compared"], "response_p50_ns");
+    assert_eq!(names[2]["compared"], "response_p90_ns");
+}
+
+#[test]
+fn what_is_not_alike_is_refused() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = |name, options: &str| store(directory.path(), name, options, "http://a/");
+    let plain = store("plain.json", SIM);
+    let other = store("other.json", "--backend sim -c 8 -m POST -d 2s --warmup 0s");
+    let paced = store("paced.json", &format!("{SIM} -r 500"));
+    let server = Serve::start();
+    let real = directory.path().join("real.json").display().to_string();
+    brunt(&format!("{LOAD} -q -o {real} {}", server.url("/")));
+    let comparison = directory.path().join("compared.json").display().to_string();
+    let again = store("again.json", SIM);
+    let stored = brunt(&format!("compare -q -o {comparison} {plain} {again}"));
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    for (words, reasons) in [
+        (
+            format!("{plain} {other}"),
+            &[
+                "plan.connections is 4 and 8",
+                "plan.requests.first.method is \"GET\" and \"POST\"",
+                "repeat one of them",
+            ][..],
+        ),
+        (
+            format!("{plain} {paced}"),
+            &["plan.model.kind is \"closed\" and \"open\""],
+        ),
+        (
+            format!("{plain} {real}"),
+            &["backend is sim and ", "machine is not known and known"],
+        ),
+        (format!("{real} {real}"), &["hold the same run"]),
+        (
+            format!("{plain} {comparison}"),
+            &["a comparison is stored here, not a run"],
+        ),
+        (plain.clone(), &["2 to 26 stored runs"]),
+        (format!("{plain} http://a/"), &["compared with stored runs"]),
+        (format!("{plain} {other}.json"), &["cannot open"]),
+        (
+            format!("-c 4 {plain} {again}"),
+            &["--connections is about load"],
+        ),
+        (
+            format!("--pairs 7 {plain} {again}"),
+            &["--pairs is about load"],
+        ),
+        (format!("--hgrm x {plain} {again}"), &["--hgrm is about"]),
+        (
+            format!("--fail-if p99>+5% {plain} {again}"),
+            &["response times are compared at equal rates"],
+        ),
+    ] {
+        let outcome = brunt(&format!("compare {words}"));
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        for reason in reasons {
+            assert!(
+                outcome.stderr.contains(reason),
+                "{words}: {reason}: {outcome:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What servers are compared by.
+
+use serde::{Deserialize, Serialize};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// Successful replies per second: more is better.
+    SuccessesPerS,
+    /// A quantile (0 to 1) of the response time, one of [`crate::ROUND_QUANTILES`]: less is better.
+    ResponseQuantile(f64),
+    /// The highest rate that holds objectives: more is better.
+    CapacityPerS,
+}
+
+impl Compared {
+    /// Whether more of it is better.
+    pub fn is_better_if_more(self) -> bool {
+        matches!(self, Self::SuccessesPerS | Self::CapacityPerS)
+    }
+}
