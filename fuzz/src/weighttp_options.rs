@@ -41,7 +41,7 @@ pub fn weighttp_options(data: &[u8]) {
                 assert_eq!(plan.stop.requests, Some(options.requests), "{options:?}");
                 let asked = (options.threads, options.clients);
                 assert_eq!((plan.workers, plan.connections), asked, "{options:?}");
-                let request = plan.requests.first().text.clone();
+                let request = plan.requests.requests()[0].text.clone();
                 let request = request.expect("given");
                 assert!(request.starts_with(options.method.as_bytes()));
             }

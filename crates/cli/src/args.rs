@@ -14,6 +14,7 @@ use crate::fail_if::change_limit;
 use crate::objectives::{Objectives, objectives};
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
+use crate::tcp_args::{MessageArguments, TCP_HELP, of_messages};
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
     pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages,
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Sweep(Box<SweepArguments>),
     /// Find the highest rate at which a server meets objectives
     Find(Box<FindArguments>),
+    /// Load a server that takes messages over TCP, in whatever framing
+    Tcp(Box<TcpArguments>),
     /// Print a report from a stored run or experiment
     Report(ReportArguments),
     /// Merge stored runs of one plan, made on several machines or by several processes at once
@@ -737,6 +740,19 @@ pub(crate) struct CompareArguments {
         help_heading = "Servers"
     )]
     pub(crate) stop: Vec<String>,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_args(of_messages),
+    override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT",
+    after_help = TCP_HELP
+)]
+pub(crate) struct TcpArguments {
+    #[command(flatten)]
+    pub(crate) exchange: MessageArguments,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
 }

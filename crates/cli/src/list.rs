@@ -114,7 +114,7 @@ fn complete(listed: ListedRequest, common: &RequestSpec, is_url: bool) -> Result
     Ok(request)
 }
 
-fn order(arguments: &LoadArguments) -> RequestOrder {
+pub(crate) fn order(arguments: &LoadArguments) -> RequestOrder {
     match arguments.order {
         OrderName::Turns => RequestOrder::Turns,
         OrderName::Random => RequestOrder::Random {

@@ -36,7 +36,15 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
         .transpose()?;
     let listed = list::read(arguments, typed)?;
     let load = Load::new(arguments, listed.target.as_ref())?.with_list(listed.requests);
-    let target = listed.target;
+    run_on(arguments, listed.target, load)
+}
+
+/// Runs a load on a server; absent: the built-in one.
+pub(crate) fn run_on(
+    arguments: &LoadArguments,
+    target: Option<Target>,
+    load: Load,
+) -> Result<ExitCode> {
     let mut destination = Destination::open(&arguments.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     match measure(arguments, target, load, &interrupts) {

@@ -43,6 +43,8 @@ mod stored;
 mod sweep;
 mod sweep_journal;
 mod sweep_values;
+mod tcp;
+mod tcp_args;
 mod values;
 
 use std::process::ExitCode;
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Some(Command::Compare(compare)) => compare::run(&compare),
         Some(Command::Sweep(sweep)) => sweep::run(*sweep),
         Some(Command::Find(find)) => find::run(&find),
+        Some(Command::Tcp(tcp)) => tcp::run(&tcp),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use brunt_engine::Faults;
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, ServerCounter, Spin, Stamps, Stop, Target, ThinkTime, Watch,
+    Schedule, ServerCounter, Spin, Spoken, Stamps, Stop, Target, ThinkTime, Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -27,6 +27,8 @@ pub(crate) struct Load {
     pub(crate) model: LoadModel,
     pub(crate) connections: NonZeroU32,
     protocol: ProtocolChoice,
+    /// In place of HTTP.
+    spoken: Option<Spoken>,
     reuse: Reuse,
     stop: Stop,
     logged_requests_max: u64,
@@ -83,6 +85,7 @@ impl Load {
             model,
             connections,
             protocol,
+            spoken: None,
             reuse,
             logged_requests_max: requests_max(arguments, &stop)?,
             stop,
@@ -107,6 +110,12 @@ impl Load {
     /// The same with a list of requests.
     pub(crate) fn with_list(mut self, list: Option<RequestSet>) -> Self {
         self.list = list;
+        self
+    }
+
+    /// The same with something else than HTTP spoken.
+    pub(crate) fn speaking(mut self, spoken: Spoken) -> Self {
+        self.spoken = Some(spoken);
         self
     }
 
@@ -145,7 +154,7 @@ impl Load {
                 .threads
                 .unwrap_or(workers_default.min(self.connections)),
             placement,
-            http: self.protocol.http,
+            spoken: self.spoken.unwrap_or_else(|| self.protocol.http.into()),
             tls: self.protocol.tls,
             pipeline: arguments.pipeline,
             streams: self.protocol.streams,

@@ -21,6 +21,7 @@ impl ProtocolChoice {
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
         let typed = &arguments.protocol;
         let scheme = match target {
+            Some(target) if target.scheme.is_of_messages() => target.scheme,
             Some(_) if typed.tls => {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }
@@ -59,7 +60,7 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
 /// TLS options need something that is reached over TLS, and none may make another one idle.
 fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
-    let is_https = |target: &Target| target.scheme == Scheme::Https;
+    let is_https = |target: &Target| target.scheme.is_secure();
     // What is read beside the load may be read over TLS, whatever the load is.
     let beside = arguments.watch_url.as_ref().is_some_and(is_https)
         || arguments
@@ -80,7 +81,7 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
     let idle = given
         .into_iter()
         .find(|&(_, given, has_use)| given && !has_use);
-    if scheme == Scheme::Http
+    if !scheme.is_secure()
         && let Some((option, ..)) = idle
     {
         let meant = match option {
@@ -91,7 +92,10 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
             "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} \
              out{meant}",
             in_words(target),
-            target.map_or("add --tls", |_| "give an https URL")
+            match target {
+                Some(target) if !target.scheme.is_of_messages() => "give an https URL",
+                _ => "add --tls",
+            }
         );
     }
     if typed.insecure && typed.cacert.is_some() {

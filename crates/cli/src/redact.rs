@@ -64,9 +64,10 @@ fn redact_round(round: &mut RoundRecord) {
 
 fn redact_plan(plan: &mut PlanDescription) {
     hide(&mut plan.url);
-    let first = &mut plan.requests.first.path;
-    if let Some((before, _)) = first.split_once('?') {
-        *first = format!("{before}?redacted");
+    if let Some(first) = &mut plan.requests.first
+        && let Some((before, _)) = first.path.split_once('?')
+    {
+        first.path = format!("{before}?redacted");
     }
 }
 

@@ -39,7 +39,7 @@ impl NamedLog {
     /// That of a run of these requests.
     pub(crate) fn new(log: RequestLog, requests: &RequestSet) -> Self {
         let names = match requests.names() {
-            [] => vec![requests.first().name()],
+            [] => vec![requests.first_name()],
             names => {
                 let places = requests.name_of().iter();
                 places.map(|&place| names[place as usize].clone()).collect()

@@ -107,7 +107,7 @@ fn no_query(name: &str) -> &str {
 /// Fits the plan to sessions, the first request of which stands for all in reports.
 fn fit(plan: &mut Plan, ready: &Ready) {
     plan.requests = RequestSet::one(ready.first.clone());
-    plan.http = HttpChoice::Http1;
+    plan.spoken = HttpChoice::Http1.into();
     plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
     // Pauses are those of the sessions.
     plan.think_time_ns = 0;

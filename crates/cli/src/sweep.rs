@@ -160,8 +160,9 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
     }
     let mut plan = plan(load)?;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
-    if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last()) {
-        let mut request = plan.requests.first().clone();
+    if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())
+        && let Some(mut request) = plan.requests.first().cloned()
+    {
         if load.method.is_none() {
             request.method = "POST".to_owned();
         }

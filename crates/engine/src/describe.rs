@@ -5,12 +5,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_load as load;
-use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Scheme, share};
+use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Spoken, share};
 use brunt_measure::{
     Amounts, ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder,
-    ModelDescription, Negotiated, PlanDescription, RequestDescription, RequestsDescription,
-    ScheduleDescription, Seeds, Spin, StageDescription, StageRates, Stamps, StopDescription,
-    ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, Window,
+    MessagesDescription, ModelDescription, Negotiated, OpeningDescription, PlanDescription,
+    RequestDescription, RequestsDescription, ScheduleDescription, Seeds, Spin, StageDescription,
+    StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
+    Window,
 };
 
 use crate::prepare::{Carrier, Prepared};
@@ -29,14 +30,14 @@ impl<C: Carrier> Prepared<C> {
                 .as_ref()
                 .map(|path| path.display().to_string()),
             requests: RequestsDescription {
-                first: RequestDescription {
+                first: first.map(|first| RequestDescription {
                     method: first.method.clone(),
                     path: self.shown_path(&first.path),
                     header_names: first.headers.iter().map(|(name, _)| name.clone()).collect(),
                     body_bytes: first.body.len() as u64,
-                },
+                }),
                 list: list.then(|| ListDescription {
-                    requests: plan.requests.requests().len() as u64,
+                    requests: plan.requests.count() as u64,
                     order: match plan.requests.order() {
                         RequestOrder::Turns => ListOrder::Turns,
                         RequestOrder::Random { .. } => ListOrder::Random,
@@ -46,12 +47,26 @@ impl<C: Carrier> Prepared<C> {
             model: describe_model(&plan.model),
             connections: plan.connections.get(),
             workers: plan.workers.get(),
-            http: match plan.http {
+            http: plan.spoken.http().map(|http| match http {
                 load::HttpChoice::Auto => HttpChoice::Auto,
                 load::HttpChoice::Http1 => HttpChoice::Http1,
                 load::HttpChoice::Http2 => HttpChoice::Http2,
+            }),
+            messages: match &plan.spoken {
+                Spoken::Http(_) => None,
+                Spoken::Messages(exchange) => Some(MessagesDescription {
+                    first: plan.requests.first_name(),
+                    reply: exchange.reply.to_string(),
+                    opening: exchange.opening.as_ref().map(|opening| OpeningDescription {
+                        bytes: opening.message.bytes_max() as u64,
+                        reply: opening.reply.to_string(),
+                    }),
+                }),
             },
-            tls: (plan.target.scheme == Scheme::Https)
+            tls: plan
+                .target
+                .scheme
+                .is_secure()
                 .then(|| describe_tls(&plan.tls, &plan.target.host)),
             pipeline: plan.pipeline.get(),
             streams: plan.streams.get(),

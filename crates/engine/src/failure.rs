@@ -6,6 +6,7 @@ use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
 use brunt_proto::http2::{MalformedReply, StreamFailure};
+use brunt_proto::messages::ScanError;
 
 /// The kind of a failed connection attempt.
 pub(crate) fn of_connect(errno: i32) -> FailureKind {
@@ -49,6 +50,7 @@ pub(crate) fn for_generators(kind: FailureKind) -> RequestFailure {
         | FailureKind::ClosedBeforeReply
         | FailureKind::TruncatedHead
         | FailureKind::TruncatedBody
+        | FailureKind::TruncatedReply
         | FailureKind::Unanswered
         | FailureKind::TlsBroken
         | FailureKind::SocketError => RequestFailure::ConnectionLost,
@@ -71,6 +73,15 @@ pub(crate) fn of_reply(error: ReplyError) -> FailureKind {
         ReplyError::BadInterim => FailureKind::BadInterim,
         ReplyError::TruncatedHead => FailureKind::TruncatedHead,
         ReplyError::TruncatedBody => FailureKind::TruncatedBody,
+    }
+}
+
+/// The kind of a reply to a message that is not framed as it should be.
+pub(crate) fn of_scan(error: ScanError) -> FailureKind {
+    match error {
+        ScanError::WrongEcho { .. } => FailureKind::WrongEcho,
+        ScanError::Truncated => FailureKind::TruncatedReply,
+        ScanError::Length { .. } => FailureKind::BadLength,
     }
 }
 

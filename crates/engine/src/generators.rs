@@ -30,10 +30,10 @@ pub enum GeneratorsError {
     },
     /// What they make are texts of HTTP/1, and something else is spoken.
     #[error(
-        "the requests of a script are texts of HTTP/1.1, and HTTP/2 is what is spoken here; use \
+        "the requests of a script are texts of HTTP/1.1, and {0} is what is spoken here; use \
          --http1"
     )]
-    Http2,
+    NotHttp1(&'static str),
 }
 
 /// A generator for each worker; none where requests are those of the plan.
@@ -77,8 +77,8 @@ impl Generators {
                 given: generators.len(),
             });
         }
-        if protocol == Protocol::Http2 {
-            return Err(GeneratorsError::Http2);
+        if protocol != Protocol::Http1 {
+            return Err(GeneratorsError::NotHttp1(protocol.name()));
         }
         let mut sent = Self::default();
         for generator in generators {

@@ -5,7 +5,7 @@ mod error;
 #[cfg(test)]
 mod tests;
 
-use brunt_load::{HttpChoice, Plan, Scheme};
+use brunt_load::{HttpChoice, Plan, Spoken};
 use brunt_measure::{NegotiatedTls as DescribedTls, Protocol};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
@@ -44,8 +44,9 @@ pub(crate) struct Negotiated {
 pub(crate) struct NegotiatedTls {
     /// What all sessions share.
     side: ClientSide,
-    /// The protocol that the server chose (ALPN), or HTTP/1.1 where it chose none.
-    alpn: &'static [u8],
+    /// The protocol that the server chose (ALPN), or HTTP/1.1 where it chose none; absent where
+    /// none is offered.
+    alpn: Option<&'static [u8]>,
     /// For the report.
     pub(crate) description: DescribedTls,
 }
@@ -54,25 +55,27 @@ pub(crate) struct NegotiatedTls {
 #[derive(Clone, Debug)]
 pub(crate) struct TlsClient {
     side: ClientSide,
-    alpn: &'static [u8],
+    alpn: Option<&'static [u8]>,
 }
 
 impl TlsClient {
     /// A worker's backend, over TLS.
     pub(crate) fn over<B: ClientBackend>(&self, inner: B) -> Tls<B> {
-        Tls::client(inner, self.side.clone(), Some(self.alpn))
+        Tls::client(inner, self.side.clone(), self.alpn)
     }
 }
 
 impl Negotiated {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
     pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
-        let protocol = match (plan.http, plan.target.scheme) {
-            (HttpChoice::Http2, _) | (HttpChoice::Auto, Scheme::Https) => Protocol::Http2,
-            (HttpChoice::Http1, _) | (HttpChoice::Auto, Scheme::Http) => Protocol::Http1,
+        let protocol = match plan.spoken {
+            Spoken::Messages(_) => Protocol::Messages,
+            Spoken::Http(HttpChoice::Http1) => Protocol::Http1,
+            Spoken::Http(HttpChoice::Auto) if !plan.target.scheme.is_secure() => Protocol::Http1,
+            Spoken::Http(HttpChoice::Http2 | HttpChoice::Auto) => Protocol::Http2,
         };
         let depth = match protocol {
-            Protocol::Http1 => plan.pipeline.get(),
+            Protocol::Http1 | Protocol::Messages => plan.pipeline.get(),
             Protocol::Http2 => {
                 refuse_pipeline(plan)?;
                 plan.streams.get()
@@ -97,8 +100,9 @@ impl Negotiated {
             negotiated.depth = negotiated.depth.min(most.max(1));
         }
         let alpn = match negotiated.protocol {
-            Protocol::Http1 => ALPN_HTTP1,
-            Protocol::Http2 => ALPN_HTTP2,
+            Protocol::Http1 => Some(ALPN_HTTP1),
+            Protocol::Http2 => Some(ALPN_HTTP2),
+            Protocol::Messages => None,
         };
         let session = machine.negotiate(alpn, side.as_ref()).map_err(|reason| {
             let server = plan.target.authority.clone();
@@ -159,9 +163,18 @@ impl Negotiation<'_> {
     fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
         let tls = side.map(|side| self.secure(side)).transpose()?;
+        let Spoken::Http(http) = plan.spoken else {
+            self.listen_for_refusal(tls.as_ref())?;
+            return Ok(Negotiated {
+                protocol: Protocol::Messages,
+                note: None,
+                tls,
+                depth: plan.pipeline.get(),
+            });
+        };
         let is_http2 = match &tls {
-            Some(tls) => tls.alpn == ALPN_HTTP2,
-            None => plan.http == HttpChoice::Http2,
+            Some(tls) => tls.alpn == Some(ALPN_HTTP2),
+            None => http == HttpChoice::Http2,
         };
         if is_http2 {
             refuse_pipeline(plan)?;
@@ -181,18 +194,14 @@ impl Negotiation<'_> {
                 depth,
             });
         }
-        if plan.http == HttpChoice::Http2 {
+        if http == HttpChoice::Http2 {
             return Err(NegotiateError::NoHttp2 {
                 server: self.server(),
                 alpn: "it chose none",
             });
         }
-        if let Some(tls) = &tls
-            && tls.description.version == Version::Tls13.as_str()
-        {
-            self.await_refusal()?;
-        }
-        let was_offered = tls.is_some() && plan.http == HttpChoice::Auto;
+        self.listen_for_refusal(tls.as_ref())?;
+        let was_offered = tls.is_some() && http == HttpChoice::Auto;
         let note = was_offered.then(|| match (plan.streams.get(), plan.pipeline.get()) {
             (2.., 1) => {
                 "the server's ALPN offers no h2; one request at a time per connection".to_owned()
@@ -214,8 +223,9 @@ impl Negotiation<'_> {
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let alpn = match session.alpn.as_deref() {
-            Some(ALPN_HTTP2) => ALPN_HTTP2,
-            _ => ALPN_HTTP1,
+            _ if self.plan.spoken.http().is_none() => None,
+            Some(ALPN_HTTP2) => Some(ALPN_HTTP2),
+            _ => Some(ALPN_HTTP1),
         };
         Ok(NegotiatedTls {
             side,
@@ -227,7 +237,10 @@ impl Negotiation<'_> {
     /// A server of TLS 1.3 that wants a client certificate says so when the client's side of the
     /// handshake is complete (RFC 8446 section 4.4.2.4). Over HTTP/2 its SETTINGS are waited for;
     /// here nothing need come.
-    fn await_refusal(&mut self) -> Result<(), NegotiateError> {
+    fn listen_for_refusal(&mut self, tls: Option<&NegotiatedTls>) -> Result<(), NegotiateError> {
+        if tls.is_none_or(|tls| tls.description.version != Version::Tls13.as_str()) {
+            return Ok(());
+        }
         let deadline = self.deadline.or_after(self.refusal_ns);
         match self.link.receive(&mut Vec::new(), deadline) {
             Ok(true) | Err(LinkError::Timeout) => Ok(()),
@@ -354,10 +367,12 @@ impl Negotiation<'_> {
             LinkError::Tls(TlsError::Certificate(reason)) => {
                 NegotiateError::Certificate { server, reason }
             }
-            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.http {
-                HttpChoice::Auto => NegotiateError::Handshake { server, reason },
-                HttpChoice::Http1 => NegotiateError::NoHttp1 { server },
-                HttpChoice::Http2 => NegotiateError::NoHttp2 {
+            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken {
+                Spoken::Http(HttpChoice::Auto) | Spoken::Messages(_) => {
+                    NegotiateError::Handshake { server, reason }
+                }
+                Spoken::Http(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
+                Spoken::Http(HttpChoice::Http2) => NegotiateError::NoHttp2 {
                     server,
                     alpn: "it refuses h2",
                 },

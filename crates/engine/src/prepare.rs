@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use brunt_io::backend::Peer;
 use brunt_io::blocking::{Deadline, Link};
+use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
@@ -303,7 +304,12 @@ fn prepared<C: Carrier>(
     placed: Placed,
 ) -> Result<Prepared<C>, PrepareError> {
     plan.workers = placed.workers;
-    let requests = EncodedRequests::new(&plan, negotiated.protocol, negotiated.depth)?;
+    let origin_unix_ns = match carrier.backend() {
+        Backend::Sim => 0,
+        _ => clock::origin_unix_ns(),
+    };
+    let (protocol, depth) = (negotiated.protocol, negotiated.depth);
+    let requests = EncodedRequests::new(&plan, protocol, depth, origin_unix_ns)?;
     let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
@@ -387,7 +393,7 @@ fn refusal(error: &io::Error) -> String {
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    if plan.http == HttpChoice::Http2 {
+    if plan.spoken.http() == Some(HttpChoice::Http2) {
         negotiate::refuse_pipeline(plan)?;
     }
     let side = tls_config::for_target(plan)?;

@@ -303,10 +303,11 @@ fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
 /// The same plan with connections for all levels. What the server chose for the run is not left to
 /// it again.
 fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
-    plan.http = match protocol {
-        Protocol::Http1 => HttpChoice::Http1,
-        Protocol::Http2 => HttpChoice::Http2,
-    };
+    match protocol {
+        Protocol::Http1 => plan.spoken = HttpChoice::Http1.into(),
+        Protocol::Http2 => plan.spoken = HttpChoice::Http2.into(),
+        Protocol::Messages => {}
+    }
     if let Some(most) = levels.iter().map(|level| level.connections).max() {
         plan.connections = most;
         if let LoadModel::Open {

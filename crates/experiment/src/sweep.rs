@@ -126,9 +126,10 @@ pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
 
 /// The first request with a body of so many bytes.
 fn with_body(requests: &RequestSet, bytes: usize) -> RequestSet {
+    let first = requests.first().cloned();
     RequestSet::one(RequestSpec {
         body: vec![b'x'; bytes],
-        ..requests.first().clone()
+        ..first.unwrap_or_else(|| RequestSpec::get("/"))
     })
 }
 

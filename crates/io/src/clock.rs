@@ -31,6 +31,13 @@ pub fn unix_ms() -> u64 {
     (unix_ns() / 1_000_000).max(0) as u64
 }
 
+/// When the clock of this process began, nanoseconds since 1970-01-01 UTC, as the wall clock is
+/// now.
+pub fn origin_unix_ns() -> u64 {
+    let since_ns = now_ns();
+    (unix_ns().max(0) as u64).saturating_sub(since_ns)
+}
+
 /// Wall-clock time, nanoseconds since 1970-01-01 UTC.
 fn unix_ns() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {

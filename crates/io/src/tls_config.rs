@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Spoken, Target, TlsSpec, TlsVersion};
 use brunt_proto::tls::{
     ALPN_HTTP1, ALPN_HTTP2, CertificateFault, ClientOptions, ClientSide, ConfigError, Version,
     is_encrypted_key,
@@ -121,10 +121,10 @@ const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` co
 ///
 /// A file cannot be used, there are no roots, or the settings do not go together.
 pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
-    match plan.target.scheme {
-        Scheme::Http => Ok(None),
-        Scheme::Https => client_side(&plan.tls, &plan.target.host, offered(plan.http)).map(Some),
-    }
+    let is_secure = plan.target.scheme.is_secure();
+    is_secure
+        .then(|| client_side(&plan.tls, &plan.target.host, offered_for(&plan.spoken)))
+        .transpose()
 }
 
 /// The same for a simulated server, whose certificate nobody vouches for: any is taken.
@@ -134,10 +134,15 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
         insecure: true,
         ..plan.tls.clone()
     };
-    match plan.target.scheme {
-        Scheme::Http => Ok(None),
-        Scheme::Https => client_side(&spec, &plan.target.host, offered(plan.http)).map(Some),
-    }
+    let is_secure = plan.target.scheme.is_secure();
+    is_secure
+        .then(|| client_side(&spec, &plan.target.host, offered_for(&plan.spoken)))
+        .transpose()
+}
+
+/// What is offered (ALPN) where this is to be spoken: for messages nothing.
+fn offered_for(spoken: &Spoken) -> &'static [&'static [u8]] {
+    spoken.http().map_or(&[], offered)
 }
 
 /// The protocols to offer (ALPN), in the order of preference.

@@ -17,15 +17,16 @@ pub trait VirtualMachine {
     /// What would have been read of machine and server over the window.
     type Evidence;
 
-    /// Fixes what all connections speak: the protocol of this name (ALPN), over TLS with `client`
-    /// where that is given. Gives what TLS negotiates then. To be called before the first worker.
+    /// Fixes what all connections speak: the protocol of this name (ALPN), messages where there is
+    /// none, over TLS with `client` where that is given. Gives what TLS negotiates then. To be
+    /// called before the first worker.
     ///
     /// # Errors
     ///
     /// There is nothing that both sides can do.
     fn negotiate(
         &mut self,
-        alpn: &'static [u8],
+        alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError>;
 

@@ -9,6 +9,7 @@ mod request_set;
 mod round;
 pub mod sessions;
 mod share;
+mod spoken;
 mod target;
 mod think_time;
 mod tls;
@@ -25,6 +26,7 @@ pub use plan::{
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use round::Round;
 pub use share::share;
+pub use spoken::{MessageExchange, MessageSpec, OpeningMessage, Spoken};
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{HttpChoice, RequestSet, Schedule, Target, ThinkSpread, TlsSpec};
+use crate::{HttpChoice, RequestSet, Schedule, Spoken, Target, ThinkSpread, TlsSpec};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,11 +171,11 @@ pub struct Plan {
     pub workers: NonZeroU32,
     /// How many of them there are, and on which CPUs.
     pub placement: Placement,
-    /// Which HTTP is spoken.
-    pub http: HttpChoice,
-    /// How TLS is spoken, where the target's scheme is https.
+    /// What is spoken.
+    pub spoken: Spoken,
+    /// How TLS is spoken below it, where the target's scheme says so.
     pub tls: TlsSpec,
-    /// Requests in flight per connection in HTTP/1.1 (pipelining).
+    /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
     pub pipeline: NonZeroU32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: NonZeroU32,
@@ -250,7 +250,7 @@ impl Plan {
             connections: Self::CONNECTIONS_DEFAULT,
             workers: NonZeroU32::MIN,
             placement: Placement::Scheduler,
-            http: HttpChoice::Auto,
+            spoken: HttpChoice::Auto.into(),
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
             streams: NonZeroU32::MIN,

@@ -1,7 +1,8 @@
-//! What is sent: one request or a list of them, in which order, and under which names.
+//! What is sent: one request or message or a list of them, in which order, and under which names.
 
 use std::collections::HashMap;
 
+use crate::MessageSpec;
 use crate::arrivals::draw;
 
 /// What one request holds.
@@ -42,9 +43,16 @@ impl RequestSpec {
     }
 }
 
-/// The number of a request in its set, from 0.
+/// The number of a request or message in its set, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
+
+/// What a set is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    Requests(Vec<RequestSpec>),
+    Messages(Vec<MessageSpec>),
+}
 
 /// In which order the requests of a list are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,10 +77,10 @@ impl RequestOrder {
     }
 }
 
-/// The requests of a run: at least one.
+/// The requests or messages of a run: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestSet {
-    requests: Vec<RequestSpec>,
+    content: Content,
     order: RequestOrder,
     /// What figures are kept under; empty for a set of one request, whose figures are the run's.
     names: Vec<String>,
@@ -87,7 +95,7 @@ impl RequestSet {
     /// One request, over and over.
     pub fn one(request: RequestSpec) -> Self {
         Self {
-            requests: vec![request],
+            content: Content::Requests(vec![request]),
             order: RequestOrder::Turns,
             names: Vec::new(),
             name_of: Vec::new(),
@@ -101,15 +109,38 @@ impl RequestSet {
         order: RequestOrder,
         name: impl Fn(&RequestSpec) -> String,
     ) -> Option<Self> {
-        if requests.is_empty() || requests.len() > Self::REQUESTS_MAX {
+        let names = requests.iter().map(name).collect();
+        Self::named(Content::Requests(requests), order, names)
+    }
+
+    /// Messages, one or several, with figures by name where there are several. Absent where there
+    /// is none, or more than [`RequestSet::REQUESTS_MAX`].
+    pub fn messages_in(order: RequestOrder, messages: Vec<MessageSpec>) -> Option<Self> {
+        if messages.len() == 1 {
+            return Some(Self {
+                content: Content::Messages(messages),
+                order,
+                names: Vec::new(),
+                name_of: Vec::new(),
+            });
+        }
+        let names = messages
+            .iter()
+            .map(|message| message.name.clone())
+            .collect();
+        Self::named(Content::Messages(messages), order, names)
+    }
+
+    /// A list with these names, one for each.
+    fn named(content: Content, order: RequestOrder, names_of: Vec<String>) -> Option<Self> {
+        if names_of.is_empty() || names_of.len() > Self::REQUESTS_MAX {
             return None;
         }
         let mut names = Vec::new();
         let mut places = HashMap::new();
-        let name_of = requests
-            .iter()
-            .map(|request| {
-                let name = name(request);
+        let name_of = names_of
+            .into_iter()
+            .map(|name| {
                 *places.entry(name.clone()).or_insert_with(|| {
                     names.push(name);
                     names.len() as u32 - 1
@@ -117,21 +148,48 @@ impl RequestSet {
             })
             .collect();
         Some(Self {
-            requests,
+            content,
             order,
             names,
             name_of,
         })
     }
 
-    /// The first request.
-    pub fn first(&self) -> &RequestSpec {
-        &self.requests[0]
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match &self.content {
+            Content::Requests(requests) => requests.len(),
+            Content::Messages(messages) => messages.len(),
+        }
     }
 
-    /// All of them, by their numbers.
+    /// The first request; absent where messages are sent.
+    pub fn first(&self) -> Option<&RequestSpec> {
+        self.requests().first()
+    }
+
+    /// What the first one is called.
+    pub fn first_name(&self) -> String {
+        match &self.content {
+            Content::Requests(requests) => requests[0].name(),
+            Content::Messages(messages) => messages[0].name.clone(),
+        }
+    }
+
+    /// All requests, by their numbers; none where messages are sent.
     pub fn requests(&self) -> &[RequestSpec] {
-        &self.requests
+        match &self.content {
+            Content::Requests(requests) => requests,
+            Content::Messages(_) => &[],
+        }
+    }
+
+    /// All messages, by their numbers; none where requests are sent.
+    pub fn messages(&self) -> &[MessageSpec] {
+        match &self.content {
+            Content::Requests(_) => &[],
+            Content::Messages(messages) => messages,
+        }
     }
 
     /// In which order they are sent.
@@ -151,7 +209,7 @@ impl RequestSet {
 
     /// What one of `workers` workers sends.
     pub fn source(&self, worker: u32, workers: u32) -> RequestSource {
-        let count = self.requests.len() as u32;
+        let count = self.count() as u32;
         match self.order {
             RequestOrder::Turns => {
                 let begin = u64::from(count) * u64::from(worker) / u64::from(workers.max(1));

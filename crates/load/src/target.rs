@@ -8,6 +8,9 @@ use url::Url;
 /// What is shown in place of a query that is redacted.
 const REDACTED: &str = "redacted";
 
+/// What is shown of a target whose host nobody names, since a Unix socket leads to it.
+const LOCALHOST: &str = "localhost";
+
 /// Why a URL is no target. What is typed may hold secrets: URLs are named without user name,
 /// password and query.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -35,6 +38,17 @@ pub enum TargetError {
         /// As typed, but for what may be secret.
         url: String,
     },
+    /// The server of messages is not named as one.
+    #[error(
+        "`{typed}` names no server of messages ({reason}); write it as HOST:PORT, \
+         tcp://HOST:PORT, or tls://HOST:PORT over TLS"
+    )]
+    NotHostAndPort {
+        /// As typed, but for what may be secret.
+        typed: String,
+        /// Why not.
+        reason: String,
+    },
     /// User and password are not turned into a header behind the user's back.
     #[error(
         "`{url}` has a user name or password before its host; leave them out there, and give them \
@@ -53,6 +67,10 @@ pub enum Scheme {
     Http,
     /// TLS.
     Https,
+    /// Messages in clear text.
+    Tcp,
+    /// Messages over TLS.
+    Tls,
 }
 
 impl Scheme {
@@ -61,6 +79,21 @@ impl Scheme {
         match self {
             Self::Http => "http",
             Self::Https => "https",
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+        }
+    }
+
+    /// Whether messages are exchanged, and not requests of HTTP.
+    pub fn is_of_messages(self) -> bool {
+        matches!(self, Self::Tcp | Self::Tls)
+    }
+
+    /// Whether TLS is spoken.
+    pub fn is_secure(self) -> bool {
+        match self {
+            Self::Http | Self::Tcp => false,
+            Self::Https | Self::Tls => true,
         }
     }
 }
@@ -145,6 +178,74 @@ impl Target {
             port,
             authority,
             path,
+            unix_socket,
+        })
+    }
+
+    /// Reads where messages go: `HOST:PORT`, with `tcp://` or `tls://` before it or not; over TLS
+    /// where it says so, or `is_secure`. With a Unix socket nothing need be typed.
+    ///
+    /// # Errors
+    ///
+    /// It is something else, or nothing and there is no Unix socket.
+    pub fn parse_tcp(
+        typed: Option<&str>,
+        is_secure: bool,
+        unix_socket: Option<PathBuf>,
+    ) -> Result<Self, TargetError> {
+        let refused = |reason: &str| TargetError::NotHostAndPort {
+            typed: without_secrets(typed.unwrap_or_default()),
+            reason: reason.to_owned(),
+        };
+        let (scheme, rest) = match typed.map(|typed| typed.split_once("://").ok_or(typed)) {
+            Some(Ok(("tls", rest))) => (Scheme::Tls, Some(rest)),
+            Some(Ok(("tcp", _))) if is_secure => {
+                return Err(refused("tcp:// is clear text, and TLS was asked for"));
+            }
+            Some(Ok(("tcp", rest))) => (Scheme::Tcp, Some(rest)),
+            Some(Ok(_)) => return Err(refused("another protocol is named")),
+            Some(Err(rest)) if is_secure => (Scheme::Tls, Some(rest)),
+            Some(Err(rest)) => (Scheme::Tcp, Some(rest)),
+            None if unix_socket.is_none() => return Err(refused("nothing is given")),
+            None if is_secure => (Scheme::Tls, None),
+            None => (Scheme::Tcp, None),
+        };
+        let Some(rest) = rest else {
+            return Ok(Self {
+                url: format!("{}://{LOCALHOST}", scheme.name()),
+                scheme,
+                host: LOCALHOST.to_owned(),
+                port: 0,
+                authority: LOCALHOST.to_owned(),
+                path: String::new(),
+                unix_socket,
+            });
+        };
+        // The rules of hosts and ports are those of URLs; a scheme of its own has no default port.
+        let url = Url::parse(&format!("{}://{rest}", scheme.name()))
+            .map_err(|reason| refused(&reason.to_string()))?;
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = host.ok_or_else(|| refused("there is no host"))?;
+        let port = url.port().ok_or_else(|| refused("there is no port"))?;
+        let has_more = !matches!(url.path(), "" | "/")
+            || url.query().is_some()
+            || url.fragment().is_some()
+            || !url.username().is_empty()
+            || url.password().is_some();
+        if has_more {
+            return Err(refused("there is more than host and port"));
+        }
+        let authority = format!("{host}:{port}");
+        Ok(Self {
+            url: format!("{}://{authority}", scheme.name()),
+            scheme,
+            host: host
+                .trim_start_matches('[')
+                .trim_end_matches(']')
+                .to_owned(),
+            port,
+            authority,
+            path: String::new(),
             unix_socket,
         })
     }
@@ -294,6 +395,58 @@ mod tests {
             assert_eq!((target.scheme, &*target.url), (scheme, url), "{typed}");
             assert!(target.url.starts_with(scheme.name()), "{typed}");
         }
+    }
+
+    #[test]
+    fn servers_of_messages_are_a_host_and_a_port() {
+        let parse = |typed, is_secure| Target::parse_tcp(Some(typed), is_secure, None);
+        for (typed, is_secure, url, host, port) in [
+            (
+                "localhost:6379",
+                false,
+                "tcp://localhost:6379",
+                "localhost",
+                6379,
+            ),
+            ("tcp://Host:80", false, "tcp://Host:80", "Host", 80),
+            ("tls://host:443/", false, "tls://host:443", "host", 443),
+            ("host:6380", true, "tls://host:6380", "host", 6380),
+            ("tls://[::1]:1", true, "tls://[::1]:1", "::1", 1),
+            ("127.0.0.1:7", false, "tcp://127.0.0.1:7", "127.0.0.1", 7),
+        ] {
+            let target = parse(typed, is_secure).expect(typed);
+            assert_eq!(
+                (&*target.url, &*target.host, target.port),
+                (url, host, port),
+                "{typed}"
+            );
+            let scheme = if url.starts_with("tls") {
+                Scheme::Tls
+            } else {
+                Scheme::Tcp
+            };
+            assert_eq!(target.scheme, scheme);
+        }
+        for (typed, is_secure, words) in [
+            ("host", false, "there is no port"),
+            ("host:0x", false, "invalid port"),
+            (":80", false, "host"),
+            ("", false, "host"),
+            ("host:80/path", false, "more than host and port"),
+            ("user@host:80", false, "more than host and port"),
+            ("http://host:80", false, "another protocol is named"),
+            ("tcp://host:80", true, "clear text"),
+        ] {
+            let error = parse(typed, is_secure).expect_err(typed).to_string();
+            assert!(error.contains(words), "{typed}: {error}");
+            assert!(error.contains("HOST:PORT"), "{typed}: {error}");
+        }
+        let by_path = Target::parse_tcp(None, true, Some("/run/s".into())).expect("a socket");
+        assert_eq!(
+            (&*by_path.url, &*by_path.host),
+            ("tls://localhost", "localhost")
+        );
+        assert!(Target::parse_tcp(None, false, None).is_err());
     }
 
     #[test]

@@ -104,6 +104,12 @@ failure_kinds! {
     TrailersTooLarge, Request, "trailers too large";
     /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
     BadInterim, Request, "bad interim reply";
+    /// What came back is not what was sent, where an echo is expected.
+    WrongEcho, Request, "wrong echo";
+    /// The length that a message states is out of range.
+    BadLength, Request, "bad message length";
+    /// The connection ended in the middle of the reply to a message.
+    TruncatedReply, Request, "reply cut short";
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
     /// another stream had no reply in time; this request was not answered.
     Unanswered, Request, "not answered";
@@ -172,6 +178,16 @@ impl FailureKind {
                 | Self::BadInterim
                 | Self::LongBody
                 | Self::Http2Error
+                | Self::WrongEcho
+                | Self::BadLength
+        )
+    }
+
+    /// Whether it can happen to messages alone.
+    pub(crate) fn is_of_messages(self) -> bool {
+        matches!(
+            self,
+            Self::WrongEcho | Self::BadLength | Self::TruncatedReply
         )
     }
 

@@ -130,11 +130,11 @@ pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
-    HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, ModelDescription,
-    Negotiated, NegotiatedTls, PlanDescription, Protocol, RequestDescription, RequestsDescription,
-    Run, RunEdges, ScheduleDescription, Seeds, Spin, StageDescription, StageRates, Stamps,
-    StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, UnsoundRun,
-    WindowOverlap, after_ns,
+    HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, MessagesDescription,
+    ModelDescription, Negotiated, NegotiatedTls, OpeningDescription, PlanDescription, Protocol,
+    RequestDescription, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds, Spin,
+    StageDescription, StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread,
+    TlsDescription, TlsVersion, Unit, UnsoundRun, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use single_run::{Range, SingleRun};

@@ -28,6 +28,10 @@ pub struct Tally {
     pub retry_afters: u64,
     /// Interim (1xx) replies.
     pub interim_replies: u64,
+    /// Messages received that answer nothing, where messages are exchanged. Their bytes are
+    /// overhead.
+    #[serde(default)]
+    pub pushes: u64,
     /// Failures by kind.
     pub failures: FailureCounts,
     /// Bytes handed to the kernel: of requests, and in HTTP/2 of all frames. Without what TLS adds.
@@ -43,7 +47,7 @@ pub struct Tally {
     pub discarded_bytes: u64,
     /// Bytes received that belong to no reply by their nature: TLS handshakes and what TLS records
     /// add; in HTTP/2 frames about the connection as a whole, and what still came of streams that
-    /// had ended.
+    /// had ended; messages that answer nothing, and what answers the first one of a connection.
     pub overhead_bytes: u64,
     /// Connections opened: with TLS and HTTP/2, when the first request may be sent.
     pub connections_opened: u64,
@@ -68,6 +72,7 @@ impl Tally {
         self.replies.merge(&other.replies);
         self.retry_afters = self.retry_afters.saturating_add(other.retry_afters);
         self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
+        self.pushes = self.pushes.saturating_add(other.pushes);
         self.failures.merge(&other.failures);
         self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
         self.bytes_received = self.bytes_received.saturating_add(other.bytes_received);

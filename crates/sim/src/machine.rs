@@ -51,10 +51,10 @@ impl VirtualMachine for SimMachine {
 
     fn negotiate(
         &mut self,
-        alpn: &'static [u8],
+        alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError> {
-        let is_http2 = alpn == ALPN_HTTP2;
+        let is_http2 = alpn == Some(ALPN_HTTP2);
         let Some(client) = client else {
             self.spoken = Spoken::clear(is_http2);
             return Ok(None);

@@ -84,7 +84,7 @@ impl Options {
         plan.connections = self.concurrency;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.http = HttpChoice::Http1;
+        plan.spoken = HttpChoice::Http1.into();
         plan.tls = TlsSpec {
             // Of a proxy, too: ab shakes hands with that, for the host of the URL.
             server_name: Some(url.host.clone()),

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::verbatim_requests;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
-    Reuse, Schedule, Scheme, Stop, Target, TlsSpec,
+    Reuse, Schedule, Stop, Target, TlsSpec,
 };
 use brunt_measure::RequestLog;
 
@@ -43,9 +43,11 @@ impl Options {
         };
         let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
         let target = Target::parse(base, socket).map_err(|reason| refused(&reason))?;
-        let version = match target.scheme {
-            Scheme::Https => self.secured,
-            Scheme::Http => self.clear_text,
+        let is_secure = target.scheme.is_secure();
+        let version = if is_secure {
+            self.secured
+        } else {
+            self.clear_text
         };
         let paths = uris.iter().map(|uri| path_of(uri));
         let requests = paths.map(|path| self.request(&target, version, path, data));
@@ -55,17 +57,17 @@ impl Options {
             several => RequestSet::list(several.to_vec(), RequestOrder::Turns, RequestSpec::name),
         };
         let set = set.ok_or_else(|| error("brunt: too many URIs"))?;
-        let is_secure = target.scheme == Scheme::Https;
         let mut plan = Plan::new(target, set);
         plan.connections = self.clients;
         plan.workers = self.threads;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.http = match version {
+        let http = match version {
             Version::One => HttpChoice::Http1,
             Version::Two if is_secure => HttpChoice::Auto,
             Version::Two => HttpChoice::Http2,
         };
+        plan.spoken = http.into();
         plan.tls = TlsSpec {
             insecure: true,
             ..TlsSpec::default()
@@ -196,7 +198,7 @@ mod tests {
             ),
         ] {
             let plan = plan(line, data);
-            let text = plan.requests.first().text.clone().expect("given");
+            let text = plan.requests.requests()[0].text.clone().expect("given");
             assert_eq!(String::from_utf8_lossy(&text), expected);
         }
     }
@@ -205,7 +207,7 @@ mod tests {
     fn the_plan_is_what_the_options_say() {
         let closed = plan("-n 100 -c 4 -t 2 -m 10 http://h/a http://other/b c/d", None);
         assert_eq!((closed.connections.get(), closed.streams.get()), (4, 10));
-        assert_eq!(closed.http, HttpChoice::Http2);
+        assert_eq!(closed.spoken, HttpChoice::Http2.into());
         assert_eq!(closed.stop.requests, Some(100));
         let paths: Vec<_> = closed
             .requests
@@ -215,7 +217,8 @@ mod tests {
             .collect();
         assert_eq!(paths, ["/a", "/b", "/d"]);
         let timed = plan("-D 5 --warm-up-time 1 -c 2 https://h/", None);
-        assert_eq!((timed.http, timed.warmup_ns), (HttpChoice::Auto, SECOND_NS));
+        assert_eq!(timed.spoken, HttpChoice::Auto.into());
+        assert_eq!(timed.warmup_ns, SECOND_NS);
         assert_eq!(timed.stop.duration_ns, Some(5 * SECOND_NS));
         let paced = plan("-n 10 -c 4 -r 2 --rate-period 500ms http://h/", None);
         assert_eq!(paced.model.schedule().map(Schedule::rate_max), Some(4.0));

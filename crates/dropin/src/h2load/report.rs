@@ -108,6 +108,8 @@ impl Measured {
                 (Protocol::Http1, _) => "http/1.1",
                 (Protocol::Http2, Some(_)) => "h2",
                 (Protocol::Http2, None) => "h2c",
+                // Not of a plan of h2load's.
+                (Protocol::Messages, _) => "messages",
             },
             taken_ns: run.window_ns,
             started: all.requests_sent,

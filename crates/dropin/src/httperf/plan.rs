@@ -82,7 +82,7 @@ impl Options {
         plan.pipeline = NonZeroU32::new(depth).unwrap_or(NonZeroU32::MIN);
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.http = HttpChoice::Http1;
+        plan.spoken = HttpChoice::Http1.into();
         plan.tls = TlsSpec {
             insecure: true,
             resumption: self.has_sessions() && !self.no_resumption,

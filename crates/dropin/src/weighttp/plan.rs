@@ -107,7 +107,7 @@ impl Options {
         plan.workers = self.threads;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.http = HttpChoice::Http1;
+        plan.spoken = HttpChoice::Http1.into();
         plan.pipeline = self.pipeline;
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);

@@ -51,7 +51,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     plan.workers = options.threads;
     plan.placement = Placement::Given;
     plan.oversubscribe = true;
-    plan.http = HttpChoice::Http1;
+    plan.spoken = HttpChoice::Http1.into();
     plan.tls = TlsSpec {
         insecure: true,
         ..TlsSpec::default()
@@ -177,7 +177,10 @@ mod tests {
     fn the_request_is_wrks_byte_by_byte() {
         let text = |words: &[&str]| {
             let plan = plan(&options(words)).expect("good");
-            let text = plan.requests.first().text.clone().expect("it is given");
+            let text = plan.requests.requests()[0]
+                .text
+                .clone()
+                .expect("it is given");
             String::from_utf8(text).expect("it was typed so")
         };
         assert_eq!(

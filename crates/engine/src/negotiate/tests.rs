@@ -38,7 +38,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         connections: many(1),
         workers: many(1),
         placement: brunt_load::Placement::Scheduler,
-        http,
+        spoken: http.into(),
         tls: TlsSpec::default(),
         pipeline: many(1),
         streams: many(1),
@@ -219,7 +219,7 @@ fn what_is_negotiated_over_tls() {
         let mut plan = world.plan(http);
         (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
         let bytes = match protocol {
-            Protocol::Http1 => Vec::new(),
+            Protocol::Http1 | Protocol::Messages => Vec::new(),
             Protocol::Http2 => settings(streams_max),
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);
@@ -234,7 +234,7 @@ fn what_is_negotiated_over_tls() {
         );
         let tls = negotiated.tls.expect(&case);
         assert_eq!(
-            tls.alpn == ALPN_HTTP2,
+            tls.alpn == Some(ALPN_HTTP2),
             protocol == Protocol::Http2,
             "{case}"
         );

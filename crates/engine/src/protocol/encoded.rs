@@ -9,6 +9,7 @@ use super::ClientProtocol;
 use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
+use super::messages::{EncodedMessages, Messages};
 
 /// What a run is over each protocol.
 pub(crate) trait ForProtocol {
@@ -24,14 +25,25 @@ pub(crate) trait ForProtocol {
 pub(crate) enum EncodedRequests {
     Http1(Arc<Http1Requests>),
     Http2(Arc<Http2Requests>),
+    Messages(Arc<EncodedMessages>),
 }
 
 impl EncodedRequests {
-    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
-    pub(crate) fn new(plan: &Plan, protocol: Protocol, depth: u32) -> Result<Self, EncodeError> {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection. The
+    /// run's clock began `clock_origin_unix_ns` after 1970.
+    pub(crate) fn new(
+        plan: &Plan,
+        protocol: Protocol,
+        depth: u32,
+        clock_origin_unix_ns: u64,
+    ) -> Result<Self, EncodeError> {
         Ok(match protocol {
             Protocol::Http1 => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
             Protocol::Http2 => Self::Http2(Arc::new(Http2Requests::new(plan, depth)?)),
+            Protocol::Messages => {
+                let messages = EncodedMessages::new(plan, depth, clock_origin_unix_ns)?;
+                Self::Messages(Arc::new(messages))
+            }
         })
     }
 
@@ -40,15 +52,17 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests))),
             Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests))),
+            Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages))),
         }
     }
 
     /// Bytes of one request: in HTTP/1.1 a closing one where every request closes, else an ordinary
-    /// one; in HTTP/2 of any but the first of a connection.
+    /// one; in HTTP/2 of any but the first of a connection. Of messages the longest.
     pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
         match self {
             Self::Http1(requests) => requests.bytes(every_one_closes),
             Self::Http2(requests) => requests.bytes(),
+            Self::Messages(messages) => messages.bytes(),
         }
     }
 
@@ -57,6 +71,7 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => requests.held_bytes(),
             Self::Http2(requests) => requests.held_bytes(),
+            Self::Messages(messages) => messages.held_bytes(),
         }
     }
 }

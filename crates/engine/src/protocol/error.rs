@@ -33,9 +33,29 @@ pub enum EncodeError {
         /// Why not.
         reason: VerbatimError,
     },
+    /// Messages that cannot be exchanged.
+    #[error(transparent)]
+    Messages(#[from] MessagesError),
     /// All requests together have too many bytes.
     #[error("the requests of the list have more than 1 GiB in all; split it")]
     TooLarge,
+}
+
+/// Why messages cannot be exchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MessagesError {
+    /// There is nothing to send.
+    #[error("the message {0} is empty; a message has at least one byte")]
+    Empty(String),
+    /// Several messages, or several in flight, share a connection whose end ends the reply.
+    #[error(
+        "replies that end with their connection need one message per connection, and one at a \
+         time; use --no-keepalive, and leave out --depth"
+    )]
+    SharedConnection,
+    /// The reply to what opens a connection would end it.
+    #[error("the reply to --first cannot end with its connection; give another --first-reply")]
+    OpeningUntilClose,
 }
 
 fn of_list(number: Option<usize>) -> String {

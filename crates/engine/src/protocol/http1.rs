@@ -9,9 +9,11 @@ use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
+use super::in_order::{InOrder, is_late};
 use super::verbatim;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, TimedOut,
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
 };
 use crate::failure;
 
@@ -180,44 +182,13 @@ impl Http1 {
             timeout_ns: u64::MAX,
         }
     }
-
-    /// The oldest request in flight leaves its place, which is given.
-    #[inline]
-    fn leave(&self, connection: &mut Http1Connection) -> u32 {
-        let place = connection.oldest;
-        connection.oldest = self.place(connection, 1);
-        connection.in_flight -= 1;
-        place
-    }
-
-    /// A request that was written takes a place, which is given.
-    #[inline]
-    fn take_place(&self, connection: &mut Http1Connection) -> u32 {
-        let place = self.place(connection, connection.in_flight);
-        connection.in_flight += 1;
-        place
-    }
-
-    /// The place of the request that has `before` others in flight before it.
-    #[inline]
-    fn place(&self, connection: &Http1Connection, before: u32) -> u32 {
-        // Both are below the depth or equal to it.
-        let place = connection.oldest + before;
-        if place >= self.requests.depth {
-            place - self.requests.depth
-        } else {
-            place
-        }
-    }
 }
 
 /// The responses of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Http1Connection {
     parser: ReplyParser,
-    /// Place of the oldest request in flight, in the ring of places.
-    oldest: u32,
-    in_flight: u32,
+    requests: InOrder,
     /// When the first byte of the response that is being received came.
     first_byte_ns: u64,
 }
@@ -228,8 +199,8 @@ impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
 
-    fn start(&mut self, timeout_ns: u64, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = timeout_ns;
+    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = start.timeout_ns;
         self.payload = add(Arc::clone(self.requests.payload()));
     }
 
@@ -245,7 +216,7 @@ impl ClientProtocol for Http1 {
         Http1Connection::default()
     }
 
-    fn open(&self, connection: &mut Http1Connection, _out: &mut Out) -> bool {
+    fn open(&mut self, connection: &mut Http1Connection, _out: &mut Out, _now_ns: u64) -> bool {
         *connection = Http1Connection::default();
         true
     }
@@ -264,7 +235,7 @@ impl ClientProtocol for Http1 {
             end,
         };
         out.append_shared(part, self.requests.payload());
-        self.take_place(connection)
+        connection.requests.take(self.requests.depth)
     }
 
     fn accept_texts(&mut self) {
@@ -273,7 +244,7 @@ impl ClientProtocol for Http1 {
 
     #[inline]
     fn place_of_text(&self, connection: &mut Http1Connection) -> Option<u32> {
-        Some(self.take_place(connection))
+        Some(connection.requests.take(self.requests.depth))
     }
 
     // Always: what it gives is large, and is then never put together.
@@ -292,7 +263,7 @@ impl ClientProtocol for Http1 {
                 event: None,
             });
         }
-        if connection.in_flight == 0 {
+        if connection.requests.count() == 0 {
             return Err(Broken {
                 kind: FailureKind::UnexpectedBytes,
                 unexpected_bytes: bytes.len() as u64,
@@ -301,7 +272,7 @@ impl ClientProtocol for Http1 {
         if connection.parser.pending_bytes() == 0 {
             connection.first_byte_ns = received_ns;
         }
-        let kind = self.kinds[places[connection.oldest as usize].request as usize];
+        let kind = self.kinds[places[connection.requests.oldest() as usize].request as usize];
         let progress = connection
             .parser
             .receive(bytes, &self.limits, kind, &mut self.known)
@@ -314,7 +285,7 @@ impl ClientProtocol for Http1 {
             event: progress.reply.map(|reply| ProtocolEvent::Done {
                 answer: answer_of(&reply, connection.first_byte_ns),
                 closes: !reply.keep_alive,
-                place: self.leave(connection),
+                place: connection.requests.leave(self.requests.depth),
             }),
         })
     }
@@ -331,7 +302,7 @@ impl ClientProtocol for Http1 {
         match connection.parser.end() {
             Ok(Some(reply)) => Ending::Completes {
                 answer: answer_of(&reply, connection.first_byte_ns),
-                place: self.leave(connection),
+                place: connection.requests.leave(self.requests.depth),
             },
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
             Err(error) => Ending::Fails(failure::of_reply(error)),
@@ -351,21 +322,20 @@ impl ClientProtocol for Http1 {
         places: &[RequestTiming],
         _out: &mut Out,
     ) -> Option<TimedOut> {
-        let is_late =
-            |place: &RequestTiming| place.due_ns.saturating_add(self.timeout_ns) <= now_ns;
-        places
-            .iter()
-            .any(is_late)
+        is_late(places, self.timeout_ns, now_ns)
             .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
     fn abandon(&self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
-        if connection.in_flight == 0 {
+        if connection.requests.count() == 0 {
             return None;
         }
         let discarded_bytes = connection.parser.pending_bytes();
         connection.parser.reset();
-        Some((self.leave(connection), discarded_bytes))
+        Some((
+            connection.requests.leave(self.requests.depth),
+            discarded_bytes,
+        ))
     }
 
     fn resume(&self, _connection: &mut Http1Connection, _out: &mut Out) {}

@@ -10,7 +10,8 @@ use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent, TimedOut,
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent, StartOfWorker,
+    TimedOut,
 };
 use crate::failure;
 
@@ -121,8 +122,8 @@ impl ClientProtocol for Http2 {
     const IN_ORDER: bool = false;
     const WRITES_AHEAD: bool = true;
 
-    fn start(&mut self, timeout_ns: u64, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = timeout_ns;
+    fn start(&mut self, start: StartOfWorker, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = start.timeout_ns;
     }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {
@@ -137,7 +138,7 @@ impl ClientProtocol for Http2 {
         Http2Connection::new(self.requests.depth)
     }
 
-    fn open(&self, connection: &mut Http2Connection, out: &mut Out) -> bool {
+    fn open(&mut self, connection: &mut Http2Connection, out: &mut Out, _now_ns: u64) -> bool {
         *connection = Http2Connection::new(self.requests.depth);
         connection.client.open(&mut out.bytes);
         false

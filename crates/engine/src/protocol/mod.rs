@@ -5,6 +5,8 @@ mod encoded;
 mod error;
 mod http1;
 mod http2;
+mod in_order;
+mod messages;
 mod verbatim;
 
 use std::fmt::Debug;
@@ -16,7 +18,7 @@ use brunt_measure::{Answer, FailureKind, RequestTiming};
 use brunt_proto::{BodiesWanted, Body};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
-pub use error::EncodeError;
+pub use error::{EncodeError, MessagesError};
 pub use verbatim::{VerbatimError, verbatim_requests};
 
 /// In a place of a connection where no request is in flight.
@@ -35,6 +37,18 @@ pub(crate) struct Next {
     pub(crate) behind: u32,
     /// The connection carries no further one after this and those behind it.
     pub(crate) closes: bool,
+    /// When it is written.
+    pub(crate) now_ns: u64,
+}
+
+/// What a protocol is told of its worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StartOfWorker {
+    /// Its number among `workers`.
+    pub(crate) worker: u32,
+    pub(crate) workers: u32,
+    /// A request has no response in time after so long.
+    pub(crate) timeout_ns: u64,
 }
 
 /// What happened on a connection.
@@ -159,6 +173,15 @@ impl Out {
         self.shared.take()
     }
 
+    /// The bytes of this connection alone, behind what is written, to be added to; `whole` is the
+    /// payload of a shared part.
+    pub(crate) fn owned(&mut self, whole: &[u8]) -> &mut Vec<u8> {
+        if let Some(before) = self.shared.take() {
+            self.copy(before, whole);
+        }
+        &mut self.bytes
+    }
+
     /// Appends all of a payload, where nothing is written yet.
     pub(crate) fn append_payload(&mut self, payload: PayloadId, whole: &[u8]) {
         let part = Part {
@@ -193,9 +216,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// only `request` and `open` write, and not while a send is in flight.
     const WRITES_AHEAD: bool;
 
-    /// Called once by each worker, before all else: a request has no response in time after
-    /// `timeout_ns`; `add` hands a payload to its backend.
-    fn start(&mut self, timeout_ns: u64, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
+    /// Called once by each worker, before all else; `add` hands a payload to its backend.
+    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
 
     /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
     fn want_bodies(&mut self, wanted: BodiesWanted);
@@ -208,7 +230,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// The connection was made, over TLS where there is TLS. Gives whether it can carry requests at
     /// once; else [`ProtocolEvent::Ready`] tells when.
-    fn open(&self, connection: &mut Self::Connection, out: &mut Out) -> bool;
+    fn open(&mut self, connection: &mut Self::Connection, out: &mut Out, now_ns: u64) -> bool;
 
     /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in
     /// no response, no failure and no overhead.
@@ -216,6 +238,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Writes a request; gives its place, below the depth.
     fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
+
+    /// All that was written on a connection was taken by the kernel: where a request needs no
+    /// response, it is answered by that. Gives its place; to be called until there is none.
+    #[inline]
+    fn taken(&self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
+        None
+    }
 
     /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
     fn accept_texts(&mut self);
@@ -279,6 +308,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Bytes received since this was last asked that belong to no response.
     fn take_overhead(&self, connection: &mut Self::Connection) -> u64;
+
+    /// Whole messages received since this was last asked that answer nothing. Their bytes are
+    /// among those that belong to no response.
+    #[inline]
+    fn take_pushes(&self, _connection: &mut Self::Connection) -> u64 {
+        0
+    }
 
     /// Whether bytes may come though nothing is in flight.
     fn may_still_hear(&self, connection: &Self::Connection) -> bool;

@@ -74,7 +74,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         connection.writing =
             P::WRITES_AHEAD.then(|| Box::new(Writing::new(self.task.depth, is_stamped)));
         let out = self.output.out();
-        if self.protocol.open(&mut connection.protocol, out) {
+        if self.protocol.open(&mut connection.protocol, out, now_ns) {
             self.opened(slot, now_ns, since_ns, connected_ns);
         } else {
             connection.state = State::Greeting {

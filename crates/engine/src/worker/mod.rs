@@ -35,7 +35,7 @@ use crate::expectation::Expectation;
 use crate::failure;
 use crate::generated::Generated;
 use crate::observer::{Shown, Snapshot, SnapshotSender};
-use crate::protocol::ClientProtocol;
+use crate::protocol::{ClientProtocol, StartOfWorker};
 use crate::sources::Sources;
 use crate::trial::Gauge;
 use accounting::Accounting;
@@ -232,7 +232,12 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
 
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(crate) fn new(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
-        protocol.start(task.timeout_ns, &mut |payload| backend.add_payload(payload));
+        let start = StartOfWorker {
+            worker: task.worker,
+            workers: task.workers,
+            timeout_ns: task.timeout_ns,
+        };
+        protocol.start(start, &mut |payload| backend.add_payload(payload));
         backend.set_stamps(task.stamps_every);
         Self::with(backend, protocol, task, spinner)
     }

@@ -2,8 +2,9 @@
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_load::{RequestSource, Spin, ThinkTimes};
-use brunt_measure::{FailureKind, RequestTiming};
+use brunt_measure::{Answer, FailureKind, RequestTiming};
 
+use super::responses::Reception;
 use super::{Mode, Pacing, Worker};
 use crate::connection::State;
 use crate::protocol::{ClientProtocol, Next};
@@ -27,7 +28,15 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.resume_output(slot);
             return;
         }
-        let connection = &self.connections[slot];
+        let connection = &mut self.connections[slot];
+        if connection.state != State::Open {
+            // It was what comes before the first request.
+            return;
+        }
+        if let Some(answered) = self.protocol.taken(&mut connection.protocol, now_ns) {
+            self.answered_by_send(slot, now_ns, answered);
+            return;
+        }
         // If the reply was seen first, it has been free since then.
         let free_ns = match connection.in_flight {
             0 => connection.free_ns,
@@ -37,6 +46,22 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             Pacing::Closed | Pacing::Sessions(_) => self.send_next(slot, now_ns),
             Pacing::Open(_) => self.available(slot, free_ns, now_ns),
         }
+    }
+
+    /// What was sent needs no response: it is answered now, `first` before what else was sent with
+    /// it.
+    fn answered_by_send(&mut self, slot: Slot, now_ns: u64, first: (u32, Answer)) {
+        let reception = Reception {
+            stamp_ns: None,
+            received_ns: now_ns,
+        };
+        let mut answered = Some(first);
+        while let Some((place, answer)) = answered {
+            self.done(slot, place, reception, now_ns, &answer);
+            let connection = &mut self.connections[slot].protocol;
+            answered = self.protocol.taken(connection, now_ns);
+        }
+        self.reuse(slot, now_ns, now_ns, true);
     }
 
     /// The slot became free, or may carry one more request, at `free_ns`.
@@ -167,6 +192,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 request,
                 behind,
                 closes,
+                now_ns: timing.sent_ns,
             };
             let out = self.output.out();
             let place = self.protocol.request(&mut connection.protocol, next, out);

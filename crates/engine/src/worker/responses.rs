@@ -157,7 +157,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     }
 
     /// The request in `place` is answered.
-    fn done(
+    pub(super) fn done(
         &mut self,
         slot: Slot,
         place: u32,

@@ -120,6 +120,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let bytes = self.protocol.take_overhead(connection);
         if bytes > 0 {
             self.accounting.recorder.overhead(now_ns, bytes);
+            let pushes = self.protocol.take_pushes(connection);
+            self.accounting.recorder.pushed(now_ns, pushes);
         }
     }
 

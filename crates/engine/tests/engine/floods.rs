@@ -118,9 +118,11 @@ fn answers(run: &Run) -> u64 {
 
 /// Compares the answers beside one hostile connection with those without it.
 fn expect_answers(kind: Kind, http: HttpChoice, quiet: Serve, hostile: Serve) -> Run {
-    let alone = run(kind, &Server::start(quiet, None), |plan| plan.http = http);
+    let alone = run(kind, &Server::start(quiet, None), |plan| {
+        plan.spoken = http.into()
+    });
     let beside = run(kind, &Server::start(quiet, Some(hostile)), |plan| {
-        plan.http = http;
+        plan.spoken = http.into();
     });
     let (alone, answered) = (answers(&alone), answers(&beside));
     assert!(alone >= 2 * ANSWERS_PART, "{alone} answers");

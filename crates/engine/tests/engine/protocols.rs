@@ -42,7 +42,7 @@ impl Wire {
     /// Requests in flight per connection.
     fn depth(self) -> u32 {
         match self.protocol() {
-            Protocol::Http1 => 1,
+            Protocol::Http1 | Protocol::Messages => 1,
             Protocol::Http2 => 8,
         }
     }
@@ -106,11 +106,12 @@ fn load_from(
         plan.target = Target::parse(&url, None).expect("a URL");
         let path = plan.target.path.clone();
         change_request(plan, |request| request.path = path);
-        plan.http = match wire {
+        let http = match wire {
             Wire::Http2 => HttpChoice::Http2,
             Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
             Wire::TlsHttp2 => HttpChoice::Auto,
         };
+        plan.spoken = http.into();
         plan.streams = many(8);
     };
     let (run, served) = if kind == Kind::Sim {
@@ -329,7 +330,7 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
         });
         expect_valid(&run, &what);
         let depth = match wire.protocol() {
-            Protocol::Http1 => pipeline,
+            Protocol::Http1 | Protocol::Messages => pipeline,
             Protocol::Http2 => wire.depth(),
         };
         let places = u64::from(run.plan.connections * depth);

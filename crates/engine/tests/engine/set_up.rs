@@ -176,7 +176,7 @@ fn handshakes_that_stall_end_set_up_with_their_name() {
     for http in [HttpChoice::Http1, HttpChoice::Http2] {
         let mut plan = many_connections(640);
         plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        plan.http = http;
+        plan.spoken = http.into();
         plan.connect_timeout_ns = S;
         let server = SimServer {
             faults: SimFaults {

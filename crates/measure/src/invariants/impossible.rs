@@ -295,6 +295,8 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     let reply_bytes_least = match facts.run.protocol() {
         Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
         Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
+        // A message may be done when it is sent.
+        Protocol::Messages => 0,
     };
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());

@@ -26,17 +26,30 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         });
         let goaways = lifetime.goaways;
         let goaways_most = match run.protocol() {
-            Protocol::Http1 => 0,
+            Protocol::Http1 | Protocol::Messages => 0,
             Protocol::Http2 => opened,
         };
         problems.expect(goaways <= goaways_most, || {
             format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
         });
-        if run.protocol() == Protocol::Http1 {
+        if run.protocol() != Protocol::Http2 {
             foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
                 problems.expect(false, || {
-                    format!("worker {number}: {label} {count} times, over HTTP/1.1")
+                    let name = run.protocol().name();
+                    format!("worker {number}: {label} {count} times, over {name}")
                 });
+            });
+        }
+        if run.protocol() != Protocol::Messages {
+            foreign(&lifetime.failures, FailureKind::is_of_messages).for_each(|(label, count)| {
+                let name = run.protocol().name();
+                problems.expect(false, || {
+                    format!("worker {number}: {label} {count} times, over {name}")
+                });
+            });
+            problems.expect(lifetime.pushes == 0, || {
+                let name = run.protocol().name();
+                format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
             });
         }
         if !is_tls {
@@ -56,10 +69,11 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     let greetings = run.latencies.greeting.count();
     let greetings_due = match run.protocol() {
         Protocol::Http1 => 0,
-        Protocol::Http2 => lifetime.connections_opened,
+        Protocol::Messages if !run.plan.is_opened_by_message() => 0,
+        Protocol::Http2 | Protocol::Messages => lifetime.connections_opened,
     };
     problems.expect(greetings == greetings_due, || {
-        format!("{greetings} times to HTTP/2 settings in the histogram, {greetings_due} due")
+        format!("{greetings} times of first exchanges in the histogram, {greetings_due} due")
     });
     let over = match &run.first().negotiated.tls {
         Some(tls) => format!(

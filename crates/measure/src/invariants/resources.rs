@@ -104,7 +104,12 @@ fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
     let depth = u64::from(negotiated.depth);
     let is_tls = negotiated.tls.is_some();
     let is_http2 = negotiated.protocol == Protocol::Http2;
-    let owned = if is_tls || is_http2 { OWNED_COPIES } else { 0 };
+    let is_rendered = negotiated.protocol == Protocol::Messages;
+    let owned = if is_tls || is_http2 || is_rendered {
+        OWNED_COPIES
+    } else {
+        0
+    };
     let places = owned
         .saturating_mul(negotiated.request_bytes)
         .saturating_add(PLACE_BYTES)

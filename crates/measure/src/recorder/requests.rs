@@ -219,6 +219,12 @@ impl Recorder {
         self.tally(at_ns).overhead_bytes += bytes;
     }
 
+    /// Messages came that answer nothing; their bytes are counted by [`Recorder::overhead`] as
+    /// well.
+    pub fn pushed(&mut self, at_ns: u64, messages: u64) {
+        self.tally(at_ns).pushes += messages;
+    }
+
     /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that
     /// is in the window.
     fn carried_in_ended(

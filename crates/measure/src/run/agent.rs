@@ -23,6 +23,9 @@ pub enum Protocol {
     /// HTTP/2 (RFC 9113).
     #[serde(rename = "HTTP/2")]
     Http2,
+    /// Messages over TCP, whose replies come in their order.
+    #[serde(rename = "messages")]
+    Messages,
 }
 
 impl Protocol {
@@ -31,8 +34,52 @@ impl Protocol {
         match self {
             Self::Http1 => "HTTP/1.1",
             Self::Http2 => "HTTP/2",
+            Self::Messages => "messages",
         }
     }
+
+    /// What is sent and answered, in words.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Http1 | Self::Http2 => Unit {
+                one: "request",
+                many: "requests",
+                per_s: "req/s",
+            },
+            Self::Messages => Unit {
+                one: "message",
+                many: "messages",
+                per_s: "msg/s",
+            },
+        }
+    }
+
+    /// Whether replies come in the order of what they answer.
+    pub fn is_in_order(self) -> bool {
+        match self {
+            Self::Http1 | Self::Messages => true,
+            Self::Http2 => false,
+        }
+    }
+
+    /// Whether replies have statuses.
+    pub fn has_statuses(self) -> bool {
+        match self {
+            Self::Http1 | Self::Http2 => true,
+            Self::Messages => false,
+        }
+    }
+}
+
+/// The words for what is sent and answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// One of it.
+    pub one: &'static str,
+    /// Several.
+    pub many: &'static str,
+    /// So many per second.
+    pub per_s: &'static str,
 }
 
 /// Seeds of an agent's random numbers. Agents may have the same or each its own.
@@ -71,11 +118,11 @@ pub struct Negotiated {
     /// Over HTTP/1.1, why HTTP/2 was not agreed on though it was preferred; over HTTP/2, why fewer
     /// streams than asked for may be in flight. Null where things are as asked for.
     pub note: Option<String>,
-    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2, messages.
     pub depth: u32,
     /// What TLS was negotiated; null in clear text.
     pub tls: Option<NegotiatedTls>,
-    /// Bytes of one request as it is sent, head and body.
+    /// Bytes of one request as it is sent, head and body; of messages, of the longest.
     pub request_bytes: u64,
 }
 

@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use super::sound::{UnsoundRun, difference};
-use super::{AGENTS_MAX, AgentRecord, PlanDescription, Run};
+use super::{AGENTS_MAX, AgentRecord, PlanDescription, RequestDescription, Run};
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -173,12 +173,9 @@ fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Differen
     compare! {
         "plan.url": url,
         "plan.unix_socket": unix_socket,
-        "plan.requests.first.method": requests.first.method,
-        "plan.requests.first.path": requests.first.path,
-        "plan.requests.first.header_names": requests.first.header_names,
-        "plan.requests.first.body_bytes": requests.first.body_bytes,
         "plan.requests.list": requests.list,
         "plan.http": http,
+        "plan.messages": messages,
         "plan.tls": tls,
         "plan.pipeline": pipeline,
         "plan.streams": streams,
@@ -196,7 +193,30 @@ fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Differen
         "plan.oversubscribe": oversubscribe,
         "plan.observe": observe,
     }
+    .or_else(|| request_difference(&first.requests.first, &other.requests.first))
     .or_else(|| model_difference(first, other))
+}
+
+fn request_difference(
+    first: &Option<RequestDescription>,
+    other: &Option<RequestDescription>,
+) -> Difference {
+    let (Some(ours), Some(theirs)) = (first, other) else {
+        return differs("plan.requests.first", first, other);
+    };
+    let paths = (&ours.path, &theirs.path);
+    let header_names = (&ours.header_names, &theirs.header_names);
+    let body_bytes = (&ours.body_bytes, &theirs.body_bytes);
+    differs("plan.requests.first.method", &ours.method, &theirs.method)
+        .or_else(|| differs("plan.requests.first.path", paths.0, paths.1))
+        .or_else(|| {
+            differs(
+                "plan.requests.first.header_names",
+                header_names.0,
+                header_names.1,
+            )
+        })
+        .or_else(|| differs("plan.requests.first.body_bytes", body_bytes.0, body_bytes.1))
 }
 
 fn model_difference(first: &PlanDescription, other: &PlanDescription) -> Difference {

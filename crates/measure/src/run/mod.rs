@@ -19,16 +19,18 @@ use crate::{
     ServerCount, SetUp, WorkerRecord,
 };
 
-pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Protocol, Seeds};
+pub use agent::{
+    AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Protocol, Seeds, Unit,
+};
 pub use amounts::{Amounts, StageRates};
 pub use clock::{AgentClock, RunEdges, after_ns};
 pub use merge::MergeError;
 pub use overlap::WindowOverlap;
 pub use plan::{
-    ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder, ModelDescription,
-    PlanDescription, RequestDescription, RequestsDescription, ScheduleDescription, Spin,
-    StageDescription, Stamps, StopDescription, ThinkDescription, ThinkSpread, TlsDescription,
-    TlsVersion,
+    ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder, MessagesDescription,
+    ModelDescription, OpeningDescription, PlanDescription, RequestDescription, RequestsDescription,
+    ScheduleDescription, Spin, StageDescription, Stamps, StopDescription, ThinkDescription,
+    ThinkSpread, TlsDescription, TlsVersion,
 };
 pub use sound::UnsoundRun;
 

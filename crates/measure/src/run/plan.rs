@@ -300,10 +300,33 @@ pub struct RequestDescription {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestsDescription {
-    /// The request, or the first one of a list.
-    pub first: RequestDescription,
-    /// The list; null for a single request.
+    /// The request, or the first one of a list; null for messages.
+    pub first: Option<RequestDescription>,
+    /// The list; null for a single request or message.
     pub list: Option<ListDescription>,
+}
+
+/// Messages and their replies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MessagesDescription {
+    /// The message, or the first one of a list, as it is shown: what was typed, cut short, or the
+    /// name of its file.
+    pub first: String,
+    /// Where the reply to each ends, as typed, such as `line`; `none` where none is awaited.
+    pub reply: String,
+    /// What each connection begins with; null for nothing.
+    pub opening: Option<OpeningDescription>,
+}
+
+/// What is sent once on each connection, without what it holds, which may be secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpeningDescription {
+    /// Its bytes, at most.
+    pub bytes: u64,
+    /// Where the reply to it ends, as typed; `none` where none is awaited.
+    pub reply: String,
 }
 
 /// A version of TLS.
@@ -368,11 +391,14 @@ pub struct PlanDescription {
     pub connections: u32,
     /// Worker threads.
     pub workers: u32,
-    /// Which HTTP was asked for.
-    pub http: HttpChoice,
+    /// Which HTTP was asked for; null where something else is spoken.
+    pub http: Option<HttpChoice>,
+    /// The messages that are exchanged; absent where HTTP is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessagesDescription>,
     /// How TLS is spoken; null in clear text.
     pub tls: Option<TlsDescription>,
-    /// Requests in flight per connection in HTTP/1.1 (pipelining).
+    /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
     pub pipeline: u32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: u32,
@@ -409,6 +435,12 @@ impl PlanDescription {
     /// Whether connections are used for more than one request.
     pub fn keepalive(&self) -> bool {
         self.requests_per_connection != Some(1)
+    }
+
+    /// Whether each connection begins with an exchange of its own, before its first request.
+    pub fn is_opened_by_message(&self) -> bool {
+        let opening = self.messages.as_ref().and_then(|it| it.opening.as_ref());
+        opening.is_some_and(|opening| opening.reply != "none")
     }
 
     /// Mean think time, nanoseconds; 0 without any.

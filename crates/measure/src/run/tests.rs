@@ -177,9 +177,12 @@ fn what_cannot_be_merged_is_refused_by_name() {
         (|run| run.plan.url.push('x'), "plan.url"),
         (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
         (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
-        (|run| run.plan.http = HttpChoice::Http2, "plan.http"),
+        (|run| run.plan.http = Some(HttpChoice::Http2), "plan.http"),
         (
-            |run| run.plan.requests.first.method = "PUT".to_owned(),
+            |run| {
+                let first = run.plan.requests.first.as_mut().expect("a request");
+                first.method = "PUT".to_owned();
+            },
             "plan.requests.first.method",
         ),
         (

@@ -714,6 +714,7 @@ impl<'a> Case<'a> {
                 format!("{connections} of {} pipelined requests", count(depth))
             }
             (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth)),
+            (depth, Protocol::Messages) => format!("{connections} of {} messages", count(depth)),
         }
     }
 

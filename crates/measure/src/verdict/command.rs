@@ -24,11 +24,10 @@ fn length(ns: u64) -> String {
 /// Whether the plan holds all that its command line had: a list of requests, header fields, a body,
 /// TLS, schedules in stages or of connections and rarer options are left to whoever typed them.
 fn is_whole(plan: &PlanDescription) -> bool {
-    let first = &plan.requests.first;
     let is_simple = plan.requests.list.is_none()
-        && first.method == "GET"
-        && first.header_names.is_empty()
-        && first.body_bytes == 0;
+        && plan.requests.first.as_ref().is_some_and(|first| {
+            first.method == "GET" && first.header_names.is_empty() && first.body_bytes == 0
+        });
     let is_usual = plan.tls.is_none()
         && plan.unix_socket.is_none()
         && plan.requests_per_connection.is_none()
@@ -77,7 +76,9 @@ mod tests {
         let line = repeated(&plan, 60 * S, &["--warmup 10s"]);
         let expected = format!("brunt -c {connections} -d 60s --warmup 10s '{}'", plan.url);
         assert_eq!(line, expected);
-        plan.requests.first.body_bytes = 1;
+        if let Some(first) = &mut plan.requests.first {
+            first.body_bytes = 1;
+        }
         assert_eq!(repeated(&plan, S / 4, &[]), "the same with -d 250ms");
         let open = repeated(&open_run().plan, 20 * S, &[]);
         assert!(open.contains(" -r ") && open.contains(" -d 20s "), "{open}");

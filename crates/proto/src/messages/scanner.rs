@@ -198,12 +198,14 @@ impl Scanner {
     }
 
     /// How many of the bytes that come next nobody needs to see: those of a message that has begun
-    /// and whose length is known, but for its last one, which completes it.
+    /// and whose length is known, but for its last one, which completes it; all that come until the
+    /// connection ends, where that is its end.
     pub fn unread_bytes(&self, framing: &Framing) -> u64 {
         let in_all = match framing {
             _ if self.bytes == 0 || self.failed.is_some() => 0,
             Framing::Fixed(in_all) => in_all.get(),
             Framing::Length(_) => self.bytes_in_all,
+            Framing::UntilClose => u64::MAX,
             _ => 0,
         };
         in_all.saturating_sub(self.bytes).saturating_sub(1)

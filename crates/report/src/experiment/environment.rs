@@ -96,10 +96,11 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 /// The load of a round in a few words.
 pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
     let mut items = Vec::new();
-    let first = &plan.requests.first;
-    items.push(match &plan.requests.list {
-        Some(list) => format!("a list of {} requests", units::count(list.requests)),
-        None => first.method.clone(),
+    let first = plan.requests.first.as_ref();
+    items.push(match (&plan.requests.list, first) {
+        (Some(list), _) => format!("a list of {} requests", units::count(list.requests)),
+        (None, Some(first)) => first.method.clone(),
+        (None, None) => "messages".to_owned(),
     });
     items.push(match &plan.model {
         ModelDescription::Closed { .. } => "closed loop".to_owned(),
@@ -128,8 +129,9 @@ pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
     if plan.streams > 1 {
         items.push(format!("{} streams on each", plan.streams));
     }
-    if first.body_bytes > 0 {
-        items.push(format!("bodies of {}", units::bytes(first.body_bytes)));
+    let body_bytes = first.map_or(0, |first| first.body_bytes);
+    if body_bytes > 0 {
+        items.push(format!("bodies of {}", units::bytes(body_bytes)));
     }
     if plan.tls.is_some() {
         items.push("TLS".to_owned());

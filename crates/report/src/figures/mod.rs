@@ -350,7 +350,11 @@ impl StoredSummary {
         };
         let greeting = match run.protocol() {
             Protocol::Http2 => Some(Latency::new("greeting", &latencies.greeting, &mut absent)),
+            Protocol::Messages if run.plan.is_opened_by_message() => {
+                Some(Latency::new("greeting", &latencies.greeting, &mut absent))
+            }
             Protocol::Http1 => absent.note("greeting", "HTTP/1.1"),
+            Protocol::Messages => absent.note("greeting", "connections begin with messages"),
         };
         let own = match run.plan.stamps_every() {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),

@@ -19,11 +19,30 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     } else if !plan.url.contains(address) {
         items.push(format!("at {address}"));
     }
-    let method = &plan.requests.first.method;
+    let first = plan.requests.first.as_ref();
+    let method = first.map_or("GET", |first| &first.method);
     if method != "GET" {
-        items.push(method.clone());
+        items.push(method.to_owned());
     }
     items.extend(protocol(run, verbose));
+    if let Some(messages) = &plan.messages {
+        if plan.requests.list.is_none() {
+            items.push(messages.first.clone());
+        }
+        items.push(match &*messages.reply {
+            "none" => "no replies".to_owned(),
+            reply => format!("replies {reply}"),
+        });
+        items.extend(
+            messages
+                .opening
+                .as_ref()
+                .map(|opening| match &*opening.reply {
+                    "none" => "after a first one per connection".to_owned(),
+                    reply => format!("after a first one per connection, reply {reply}"),
+                }),
+        );
+    }
     items
 }
 
@@ -86,7 +105,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let plan = &run.plan;
     let connections = counted(plan.connections.into(), "connection", "connections");
     let streams = match (run.protocol(), run.depth()) {
-        (Protocol::Http1, _) | (Protocol::Http2, 0 | 1) => String::new(),
+        (Protocol::Http1 | Protocol::Messages, _) | (_, 0 | 1) => String::new(),
         (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
     };
     let mut items = Vec::new();

@@ -167,7 +167,9 @@ pub(crate) fn failures() -> Run {
                        it/wraps?and=a&query=string&of=some&length=too"
         .to_owned();
     run.agents[0].negotiated.address = "[2001:db8::17]:8080".to_owned();
-    run.plan.requests.first.method = "POST".to_owned();
+    if let Some(first) = &mut run.plan.requests.first {
+        first.method = "POST".to_owned();
+    }
     run.agents[0].backend = Backend::Epoll;
     run.agents[0].backend_note = Some(
         "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
@@ -431,12 +433,12 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         url: "http://127.0.0.1:8080/100.html".to_owned(),
         unix_socket: None,
         requests: RequestsDescription {
-            first: RequestDescription {
+            first: Some(RequestDescription {
                 method: "GET".to_owned(),
                 path: "/100.html".to_owned(),
                 header_names: Vec::new(),
                 body_bytes: 0,
-            },
+            }),
             list: None,
         },
         model: ModelDescription::Closed {
@@ -444,7 +446,8 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         },
         connections: workers.iter().map(|worker| worker.live.asked).sum(),
         workers: workers.len() as u32,
-        http: HttpChoice::Auto,
+        http: Some(HttpChoice::Auto),
+        messages: None,
         tls: None,
         pipeline: 1,
         streams: 1,

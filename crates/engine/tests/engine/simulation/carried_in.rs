@@ -69,7 +69,7 @@ fn a_window_shorter_than_the_service_time_shows_it() {
 /// A server that never answers one request in 1,000, loaded until most connections hang.
 fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
     let mut plan = closed(64);
-    plan.http = http;
+    plan.spoken = http.into();
     plan.pipeline = many(pipeline);
     plan.streams = many(4);
     let mut settings = SimSettings {

@@ -29,9 +29,9 @@ fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
         plan.target = Target::parse("https://simulated/", None).expect("a URL");
     }
     if wire == Wire::TlsHttp1 {
-        plan.http = HttpChoice::Http1;
+        plan.spoken = HttpChoice::Http1.into();
     } else {
-        plan.http = HttpChoice::Http2;
+        plan.spoken = HttpChoice::Http2.into();
         plan.streams = many(streams);
     }
     plan

@@ -47,7 +47,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
         (
             "HTTP/2",
             change(|plan| {
-                plan.http = HttpChoice::Http2;
+                plan.spoken = HttpChoice::Http2.into();
                 plan.streams = many(4);
             }),
         ),

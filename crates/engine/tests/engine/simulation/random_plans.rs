@@ -73,8 +73,8 @@ impl Case {
     /// The same case over TLS.
     pub(super) fn over_tls(mut self) -> Self {
         self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        if self.plan.http == HttpChoice::Auto {
-            self.plan.http = HttpChoice::Http1;
+        if self.plan.spoken == HttpChoice::Auto.into() {
+            self.plan.spoken = HttpChoice::Http1.into();
         }
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_002));
         self.plan.tls.resumption = values.sometimes();
@@ -92,7 +92,7 @@ impl Case {
     /// The same case over HTTP/2, with what there is in it alone.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
-        self.plan.http = HttpChoice::Http2;
+        self.plan.spoken = HttpChoice::Http2.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
         let server = &mut self.settings.server;

@@ -52,7 +52,7 @@ fn handshake_and_settings_are_part_of_connecting() {
         if https {
             plan.target = Target::parse("https://simulated/", None).expect("a URL");
         }
-        plan.http = http;
+        plan.spoken = http.into();
         let (run, _) = faithful(&plan, &textbook(800 * US), "handshakes");
         let latencies = &run.latencies;
         assert_eq!(ends_ns(&latencies.response), always_ns(MS));

@@ -13,7 +13,7 @@ use super::super::words::{count, counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::TOO_NOISY;
 use super::{Reading, grade_above, missing};
-use crate::{Diagnosis, FailureKind, Protocol, TcpCounters};
+use crate::{Diagnosis, FailureKind, TcpCounters};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -47,7 +47,7 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
     if run.plan.stamps_every().is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
-    if run.depth() > 1 && run.protocol() == Protocol::Http1 {
+    if run.depth() > 1 && run.protocol().is_in_order() {
         return Reading::unknown("pipelined replies have no stamps of their own");
     }
     if split.count() < OWN_SAMPLES_LEAST {

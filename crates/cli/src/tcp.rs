@@ -1,0 +1,221 @@
+//! `brunt tcp`: messages over TCP and their replies.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, RequestSet, Spoken, Target};
+use brunt_proto::messages::{Framing, Template};
+
+use crate::args::{BackendName, LoadArguments, TcpArguments};
+use crate::list::order;
+use crate::load;
+use crate::plan::{Load, fresh_seed};
+use crate::request::BODY_BYTES_MAX;
+use crate::source::Source;
+
+/// Characters of a message that name it.
+const NAME_LENGTH_MAX: usize = 60;
+
+/// Runs the load.
+pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
+    if let Some(option) = foreign(&arguments.load) {
+        bail!("{option} is about runs over HTTP; leave it out of brunt tcp");
+    }
+    let typed = &arguments.load;
+    if let Some(other) = typed.behind_url.first() {
+        bail!("one server is loaded at a time; leave out {other}");
+    }
+    if typed.backend == BackendName::Sim {
+        bail!("the simulated server speaks HTTP alone; leave out --backend sim");
+    }
+    let url = typed.url.as_deref();
+    let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
+    let exchange = exchange(arguments)?;
+    let load = Load::new(typed, Some(&target))?
+        .with_list(Some(messages(arguments)?))
+        .speaking(Spoken::Messages(exchange));
+    load::run_on(typed, Some(target), load)
+}
+
+/// The first option given that is about HTTP, or about runs of it alone.
+fn foreign(load: &LoadArguments) -> Option<&'static str> {
+    let given = [
+        ("--body", load.body.is_some()),
+        ("--header", !load.headers.is_empty()),
+        ("--http1", load.protocol.http1),
+        ("--http2", load.protocol.http2),
+        ("--streams", load.protocol.streams.is_some()),
+        ("--method", load.method.is_some()),
+        ("--script", load.script.is_some()),
+        ("--sessions", load.sessions.is_some()),
+        ("--show-errors", load.show_errors),
+        ("--targets", load.targets.is_some()),
+        ("--urls", load.urls.is_some()),
+        ("--user", load.user.is_some()),
+        ("--fault", !load.fault.is_empty()),
+        ("--diagnose", load.diagnose),
+        ("--schema", load.schema),
+    ];
+    let option = given.into_iter().find(|&(_, is_given)| is_given);
+    option.map(|(option, _)| option)
+}
+
+/// What is sent.
+fn messages(arguments: &TcpArguments) -> Result<RequestSet> {
+    let sources = &arguments.exchange.messages;
+    if sources.is_empty() {
+        bail!("there is no message; give one with -m, as in -m 'PING\\r\\n'");
+    }
+    let readers = sources.iter().chain(&arguments.exchange.first);
+    if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
+        bail!("only one message can be read from standard input; give the others as @FILE");
+    }
+    let redacts = arguments.load.output.redact;
+    let mut messages = Vec::with_capacity(sources.len());
+    for (number, source) in (1..).zip(sources) {
+        let template = template(source, "-m")?;
+        messages.push(MessageSpec {
+            name: match source {
+                _ if redacts => format!("message {number}"),
+                Source::Typed(_) => short(&template.to_string()),
+                Source::File(path) => format!("@{}", path.display()),
+                Source::StandardInput => "@-".to_owned(),
+                Source::Variable(name) => format!("@env:{name}"),
+            },
+            template,
+        });
+    }
+    RequestSet::messages_in(order(&arguments.load), messages).with_context(|| {
+        format!(
+            "there are more than {} messages; leave some out",
+            RequestSet::REQUESTS_MAX
+        )
+    })
+}
+
+/// How messages are exchanged.
+fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
+    let Some(reply) = arguments.exchange.reply.clone() else {
+        bail!(
+            "--reply says where the reply to a message ends, such as line, fixed=64, echo, or none \
+             where nothing comes back; see brunt tcp --help"
+        );
+    };
+    let opening = match &arguments.exchange.first {
+        Some(source) => Some(OpeningMessage {
+            message: template(source, "--first")?,
+            reply: match &arguments.exchange.first_reply {
+                Some(reply) => reply.clone(),
+                None if reply == Framing::UntilClose => Framing::None,
+                None => reply.clone(),
+            },
+        }),
+        None => None,
+    };
+    Ok(MessageExchange {
+        reply,
+        opening,
+        seed: arguments.load.seed.unwrap_or_else(fresh_seed),
+    })
+}
+
+fn template(source: &Source, option: &str) -> Result<Template> {
+    match source {
+        Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
+        other => Ok(Template::constant(
+            other.read("the message", BODY_BYTES_MAX)?,
+        )),
+    }
+}
+
+/// The beginning of a long name.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(NAME_LENGTH_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    fn typed(words: &[&str]) -> TcpArguments {
+        let words = ["brunt", "tcp"].iter().chain(words);
+        let arguments = Arguments::try_parse_from(words).expect("they are good");
+        match arguments.command {
+            Some(Command::Tcp(tcp)) => *tcp,
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn messages_are_named_by_what_was_typed() {
+        let long = "x".repeat(70);
+        let set = messages(&typed(&["-m", "GET {seq}\\n", "-m", &long])).expect("messages");
+        let expected = ["GET {seq}\\n".to_owned(), format!("{}...", &long[..60])];
+        assert_eq!(set.names(), expected);
+        let one = messages(&typed(&["-m", "secret", "--redact"])).expect("a message");
+        assert_eq!(one.first_name(), "message 1");
+        for (words, part) in [
+            (&["-m", "\\q"][..], "-m '\\q'"),
+            (&[], "give one with -m"),
+            (&["-m", "@-", "--first", "@-"], "only one message"),
+        ] {
+            let error = messages(&typed(words)).expect_err("bad").to_string();
+            assert!(error.contains(part), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_first_reply_is_framed_like_the_others_unless_it_is_said() {
+        let reply_of = |words: &[&str]| {
+            let exchange = exchange(&typed(words)).expect("an exchange");
+            exchange.opening.expect("an opening").reply
+        };
+        let line = reply_of(&["--first", "a", "--reply", "line"]);
+        assert_eq!(line, Framing::Line);
+        let echo = reply_of(&["--first", "a", "--reply", "line", "--first-reply", "echo"]);
+        assert_eq!(echo, Framing::Echo);
+        let none = reply_of(&["--first", "a", "--reply", "until-close"]);
+        assert_eq!(none, Framing::None);
+        let error = exchange(&typed(&["-m", "a"]))
+            .expect_err("no reply")
+            .to_string();
+        assert!(error.starts_with("--reply says"), "{error}");
+    }
+
+    #[test]
+    fn every_option_about_http_is_known_as_one() {
+        for words in [
+            "--body x",
+            "-H a:b",
+            "--http1",
+            "--http2",
+            "--streams 2",
+            "--method GET",
+            "--script x.lua host:1",
+            "--sessions x host:1",
+            "--show-errors",
+            "--targets x",
+            "--urls x",
+            "-u a:b",
+            "--fault busy=0:1s",
+            "--diagnose",
+        ] {
+            let option = foreign(&typed(&words.split(' ').collect::<Vec<_>>()).load).expect(words);
+            assert!(option.starts_with("--"), "{words}");
+        }
+        let ours = typed(&[
+            "-c", "3", "--depth", "4", "-m", "a", "-m", "b", "--tls", "--cacert", "ca", "h:1",
+        ]);
+        assert_eq!(foreign(&ours.load), None);
+        assert_eq!(
+            (ours.exchange.messages.len(), ours.load.pipeline.get()),
+            (2, 4)
+        );
+    }
+}

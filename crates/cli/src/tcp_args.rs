@@ -1,0 +1,136 @@
+//! The options of `brunt tcp` beside those of a run, and what those of a run mean there: others are
+//! about HTTP, and are refused.
+
+use brunt_proto::messages::Framing;
+use clap::builder::Resettable;
+use clap::{Arg, Args, Id};
+
+use crate::source::Source;
+
+/// Options of a run that are about HTTP.
+const OF_HTTP: [&str; 16] = [
+    "body",
+    "headers",
+    "http1",
+    "http2",
+    "method",
+    "script",
+    "sessions",
+    "show_errors",
+    "streams",
+    "targets",
+    "urls",
+    "user",
+    "fault",
+    "schema",
+    "behind_url",
+    "diagnose",
+];
+
+/// What stands below the options.
+pub(crate) const TCP_HELP: &str = "\
+    Messages: text with \\r \\n \\t \\0 \\xHH \\\\, or @FILE, @- (standard input) or @env:NAME, \
+    whose bytes are sent as they are. {conn} (number of the connection), {seq} (number of the \
+    message on its connection), {rand:N} (N random hexadecimal digits) and \
+    {now} (nanoseconds since 1970) are filled in; \\{ is a brace.\n\
+    Framings: line (to LF); delim=BYTES; fixed=N; echo (the message, verified); len8, len16be, \
+    len16le, len24be, len24le, len32be, len32le (a length at the beginning, of what follows \
+    it; +N or -N corrects it, @N is its place); marker=BYTES[*N] (to the N-th occurrence); \
+    until-close; none.\n\
+    brunt tcp -c 100 -m 'PING\\r\\n' --reply line localhost:6379\n\
+    brunt tcp -r 20k -m @request.bin --reply len32be tls://host:9000\n\
+    See docs/tcp.md.";
+
+/// Messages and their replies.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct MessageArguments {
+    /// Message to send; several are sent in turns, or as --order says. Figures are kept of each
+    #[arg(short, long = "message", value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) messages: Vec<Source>,
+    /// Where the reply to a message ends, as below; none: a message is done when the kernel took it
+    #[arg(long, value_name = "FRAMING")]
+    pub(crate) reply: Option<Framing>,
+    /// What each connection begins with, before its first message
+    #[arg(long, value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) first: Option<Source>,
+    /// Where the reply to that ends, which is waited for [default: as --reply]
+    #[arg(long, value_name = "FRAMING", requires = "first")]
+    pub(crate) first_reply: Option<Framing>,
+}
+
+/// An option of a run as the help of `brunt tcp` has it.
+pub(crate) fn of_messages(option: Arg) -> Arg {
+    let id = option.get_id().as_str().to_owned();
+    let nothing = Resettable::<Id>::Reset;
+    match id.as_str() {
+        "url" => option
+            .value_name("HOST:PORT")
+            .help("The server: HOST:PORT, tcp://HOST:PORT, or tls://HOST:PORT over TLS"),
+        "requests" => option
+            .help("Number of messages to send in the measure phase; with --rate, of planned ones"),
+        "pipeline" => option
+            .long("depth")
+            .help("Messages in flight per connection"),
+        "no_keepalive" => option.help("A new connection for each message"),
+        "requests_per_connection" => {
+            option.help("Replace each connection after this many messages")
+        }
+        "rate" => option.help(
+            "Open loop: messages per second, planned without regard to replies; response times \
+             count from the planned instants. At most 10m for each worker",
+        ),
+        "connection_rate" => option.help(
+            "Connections per second, each with the messages of --requests-per-connection or \
+             --no-keepalive; with neither, how fast set-up opens those of a closed loop",
+        ),
+        "order" => option.help("Order of several messages, with the seed of --seed"),
+        "seed" => option.help(
+            "Seed of random arrivals, think times, order and {rand:N} [default: a fresh one, named \
+             in the report]",
+        ),
+        "unix_socket" => option
+            .requires(nothing)
+            .help("Connect through a Unix socket; HOST:PORT may be left out"),
+        "connect_timeout" => option.help(
+            "Limit of one connection attempt, with its TLS handshake and the reply to --first",
+        ),
+        "timeout" => option.help(
+            "Limit of one message to the end of its reply, from its send or, in an open loop, from \
+             its planned instant",
+        ),
+        "tls" => option
+            .conflicts_with(nothing)
+            .help("Speak TLS, as with tls:// before HOST:PORT"),
+        "sni" => {
+            option.help("Server name to ask for (SNI) and to verify [default: that of HOST:PORT]")
+        }
+        "method" => option.short(None::<char>).hide(true),
+        name if OF_HTTP.contains(&name) => option.hide(true),
+        _ => option,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    #[test]
+    fn what_is_refused_is_in_no_help() {
+        let mut command = Arguments::command();
+        let command = command.find_subcommand_mut("tcp").expect("it is there");
+        let shown = command.render_long_help().to_string();
+        assert!(shown.contains("--depth <N>") && shown.contains("-m, --message <MESSAGE>"));
+        for option in command.get_arguments() {
+            let id = option.get_id().as_str();
+            assert_eq!(
+                option.is_hide_set(),
+                OF_HTTP.contains(&id) || id == "no_evidence",
+                "{id}"
+            );
+        }
+    }
+}

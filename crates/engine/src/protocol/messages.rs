@@ -1,0 +1,592 @@
+//! Messages over TCP in a worker: replies in the order of the messages, framed in one of several
+//! ways.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+use brunt_io::backend::PayloadId;
+use brunt_load::{Plan, Reuse, Spoken};
+use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_proto::messages::{Framing, ScanError, Scanned, Scanner, Template, Values};
+use brunt_proto::{BodiesWanted, Body};
+
+use super::error::{EncodeError, MessagesError};
+use super::in_order::{InOrder, is_late};
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
+};
+use crate::failure;
+
+/// Most bytes of all constant messages of a run: positions have 32 bits.
+const MESSAGES_BYTES_MAX: usize = 1 << 30;
+
+/// The messages of a run, encoded once for all workers.
+#[derive(Debug)]
+pub(crate) struct EncodedMessages {
+    messages: Vec<Encoded>,
+    /// The constant ones, one after the other.
+    constant: Vec<u8>,
+    reply: Framing,
+    opening: Option<Opening>,
+    depth: u32,
+    seed: u64,
+    /// When the run's clock began, nanoseconds since 1970.
+    clock_origin_unix_ns: u64,
+    /// Made when the run is found to fit this machine.
+    payload: OnceLock<Arc<[u8]>>,
+}
+
+#[derive(Debug)]
+enum Encoded {
+    /// Where it lies among the constant ones.
+    Constant {
+        start: u32,
+        end: u32,
+    },
+    Template(Template),
+}
+
+#[derive(Debug)]
+struct Opening {
+    message: Template,
+    reply: Framing,
+}
+
+impl EncodedMessages {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    pub(super) fn new(
+        plan: &Plan,
+        depth: u32,
+        clock_origin_unix_ns: u64,
+    ) -> Result<Self, EncodeError> {
+        let (mut messages, mut constant) = (Vec::new(), Vec::new());
+        for spec in plan.requests.messages() {
+            let Some(bytes) = spec.template.as_constant() else {
+                messages.push(Encoded::Template(spec.template.clone()));
+                continue;
+            };
+            if bytes.is_empty() {
+                return Err(MessagesError::Empty(spec.name.clone()).into());
+            }
+            let start = constant.len() as u32;
+            constant.extend_from_slice(bytes);
+            if constant.len() > MESSAGES_BYTES_MAX {
+                return Err(EncodeError::TooLarge);
+            }
+            messages.push(Encoded::Constant {
+                start,
+                end: constant.len() as u32,
+            });
+        }
+        let (reply, opening, seed) = match &plan.spoken {
+            Spoken::Messages(exchange) => (
+                exchange.reply.clone(),
+                exchange.opening.as_ref(),
+                exchange.seed,
+            ),
+            Spoken::Http(_) => (Framing::None, None, 0),
+        };
+        let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
+        if reply == Framing::UntilClose && !is_single {
+            return Err(MessagesError::SharedConnection.into());
+        }
+        let opening = opening.map(|opening| Opening {
+            message: opening.message.clone(),
+            reply: opening.reply.clone(),
+        });
+        if let Some(Opening { message, reply }) = &opening {
+            if message.as_constant().is_some_and(<[u8]>::is_empty) {
+                return Err(MessagesError::Empty("of --first".to_owned()).into());
+            }
+            if *reply == Framing::UntilClose {
+                return Err(MessagesError::OpeningUntilClose.into());
+            }
+        }
+        Ok(Self {
+            messages,
+            constant,
+            reply,
+            opening,
+            depth,
+            seed,
+            clock_origin_unix_ns,
+            payload: OnceLock::new(),
+        })
+    }
+
+    /// Bytes of the longest message.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = self.messages.iter().map(|message| match message {
+            Encoded::Constant { start, end } => (end - start) as usize,
+            Encoded::Template(template) => template.bytes_max(),
+        });
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Bytes that are held of them.
+    pub(super) fn held_bytes(&self) -> usize {
+        let templates = self.messages.iter().map(|message| match message {
+            Encoded::Constant { .. } => 0,
+            Encoded::Template(template) => template.held_bytes(),
+        });
+        templates.sum::<usize>()
+            + self.repeated_bytes()
+            + self.constant.len()
+            + size_of_val(&self.messages[..])
+    }
+
+    /// The only message, where it is constant.
+    fn only(&self) -> Option<u32> {
+        match self.messages[..] {
+            [Encoded::Constant { end, .. }] => Some(end),
+            _ => None,
+        }
+    }
+
+    fn repeated_bytes(&self) -> usize {
+        self.only()
+            .map_or(0, |bytes| bytes as usize * (self.depth as usize - 1))
+    }
+
+    /// The constant bytes that are sent. A single message is repeated, as often as it may be in
+    /// flight on a connection: any number of them lies in one piece.
+    fn payload(&self) -> &Arc<[u8]> {
+        self.payload.get_or_init(|| match self.only() {
+            Some(_) => self.constant.repeat(self.depth as usize).into(),
+            None => self.constant.as_slice().into(),
+        })
+    }
+}
+
+/// Messages over TCP, as one worker exchanges them.
+#[derive(Clone, Debug)]
+pub(crate) struct Messages {
+    encoded: Arc<EncodedMessages>,
+    payload: PayloadId,
+    timeout_ns: u64,
+    /// The number in the run of the connection that is made next, and how far the one after it is.
+    next_connection: u64,
+    workers: u64,
+    /// Whether what was filled in has to be known when its echo comes.
+    keeps_rendered: bool,
+}
+
+impl Messages {
+    pub(super) fn new(encoded: Arc<EncodedMessages>) -> Self {
+        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
+        let keeps_rendered =
+            encoded.reply == Framing::Echo && encoded.messages.iter().any(is_template);
+        Self {
+            encoded,
+            payload: PayloadId(0),
+            timeout_ns: u64::MAX,
+            next_connection: 0,
+            workers: 1,
+            keeps_rendered,
+        }
+    }
+
+    /// What is filled into the message that is next on the connection.
+    fn values(&self, connection: &MessagesConnection, now_ns: u64) -> Values {
+        let (number, sequence) = (connection.number, connection.sequence);
+        // Far apart for each connection and each message; what is drawn from it mixes its bits.
+        let seed = self
+            .encoded
+            .seed
+            .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95))
+            .wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
+        Values {
+            connection: number,
+            sequence,
+            now_ns: self.encoded.clock_origin_unix_ns.saturating_add(now_ns),
+            seed,
+        }
+    }
+
+    /// What the oldest message in flight was, for its echo.
+    #[inline]
+    fn oldest_sent<'a>(
+        &'a self,
+        connection: &'a MessagesConnection,
+        places: &[RequestTiming],
+    ) -> &'a [u8] {
+        if self.encoded.reply != Framing::Echo {
+            return &[];
+        }
+        if self.keeps_rendered {
+            return connection.rendered.first();
+        }
+        let place = connection.requests.oldest() as usize;
+        match self.encoded.messages[places[place].request as usize] {
+            Encoded::Constant { start, end } => {
+                &self.encoded.constant[start as usize..end as usize]
+            }
+            Encoded::Template(_) => &[],
+        }
+    }
+
+    /// The oldest message in flight is no more; gives its place.
+    #[inline]
+    fn leave(&self, connection: &mut MessagesConnection) -> u32 {
+        if self.keeps_rendered {
+            connection.rendered.pop();
+        }
+        connection.requests.leave(self.encoded.depth)
+    }
+
+    /// What opened the connection is answered by what came, up to its end.
+    fn receive_opening(
+        &self,
+        connection: &mut MessagesConnection,
+        opening: &Opening,
+        bytes: &[u8],
+    ) -> Result<Progress, Broken> {
+        let sent = connection.rendered.first();
+        let scanned = connection.scanner.receive(&opening.reply, bytes, sent);
+        let Scanned {
+            consumed,
+            message_bytes,
+        } = scanned.map_err(broken)?;
+        let event = message_bytes.map(|bytes| {
+            connection.overhead_bytes += bytes;
+            connection.is_opening = false;
+            connection.rendered = Rendered::default();
+            ProtocolEvent::Ready
+        });
+        Ok(Progress { consumed, event })
+    }
+}
+
+fn broken(error: ScanError) -> Broken {
+    Broken {
+        kind: failure::of_scan(error),
+        unexpected_bytes: 0,
+    }
+}
+
+fn answer(body_bytes: u64, first_byte_ns: u64) -> Answer {
+    Answer {
+        outcome: ReplyOutcome::SUCCESS,
+        retry_after: false,
+        interim: 0,
+        head_bytes: 0,
+        body_bytes,
+        first_byte_ns,
+    }
+}
+
+/// Messages that were filled in and whose echoes are awaited, oldest first.
+#[derive(Debug, Default)]
+struct Rendered {
+    bytes: Vec<u8>,
+    /// Where the oldest one begins.
+    start: usize,
+    lengths: VecDeque<usize>,
+}
+
+impl Rendered {
+    fn push(&mut self, message: &[u8]) {
+        if self.start > self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(message);
+        self.lengths.push_back(message.len());
+    }
+
+    fn first(&self) -> &[u8] {
+        let length = self.lengths.front().copied().unwrap_or(0);
+        &self.bytes[self.start..self.start + length]
+    }
+
+    fn pop(&mut self) {
+        self.start += self.lengths.pop_front().unwrap_or(0);
+        if self.lengths.is_empty() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+    }
+}
+
+/// What is in flight and what comes on one connection.
+#[derive(Debug, Default)]
+pub(crate) struct MessagesConnection {
+    scanner: Scanner,
+    requests: InOrder,
+    /// What opens it is not answered yet.
+    is_opening: bool,
+    /// What is being received began when nothing was in flight: it is no reply.
+    is_push: bool,
+    /// It had pushes, or bytes that nobody awaits.
+    was_pushed_to: bool,
+    /// Its number in the run, and how many messages were sent on it.
+    number: u64,
+    sequence: u64,
+    /// When the first byte of the reply that is being received came.
+    first_byte_ns: u64,
+    /// What was not asked for yet by [`ClientProtocol::take_overhead`] and
+    /// [`ClientProtocol::take_pushes`].
+    overhead_bytes: u64,
+    pushes: u64,
+    rendered: Rendered,
+}
+
+impl ClientProtocol for Messages {
+    type Connection = MessagesConnection;
+
+    const IN_ORDER: bool = true;
+    const WRITES_AHEAD: bool = false;
+
+    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = start.timeout_ns;
+        self.next_connection = start.worker.into();
+        self.workers = start.workers.into();
+        self.payload = add(Arc::clone(self.encoded.payload()));
+    }
+
+    /// Nothing is kept of replies.
+    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
+
+    fn take_body(&self, _connection: &mut MessagesConnection) -> Option<Body> {
+        None
+    }
+
+    fn connection(&self) -> MessagesConnection {
+        MessagesConnection::default()
+    }
+
+    fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
+        *connection = MessagesConnection {
+            number: self.next_connection,
+            ..MessagesConnection::default()
+        };
+        self.next_connection += self.workers;
+        let Some(opening) = &self.encoded.opening else {
+            return true;
+        };
+        let values = self.values(connection, now_ns);
+        let bytes = out.owned(self.encoded.payload());
+        let from = bytes.len();
+        opening.message.render(&values, bytes);
+        if opening.reply == Framing::None {
+            return true;
+        }
+        if opening.reply == Framing::Echo {
+            connection.rendered.push(&bytes[from..]);
+        }
+        connection.is_opening = true;
+        false
+    }
+
+    fn close(&self, connection: &mut MessagesConnection) -> u64 {
+        let pending_bytes = connection.scanner.pending_bytes();
+        *connection = MessagesConnection::default();
+        pending_bytes
+    }
+
+    #[inline]
+    fn request(&self, connection: &mut MessagesConnection, next: Next, out: &mut Out) -> u32 {
+        let whole = self.encoded.payload();
+        let message = &self.encoded.messages[next.request.0 as usize];
+        match *message {
+            Encoded::Constant { start, end } => {
+                // Those behind the only one follow it.
+                let bytes = end - start;
+                let start = match self.encoded.only() {
+                    Some(_) => bytes * (self.encoded.depth - 1 - next.behind),
+                    None => start,
+                };
+                let end = start + bytes;
+                if self.keeps_rendered {
+                    connection
+                        .rendered
+                        .push(&whole[start as usize..end as usize]);
+                }
+                let payload = self.payload;
+                let part = Part {
+                    payload,
+                    start,
+                    end,
+                };
+                out.append_shared(part, whole);
+            }
+            Encoded::Template(ref template) => {
+                let values = self.values(connection, next.now_ns);
+                let bytes = out.owned(whole);
+                let from = bytes.len();
+                template.render(&values, bytes);
+                if self.keeps_rendered {
+                    connection.rendered.push(&bytes[from..]);
+                }
+            }
+        }
+        connection.sequence += 1;
+        connection.requests.take(self.encoded.depth)
+    }
+
+    /// A message without a reply is done.
+    #[inline]
+    fn taken(&self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
+        if self.encoded.reply != Framing::None || connection.requests.count() == 0 {
+            return None;
+        }
+        Some((self.leave(connection), answer(0, now_ns)))
+    }
+
+    fn accept_texts(&mut self) {}
+
+    fn place_of_text(&self, _connection: &mut MessagesConnection) -> Option<u32> {
+        None
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        connection: &mut MessagesConnection,
+        bytes: &[u8],
+        received_ns: u64,
+        places: &[RequestTiming],
+        _out: &mut Out,
+    ) -> Result<Progress, Broken> {
+        if connection.is_opening
+            && let Some(opening) = &self.encoded.opening
+        {
+            return self.receive_opening(connection, opening, bytes);
+        }
+        let reply = &self.encoded.reply;
+        let mut consumed = 0;
+        while consumed < bytes.len() {
+            let rest = &bytes[consumed..];
+            let is_awaited = connection.requests.count() > 0;
+            match reply {
+                Framing::None => {
+                    connection.overhead_bytes += rest.len() as u64;
+                    connection.was_pushed_to = true;
+                    consumed = bytes.len();
+                    break;
+                }
+                // Nothing echoes what was not sent.
+                Framing::Echo if !is_awaited => {
+                    return Err(Broken {
+                        kind: FailureKind::UnexpectedBytes,
+                        unexpected_bytes: rest.len() as u64,
+                    });
+                }
+                _ => {}
+            }
+            if connection.scanner.pending_bytes() == 0 {
+                // What follows a marker may be the rest of a reply, and so nobody's.
+                connection.is_push = !is_awaited && !matches!(reply, Framing::Marker { .. });
+                connection.first_byte_ns = received_ns;
+            } else if is_awaited
+                && connection.first_byte_ns < places[connection.requests.oldest() as usize].sent_ns
+            {
+                connection.first_byte_ns = received_ns;
+            }
+            let mut scanner = connection.scanner;
+            let sent = self.oldest_sent(connection, places);
+            let scanned = scanner.receive(reply, rest, sent);
+            connection.scanner = scanner;
+            let scanned = scanned.map_err(broken)?;
+            consumed += scanned.consumed;
+            let Some(message_bytes) = scanned.message_bytes else {
+                break;
+            };
+            if connection.is_push || !is_awaited {
+                connection.overhead_bytes += message_bytes;
+                connection.pushes += 1;
+                connection.was_pushed_to = true;
+                continue;
+            }
+            return Ok(Progress {
+                consumed,
+                event: Some(ProtocolEvent::Done {
+                    answer: answer(message_bytes, connection.first_byte_ns),
+                    closes: false,
+                    place: self.leave(connection),
+                }),
+            });
+        }
+        Ok(Progress {
+            consumed,
+            event: None,
+        })
+    }
+
+    fn unread_bytes(&self, connection: &MessagesConnection) -> u64 {
+        match &self.encoded.reply {
+            _ if connection.is_opening => 0,
+            Framing::None => u64::MAX,
+            reply => connection.scanner.unread_bytes(reply),
+        }
+    }
+
+    fn discarded(&self, connection: &mut MessagesConnection, bytes: u64) {
+        match &self.encoded.reply {
+            Framing::None => connection.overhead_bytes += bytes,
+            _ => connection.scanner.discarded(bytes),
+        }
+    }
+
+    fn ended(&self, connection: &mut MessagesConnection) -> Ending {
+        match connection.scanner.end(&self.encoded.reply) {
+            Ok(Some(bytes)) => Ending::Completes {
+                answer: answer(bytes, connection.first_byte_ns),
+                place: self.leave(connection),
+            },
+            Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
+            Err(error) => Ending::Fails(failure::of_scan(error)),
+        }
+    }
+
+    #[inline]
+    fn next_timeout_ns(&self, _connection: &MessagesConnection) -> u64 {
+        u64::MAX
+    }
+
+    /// What is behind a late reply cannot come before it.
+    fn timed_out(
+        &self,
+        _connection: &mut MessagesConnection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        _out: &mut Out,
+    ) -> Option<TimedOut> {
+        is_late(places, self.timeout_ns, now_ns)
+            .then_some(TimedOut::Connection(FailureKind::TimedOut))
+    }
+
+    fn abandon(&self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
+        if connection.requests.count() == 0 {
+            return None;
+        }
+        let discarded_bytes = connection.scanner.pending_bytes();
+        connection.scanner.reset();
+        Some((self.leave(connection), discarded_bytes))
+    }
+
+    fn resume(&self, _connection: &mut MessagesConnection, _out: &mut Out) {}
+
+    #[inline]
+    fn capacity(&self, _connection: &MessagesConnection) -> Option<Capacity> {
+        None
+    }
+
+    #[inline]
+    fn take_overhead(&self, connection: &mut MessagesConnection) -> u64 {
+        std::mem::take(&mut connection.overhead_bytes)
+    }
+
+    fn take_pushes(&self, connection: &mut MessagesConnection) -> u64 {
+        std::mem::take(&mut connection.pushes)
+    }
+
+    fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
+        connection.was_pushed_to
+    }
+
+    fn waiting_bytes_max(&self) -> usize {
+        0
+    }
+}
