@@ -205,9 +205,12 @@ fn has_members(group: Pid) -> bool {
 fn running_group(stat: &str) -> Option<i32> {
     // The name before it may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    (!matches!(state, "Z" | "X")).then(|| fields.nth(1)?.parse().ok())?
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    let (state, group) = (fields.first()?, fields.get(2)?);
+    // Where the first thread has ended, others may hold what is open.
+    let threads = fields.get(17).and_then(|count| count.parse().ok());
+    let has_ended = matches!(*state, "Z" | "X") && threads.unwrap_or(1) <= 1;
+    (!has_ended).then(|| group.parse().ok())?
 }
 
 #[cfg(test)]
@@ -228,6 +231,8 @@ mod tests {
         for (stat, group) in [
             ("12 (a) b) S 1 34 5 6", Some(34)),
             ("12 (a b) Z 1 34 5 6", None),
+            ("12 (a) Z 1 34 5 6 7 8 9 0 1 2 3 4 5 6 7 8 1 0", None),
+            ("12 (a) Z 1 34 5 6 7 8 9 0 1 2 3 4 5 6 7 8 3 0", Some(34)),
             ("12 (a) R 1", None),
             ("12", None),
         ] {

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_experiment::compare;
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
-use brunt_measure::{Claim, Compared, Comparison, Judged, RoundRecord, Run};
+use brunt_measure::{Claim, Compared, Comparison, Judged, RoundRecord, Run, SingleRun};
 use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 const MS: u64 = 1_000_000;
@@ -94,5 +94,44 @@ fn a_server_against_itself_differs_in_at_most_one_of_twenty() {
 fn a_server_that_is_five_percent_slower_is_found() {
     let (claims, holds) = repeated(1.05);
     assert!(claims >= REPETITIONS * 9 / 10, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}
+
+/// The same with a run of each, by the intervals that each has by itself.
+fn repeated_single(slower: f64) -> (u64, u64) {
+    let mean_ns = 500_000;
+    let (mut claims, mut holds) = (0, 0);
+    for repetition in 0..REPETITIONS {
+        let measured = |place: u64, mean_ns| {
+            let mut server = Server {
+                plan: plan(),
+                mean_ns,
+                seed: 5_000_000 + 2 * repetition + place,
+            };
+            let ignore = &mut |_: Phase, _: &Progress| {};
+            let run = server.round(&Round::of(&plan()), ignore).expect("a run");
+            let single = SingleRun::of(&run, String::new());
+            (RoundRecord::of(&Judged::of(&run)), single)
+        };
+        let a = measured(0, mean_ns);
+        let b = measured(1, (mean_ns as f64 * slower) as u64);
+        let comparison = Comparison::of_single_runs(
+            Compared::SuccessesPerS,
+            (Some(&a.0), &a.1),
+            (Some(&b.0), &b.1),
+        );
+        let change = comparison.change.expect("an interval of both");
+        claims += u64::from(comparison.claim == Claim::Differs);
+        holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
+    }
+    (claims, holds)
+}
+
+#[test]
+fn runs_that_vary_as_their_parts_do_are_compared_as_surely() {
+    let (claims, holds) = repeated_single(1.0);
+    assert!(claims <= REPETITIONS / 20, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+    let (_, holds) = repeated_single(1.05);
     assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
 }

@@ -179,6 +179,12 @@ fn experiments_are_drawn() {
                 "highest rate that holds",
             ),
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
+            (
+                "capacities.html",
+                stored("comparison-capacity"),
+                &["steps-tried-A", "steps-tried-B"],
+                "how searches vary is not shown",
+            ),
         ],
         |(name, words, charts, said)| {
             let page = pages.path(name);

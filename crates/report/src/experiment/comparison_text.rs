@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide};
+use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, PlanDescription};
 
 use super::words::{
     exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
@@ -18,7 +18,7 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     for (place, side) in compared.sides.iter().enumerate() {
         page.row(&side_name(place), &of_side(side), Tone::Plain);
     }
-    if let Some(plan) = &compared.load {
+    if let Some(plan) = load(compared) {
         page.row("load", &environment::load(plan), Tone::Plain);
     }
     for (label, items) in rounds(compared) {
@@ -76,6 +76,12 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         page.row(label, &[told], Tone::Plain);
     }
     page.into_text()
+}
+
+/// The load of each round; absent of searches, whose rates are their steps'.
+pub(super) fn load(compared: &ComparedRounds) -> Option<&PlanDescription> {
+    let is_search = compared.compared.contains(&Compared::CapacityPerS);
+    compared.load.as_ref().filter(|_| !is_search)
 }
 
 /// A side in a few words: its URL, and of a stored run where it is from.

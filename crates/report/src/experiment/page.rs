@@ -274,12 +274,15 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         .sides
         .iter()
         .enumerate()
-        .map(|(place, side)| {
-            let items = comparison_text::of_side(side).join(" · ");
-            format!("{}: {items}", side_name(place))
-        })
+        .map(|(place, side)| format!("{}: {}", side_name(place), side.url))
         .collect();
-    let mut lines = vec![load_line(found.load.as_ref())];
+    let mut lines = vec![load_line(comparison_text::load(found))];
+    let stored = found.sides.iter().enumerate();
+    let stored = stored.filter(|(_, side)| side.single_run.is_some());
+    lines.extend(stored.map(|(place, side)| {
+        let items = &comparison_text::of_side(side)[1..];
+        format!("{}: {}", side_name(place), items.join(" · "))
+    }));
     let rounds_of_sides = comparison_text::rounds(found).into_iter();
     lines.extend(rounds_of_sides.map(|(label, items)| format!("{label}: {}", items.join(" · "))));
     let mut body = head("compare", &sides.join(" · "), &lines);
@@ -503,7 +506,7 @@ fn steps(found: &Capacity, of: Option<&str>) -> Chart {
             x,
         )
     };
-    chart.caption = "What each step came to.".to_owned();
+    chart.caption = "The outcome of each step.".to_owned();
     let all = found.steps.iter().map(|step| Some(step.rate_per_s));
     chart
         .series
@@ -512,6 +515,7 @@ fn steps(found: &Capacity, of: Option<&str>) -> Chart {
         (CapacityOutcome::Met, 3),
         (CapacityOutcome::Missed, 2),
         (CapacityOutcome::ClientLimited, 5),
+        (CapacityOutcome::Undecided, 4),
         (CapacityOutcome::Invalid, 1),
     ] {
         let values = found.steps.iter();
