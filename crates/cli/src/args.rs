@@ -12,6 +12,7 @@ use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::objectives::{Objectives, objectives};
+use crate::serve_tcp_args::ServeTcpArguments;
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{MessageArguments, TCP_HELP, of_messages};
@@ -550,6 +551,8 @@ pub(crate) struct ServeArguments {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) tcp: ServeTcpArguments,
     #[command(flatten)]
     pub(crate) protocol: ServeProtocolArguments,
 }

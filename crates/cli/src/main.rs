@@ -33,6 +33,7 @@ mod request;
 mod request_log;
 mod script;
 mod serve;
+mod serve_tcp_args;
 mod session;
 mod sessions;
 mod side_server;

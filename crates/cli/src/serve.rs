@@ -11,12 +11,13 @@ use brunt_io::threads;
 use brunt_load::BackendChoice;
 use brunt_probe::memory::available_memory_bytes;
 use brunt_server::{
-    Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TlsOptions, TlsVersion,
-    certificates_from_pem,
+    Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TcpOptions, TlsOptions,
+    TlsVersion, certificates_from_pem,
 };
 
 use crate::args::{ServeArguments, ServeBackendName, ServeProtocolArguments, TlsVersionName};
 use crate::replace;
+use crate::serve_tcp_args::ServeTcpArguments;
 use crate::signals::{Interrupts, Second};
 
 /// How often the signal flag is looked at.
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         streams_max: protocol.h2_streams,
         requests_max: protocol.h2_requests,
     };
+    options.tcp = raw_tcp(&arguments.tcp)?;
     let server = brunt_server::start(&options).context("cannot serve")?;
     if let Some(path) = &protocol.cert_out {
         replace::write(path, server.certificates_pem().as_bytes())
@@ -74,6 +76,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             if options.spin { " that spin" } else { "" },
             server.backend()
         );
+        if let (Some(address), Some(tcp)) = (server.tcp_address(), &options.tcp) {
+            println!("raw TCP on {address} · {}", tcp.service);
+        }
         println!("{}", limits(&options));
     }
     while !interrupts.came() {
@@ -84,6 +89,31 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&counters)?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to serve over raw TCP.
+fn raw_tcp(arguments: &ServeTcpArguments) -> Result<Option<TcpOptions>> {
+    let Some(service) = &arguments.tcp else {
+        return Ok(None);
+    };
+    let typed = &arguments.tcp_listen;
+    let address = if typed.contains('/') {
+        ListenAddress::Unix(typed.into())
+    } else {
+        let address = typed.parse();
+        ListenAddress::Tcp(address.with_context(|| {
+            format!(
+                "--tcp-listen {typed}: write IP:PORT, or the path of a Unix socket with a slash"
+            )
+        })?)
+    };
+    Ok(Some(TcpOptions {
+        address,
+        service: service.clone(),
+        delay: arguments.tcp_delay,
+        stall: arguments.tcp_stall,
+        fault: arguments.tcp_fault,
+    }))
 }
 
 /// What the server allows its clients, in words.

@@ -177,6 +177,18 @@ pub trait Backend {
     /// The bytes of the latest `Received` event.
     fn received(&self) -> &[u8];
 
+    /// Has connections that are accepted receive nothing but what [`Backend::receive`] asks for, so
+    /// that a peer that sends more than is wanted has to wait. Called before the first
+    /// [`ServerBackend::accept`].
+    fn receive_on_request(&mut self) {}
+
+    /// Has the accepted connection in `slot` receive once: one [`Event::Received`],
+    /// [`Event::Ended`] or [`Event::ReceiveFailed`] follows, or, where `discard_bytes` is not 0 and
+    /// the backend can, one [`Event::Discarded`] of that many bytes at most. Asking again before
+    /// that changes nothing. Over TLS, bytes that came with the handshake are shown without being
+    /// asked for.
+    fn receive(&mut self, _slot: Slot, _discard_bytes: u64) {}
+
     /// How the connection in `slot` was secured. Absent in clear text.
     fn secured(&self, _slot: Slot) -> Option<Secured> {
         None

@@ -43,6 +43,10 @@ pub struct Epoll {
     slots: Vec<Connection>,
     payloads: Payloads,
     listener: Option<OwnedFd>,
+    /// The connections that are accepted are of TCP.
+    listens_on_tcp: bool,
+    /// They receive only what `receive` asks for.
+    on_request: bool,
     offered: VecDeque<Slot>,
     accepting: bool,
     /// Readiness to look at, first to last; `ready_next` is the next one.
@@ -68,7 +72,7 @@ pub struct Epoll {
     real_time: RealTime,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Connection {
     socket: Option<OwnedFd>,
     generation: u32,
@@ -85,6 +89,12 @@ struct Connection {
     discard_bytes: u64,
     /// It is TCP: the kernel throws bytes away where it is asked to.
     may_discard: bool,
+    /// It receives only when that is asked for.
+    on_request: bool,
+    /// That is asked for.
+    is_wanted: bool,
+    /// Readiness that nobody asked for yet.
+    kept: Option<epoll::Event>,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(Outgoing, usize)>,
 }
@@ -111,6 +121,8 @@ impl Epoll {
             slots: Vec::new(),
             payloads: Payloads::default(),
             listener: None,
+            listens_on_tcp: false,
+            on_request: false,
             offered: VecDeque::new(),
             accepting: false,
             ready: Vec::with_capacity(READY_MAX),
@@ -231,7 +243,11 @@ impl Epoll {
                 self.offered.pop_front();
                 match self.register(slot, socket, State::Open) {
                     Ok(()) => {
-                        self.connection(slot).accepted = true;
+                        let (may_discard, on_request) = (self.listens_on_tcp, self.on_request);
+                        let connection = self.connection(slot);
+                        connection.accepted = true;
+                        connection.may_discard = may_discard;
+                        connection.on_request = on_request;
                         Some(Event::Accepted(slot))
                     }
                     Err(error) => Some(Event::AcceptFailed(slot, errno_of(&error))),
@@ -268,7 +284,17 @@ impl Epoll {
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.push_out(slot);
                 }
-                self.receive(slot)
+                let connection = &mut self.slots[slot.0 as usize];
+                if connection.on_request && !connection.is_wanted {
+                    let ready = self.ready[self.ready_next - 1];
+                    connection.keep(ready);
+                    return None;
+                }
+                let event = self.read(slot);
+                if event.is_some() {
+                    self.slots[slot.0 as usize].is_wanted = false;
+                }
+                event
             }
         }
     }
@@ -294,7 +320,7 @@ impl Epoll {
         }
     }
 
-    fn receive(&mut self, slot: Slot) -> Option<Event> {
+    fn read(&mut self, slot: Slot) -> Option<Event> {
         let connection = &mut self.slots[slot.0 as usize];
         if connection.state != State::Open {
             return None;
@@ -366,6 +392,9 @@ impl Backend for Epoll {
         connection.has_receive_stamps = false;
         connection.discard_bytes = 0;
         connection.may_discard = false;
+        connection.on_request = false;
+        connection.is_wanted = false;
+        connection.kept = None;
         if let Some(socket) = &connection.socket
             && connection.sending.is_some()
             && !connection.accepted
@@ -470,6 +499,27 @@ impl Backend for Epoll {
     fn received(&self) -> &[u8] {
         &self.buffer[..self.received]
     }
+
+    fn receive_on_request(&mut self) {
+        self.on_request = true;
+    }
+
+    fn receive(&mut self, slot: Slot, discard_bytes: u64) {
+        let connection = &mut self.slots[slot.0 as usize];
+        if std::mem::replace(&mut connection.is_wanted, true) {
+            return;
+        }
+        connection.discard_bytes = if connection.may_discard {
+            discard_bytes
+        } else {
+            0
+        };
+        if let Some(ready) = connection.kept.take()
+            && !std::mem::replace(&mut connection.is_unfinished, true)
+        {
+            self.unfinished.push(ready);
+        }
+    }
 }
 
 impl ClientBackend for Epoll {
@@ -541,6 +591,7 @@ impl ServerBackend for Epoll {
             epoll::EventData::new_u64(LISTENER),
             interest,
         )?;
+        self.listens_on_tcp = socket::is_tcp(listener.as_fd());
         self.listener = Some(listener);
         Ok(())
     }
@@ -549,6 +600,24 @@ impl ServerBackend for Epoll {
         self.connection(slot);
         self.offered.push_back(slot);
         self.accepting = true;
+    }
+}
+
+impl Connection {
+    /// Keeps readiness to receive for when that is asked for: an edge-triggered socket says it
+    /// once.
+    fn keep(&mut self, ready: epoll::Event) {
+        let receiving = epoll::EventFlags::IN
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::HUP
+            | epoll::EventFlags::ERR;
+        let before = self
+            .kept
+            .map_or(epoll::EventFlags::empty(), |kept| kept.flags);
+        let flags = (before | ready.flags) & receiving;
+        if !flags.is_empty() {
+            self.kept = Some(epoll::Event { flags, ..ready });
+        }
     }
 }
 

@@ -93,6 +93,12 @@ pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     SocketAddr::try_from(address).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
+/// Whether a socket is one of TCP.
+pub(crate) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
+    let domain = rustix::net::sockopt::socket_domain(socket);
+    domain.is_ok_and(|domain| domain != rustix::net::AddressFamily::UNIX)
+}
+
 /// Takes bytes that wait in a TCP socket, `bytes` of them at most, without looking at them; gives
 /// their number, 0 at the end. The kernel copies none of them (tcp(7), MSG_TRUNC).
 pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {

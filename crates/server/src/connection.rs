@@ -27,8 +27,8 @@ pub(crate) struct Connection {
     pub(crate) after: After,
     /// The turn of the worker's calendar in which the client or an answer to it got on last.
     pub(crate) moved: u16,
-    /// Present while a request or a reply of HTTP/1.1 is incomplete, and on a connection that speaks
-    /// WebSocket.
+    /// Present while a request or a reply of HTTP/1.1 is incomplete, and on a connection that
+    /// speaks WebSocket.
     pub(crate) work: Option<Box<Work>>,
     /// Present on a connection that speaks HTTP/2.
     pub(crate) http2: Option<Box<Http2>>,

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::count::{Count, add_named};
 use crate::pace::Pace;
 use crate::route::{Method, Refusal};
+use crate::tcp::counters::{self as tcp_counters, TcpCounters, TcpWorkerCounters};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
 const REFUSALS_MAX: usize = 1_024;
@@ -126,6 +128,10 @@ pub struct Counters {
     /// message over 1 MiB.
     #[serde(default)]
     pub websocket_refused: u64,
+    /// What was received and sent over raw TCP, on its own address; absent where none is served.
+    /// None of the others counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpCounters>,
 }
 
 /// How a request ends without a reply that keeps to the protocol.
@@ -152,39 +158,6 @@ impl Fault {
         "refused",
         "goaway",
     ];
-}
-
-/// A number that one thread adds to and others read.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    /// Adds. Only the worker that owns the count may call it, so no locked instruction is needed.
-    pub(crate) fn add(&self, count: u64) {
-        self.0.store(
-            self.0.load(Ordering::Relaxed).wrapping_add(count),
-            Ordering::Release,
-        );
-    }
-
-    /// Takes back what was added before; same rule.
-    pub(crate) fn subtract(&self, count: u64) {
-        self.0.store(
-            self.0.load(Ordering::Relaxed).wrapping_sub(count),
-            Ordering::Release,
-        );
-    }
-
-    /// Raises it to `value` if it is below; same rule.
-    fn raise(&self, value: u64) {
-        if value > self.0.load(Ordering::Relaxed) {
-            self.0.store(value, Ordering::Release);
-        }
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
 }
 
 /// One worker's counts, on cache lines of their own.
@@ -298,6 +271,8 @@ impl WorkerCounters {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     workers: Box<[WorkerCounters]>,
+    /// Those of raw TCP.
+    tcp_workers: Box<[TcpWorkerCounters]>,
     /// Told to the workers to end.
     pub(crate) stop: AtomicBool,
     /// Requests to `/random-close` so far.
@@ -314,6 +289,19 @@ impl Shared {
             workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
             ..Self::default()
         }
+    }
+
+    /// With so many workers of raw TCP beside them.
+    pub(crate) fn with_tcp(self, workers: usize) -> Self {
+        Self {
+            tcp_workers: (0..workers).map(|_| TcpWorkerCounters::default()).collect(),
+            ..self
+        }
+    }
+
+    /// The counts of worker `index` of raw TCP; only that worker may add to them.
+    pub(crate) fn tcp_worker(&self, index: usize) -> &TcpWorkerCounters {
+        &self.tcp_workers[index]
     }
 
     /// The counts of worker `index`; only that worker may add to them.
@@ -405,21 +393,14 @@ impl Shared {
         totals.requests = totals.requests_by_method.values().sum();
         totals.replies = totals.replies_by_status.values().sum();
         totals.faults = totals.faults_by_kind.values().sum();
+        totals.tcp =
+            (!self.tcp_workers.is_empty()).then(|| tcp_counters::totals(&self.tcp_workers));
         totals
     }
 }
 
-fn add_named(totals: &mut BTreeMap<String, u64>, names: &[&str], counts: &[Count]) {
-    for (name, count) in names.iter().zip(counts) {
-        match count.get() {
-            0 => {}
-            count => *totals.entry((*name).to_owned()).or_default() += count,
-        }
-    }
-}
-
 /// The mixing function of SplitMix64: a fixed, evenly spread sequence over a counter.
-fn mix(counter: u64) -> u64 {
+pub(crate) fn mix(counter: u64) -> u64 {
     let mut value = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

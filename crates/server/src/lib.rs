@@ -116,6 +116,16 @@
 //! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a
 //!   byte, without end
 //!
+//! # Raw TCP
+//!
+//! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
+//! what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each message
+//! with known bytes. Answers may be late ([`TcpDelay`], [`TcpStall`]) and connections fail
+//! ([`TcpFault`]), each after a number of messages or bytes. An answer is due a delay after its
+//! message was noticed, whatever waits before it, and leaves in the order of the messages. While
+//! 256 KiB of answers wait on a connection, nothing more is read from it. `/counters` has what was
+//! received and sent, as `tcp`.
+//!
 //! # Time
 //!
 //! An instant at which an answer is due is computed once. A worker that sleeps until then is late
@@ -171,19 +181,26 @@
 
 mod answer;
 mod batch;
+mod calendar;
 mod connection;
+mod count;
 mod counters;
 mod decimal;
 mod http1;
 mod http2;
+mod listen_address;
 mod malformed;
+mod offers;
 mod pace;
 mod pattern;
 mod protocol;
 mod room;
 mod route;
+#[cfg(test)]
+mod scripted;
 mod server;
 mod slots;
+mod tcp;
 mod tls;
 mod websocket;
 mod worker;
@@ -196,9 +213,13 @@ pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
 pub use http2::Http2Options;
 #[doc(hidden)]
 pub use http2::fuzz_http2;
+pub use listen_address::ListenAddress;
 pub use pattern::pattern_byte;
 pub use route::{
     BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
 };
-pub use server::{BackendChoice, BackendKind, ListenAddress, Options, Running, ServeError, start};
+pub use server::{BackendChoice, BackendKind, Options, Running, ServeError, start};
+pub use tcp::{
+    ParseTcpError, TcpCounters, TcpDelay, TcpFault, TcpFaultKind, TcpOptions, TcpService, TcpStall,
+};
 pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

@@ -405,7 +405,7 @@ fn error_code(text: &str) -> Option<u32> {
 }
 
 /// A number of bytes, with the suffixes k, m and g for powers of 1,024.
-fn body_bytes(text: &str) -> Option<u64> {
+pub(crate) fn body_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'k' | b'K' => (&text[..text.len() - 1], 1 << 10),
         b'm' | b'M' => (&text[..text.len() - 1], 1 << 20),

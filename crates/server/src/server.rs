@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
@@ -22,26 +21,10 @@ use rustls::pki_types::CertificateDer;
 
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
+use crate::listen_address::ListenAddress;
+use crate::tcp::{ParseTcpError, TcpOptions, TcpWorker};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
 use crate::worker::{Settings, Worker};
-
-/// Where the server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenAddress {
-    /// A TCP address; port 0 lets the kernel choose.
-    Tcp(SocketAddr),
-    /// The path of a Unix stream socket. A socket left there by a server that is gone is replaced.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for ListenAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(formatter),
-            Self::Unix(path) => path.display().fmt(formatter),
-        }
-    }
-}
 
 /// Which kernel interface to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +93,9 @@ pub struct Options {
     /// How to speak HTTP/2, which a client begins by its preface, in clear text, too. The same
     /// port speaks HTTP/1.1.
     pub http2: Http2Options,
+    /// What to serve on a second address, without HTTP. `workers` and `cpus` are of that address
+    /// then, and HTTP has one worker beside them; the other options are of both.
+    pub tcp: Option<TcpOptions>,
 }
 
 impl Options {
@@ -134,6 +120,7 @@ impl Options {
             output_bytes_max: Self::OUTPUT_BYTES_MAX,
             tls: None,
             http2: Http2Options::default(),
+            tcp: None,
         }
     }
 }
@@ -149,6 +136,9 @@ pub enum ServeError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// What is to be served over raw TCP does not fit together.
+    #[error(transparent)]
+    Tcp(#[from] ParseTcpError),
     /// TLS cannot be spoken with what was given.
     #[error("cannot speak TLS")]
     Tls(#[source] IdentityError),
@@ -179,27 +169,35 @@ pub enum ServeError {
 /// not work, or no thread can be started.
 /// Nothing is left running then.
 pub fn start(options: &Options) -> Result<Running, ServeError> {
-    let workers = options.workers.get();
-    let Listeners { sockets, address } =
-        listen(&options.address, workers).map_err(|source| ServeError::Listen {
-            address: options.address.clone(),
-            source,
-        })?;
-    let ip = match &address {
-        ListenAddress::Tcp(address) => Some(address.ip()),
-        ListenAddress::Unix(_) => None,
-    };
-    let socket_file = match &address {
-        ListenAddress::Unix(path) => Some(SocketFile(path.clone())),
-        ListenAddress::Tcp(_) => None,
-    };
+    let tcp = options.tcp.as_ref();
+    tcp.map_or(Ok(()), TcpOptions::check)?;
+    let tcp_workers = tcp.map_or(0, |_| options.workers.get());
+    let http_workers = tcp.map_or(options.workers.get(), |_| 1);
+    let http = listen(&options.address, http_workers)?;
+    let raw = tcp
+        .map(|tcp| listen(&tcp.address, tcp_workers))
+        .transpose()?;
+    let ip =
+        [Some(&http), raw.as_ref()]
+            .into_iter()
+            .flatten()
+            .find_map(|listeners| match &listeners.address {
+                ListenAddress::Tcp(address) => Some(address.ip()),
+                ListenAddress::Unix(_) => None,
+            });
+    let shared = Shared::new(http_workers as usize).with_tcp(tcp_workers as usize);
     let mut running = Running {
-        address,
+        _socket_files: [Some(&http), raw.as_ref()]
+            .into_iter()
+            .flatten()
+            .filter_map(Listeners::file)
+            .collect(),
+        address: http.address,
+        tcp_address: raw.as_ref().map(|listeners| listeners.address.clone()),
         certificates: Vec::new(),
         backend: BackendKind::Epoll,
-        shared: Arc::new(Shared::new(workers as usize)),
+        shared: Arc::new(shared),
         threads: Vec::new(),
-        _socket_file: socket_file,
     };
     let secure = match &options.tls {
         Some(options) => Some(Secure::new(options, ip).map_err(ServeError::Tls)?),
@@ -208,27 +206,44 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     if let Some(secure) = &secure {
         running.certificates.clone_from(&secure.certificates);
     }
-    let settings = Settings {
-        connections_max: (options.connections_max / workers).max(1),
-        spin: options.spin,
-        idle_timeout_ns: options.idle_timeout_ns,
-        input_bytes_max: usize::try_from(options.input_bytes_max / u64::from(workers))
-            .unwrap_or(usize::MAX),
-        output_bytes_max: usize::try_from(options.output_bytes_max / u64::from(workers))
-            .unwrap_or(usize::MAX),
-        is_tls: secure.is_some(),
-        http2: options.http2,
+    let settings = |workers: u32| {
+        let part = |bytes: u64| usize::try_from(bytes / u64::from(workers)).unwrap_or(usize::MAX);
+        Settings {
+            connections_max: (options.connections_max / workers).max(1),
+            spin: options.spin,
+            idle_timeout_ns: options.idle_timeout_ns,
+            input_bytes_max: part(options.input_bytes_max),
+            output_bytes_max: part(options.output_bytes_max),
+            is_tls: secure.is_some(),
+            http2: options.http2,
+        }
     };
+    let of_raw = raw.into_iter().flat_map(|listeners| listeners.sockets);
+    let of_raw = of_raw.enumerate().map(|(index, socket)| Place {
+        index,
+        cpu: options.cpus.get(index).copied(),
+        socket,
+        settings: settings(tcp_workers),
+        tcp: tcp.cloned(),
+        shared: Arc::clone(&running.shared),
+        secure: secure.clone(),
+    });
+    let of_http = http.sockets.into_iter().enumerate();
+    let of_http = of_http.map(|(index, socket)| Place {
+        index,
+        cpu: match tcp {
+            None => options.cpus.get(index).copied(),
+            Some(_) => None,
+        },
+        socket,
+        settings: settings(http_workers),
+        tcp: None,
+        shared: Arc::clone(&running.shared),
+        secure: secure.clone(),
+    });
+    let places: Vec<_> = of_raw.chain(of_http).collect();
     let mut choice = options.backend;
-    for (index, socket) in sockets.into_iter().enumerate() {
-        let place = Place {
-            shared: Arc::clone(&running.shared),
-            index,
-            cpu: options.cpus.get(index).copied(),
-            socket,
-            settings,
-            secure: secure.clone(),
-        };
+    for place in places {
         let (backend, thread) = start_worker(place, choice)?;
         running.threads.push(thread);
         running.backend = backend;
@@ -245,11 +260,12 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
 #[derive(Debug)]
 pub struct Running {
     address: ListenAddress,
+    tcp_address: Option<ListenAddress>,
     certificates: Vec<CertificateDer<'static>>,
     backend: BackendKind,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
-    _socket_file: Option<SocketFile>,
+    _socket_files: Vec<SocketFile>,
 }
 
 /// The file of a Unix socket, which goes with the server.
@@ -267,6 +283,11 @@ impl Running {
     /// Where the server listens, with the port that the kernel chose.
     pub fn address(&self) -> &ListenAddress {
         &self.address
+    }
+
+    /// Where it serves raw TCP, with the port that the kernel chose; absent where it does not.
+    pub fn tcp_address(&self) -> Option<&ListenAddress> {
+        self.tcp_address.as_ref()
     }
 
     /// The chain of certificates that clients see, own certificate first; empty in clear text.
@@ -332,18 +353,31 @@ struct Place {
     cpu: Option<u32>,
     socket: Arc<OwnedFd>,
     settings: Settings,
+    /// What is served; absent: HTTP.
+    tcp: Option<TcpOptions>,
     secure: Option<Secure>,
 }
 
 impl Place {
-    fn worker<B: ServerBackend>(&self, backend: B) -> io::Result<Worker<'_, B>> {
-        Worker::new(
-            backend,
-            self.socket.as_fd(),
-            &self.shared,
-            self.index,
-            self.settings,
-        )
+    /// Serves on a backend that is there. The outer error is that it cannot be used.
+    fn serve<B: ServerBackend>(
+        &self,
+        backend: B,
+        kind: BackendKind,
+        ready: &Ready,
+    ) -> io::Result<io::Result<()>> {
+        let (socket, shared) = (self.socket.as_fd(), &*self.shared);
+        Ok(match &self.tcp {
+            None => {
+                let worker = Worker::new(backend, socket, shared, self.index, self.settings)?;
+                serve(worker, Worker::run, kind, ready)
+            }
+            Some(tcp) => {
+                let (index, settings) = (self.index, self.settings);
+                let worker = TcpWorker::new(backend, socket, tcp, shared, index, settings)?;
+                serve(worker, TcpWorker::run, kind, ready)
+            }
+        })
     }
 }
 
@@ -352,7 +386,8 @@ type Thread = JoinHandle<io::Result<()>>;
 /// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
 fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thread), ServeError> {
     let (ready, started) = mpsc::channel();
-    let name = format!("serve-{}", place.index);
+    let service = if place.tcp.is_some() { "tcp" } else { "http" };
+    let name = format!("serve-{service}-{}", place.index);
     let body = move || {
         if let Some(cpu) = place.cpu {
             // Where it may not be bound, the scheduler chooses.
@@ -405,16 +440,17 @@ fn serve_on<B: ServerBackend>(
     ready: &Ready,
 ) -> io::Result<io::Result<()>> {
     match &place.secure {
-        None => Ok(serve(place.worker(backend)?, kind, ready)),
+        None => place.serve(backend, kind, ready),
         Some(secure) => {
             let backend = Tls::server(backend, secure.side.clone());
-            Ok(serve(place.worker(backend)?, kind, ready))
+            place.serve(backend, kind, ready)
         }
     }
 }
 
-fn serve<B: ServerBackend>(
-    mut worker: Worker<'_, B>,
+fn serve<W>(
+    mut worker: W,
+    run: impl FnOnce(&mut W) -> io::Result<()>,
     kind: BackendKind,
     ready: &Ready,
 ) -> io::Result<()> {
@@ -422,7 +458,7 @@ fn serve<B: ServerBackend>(
         return Ok(());
     }
     threads::precise_timers();
-    worker.run()
+    run(&mut worker)
 }
 
 /// A listening socket per worker (several may be one and the same), and where they listen.
@@ -431,7 +467,24 @@ struct Listeners {
     address: ListenAddress,
 }
 
-fn listen(address: &ListenAddress, workers: u32) -> io::Result<Listeners> {
+impl Listeners {
+    /// The file of a Unix socket.
+    fn file(&self) -> Option<SocketFile> {
+        match &self.address {
+            ListenAddress::Unix(path) => Some(SocketFile(path.clone())),
+            ListenAddress::Tcp(_) => None,
+        }
+    }
+}
+
+fn listen(address: &ListenAddress, workers: u32) -> Result<Listeners, ServeError> {
+    try_listen(address, workers).map_err(|source| ServeError::Listen {
+        address: address.clone(),
+        source,
+    })
+}
+
+fn try_listen(address: &ListenAddress, workers: u32) -> io::Result<Listeners> {
     match address {
         ListenAddress::Unix(path) => {
             let socket = Arc::new(listen_unix(path)?);

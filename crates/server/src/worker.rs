@@ -13,6 +13,7 @@ use brunt_io::backend::{Event, Outgoing, PayloadId, ServerBackend, Slot};
 
 use crate::answer::Context;
 use crate::batch::{self, Batch, Content};
+use crate::calendar::Calendar;
 use crate::connection::{Connection, Work};
 use crate::counters::{Shared, WorkerCounters};
 use crate::http1::reply::NULL_ANSWER;
@@ -20,21 +21,13 @@ use crate::http1::request::{KnownHead, Reader};
 use crate::http1::stream::{After, Step, Stream};
 use crate::http1::{Next, answer_input};
 use crate::http2::Http2Options;
+use crate::offers::{Offers, Refused};
 use crate::pattern;
 use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
-use crate::slots::FreeSlots;
 use crate::websocket::Session as WebSocket;
 
-/// Slots offered for incoming connections at any time; with TLS, until the handshake is complete.
-const OFFERS: u32 = 64;
-const OFFERS_TLS: u32 = 1_024;
 /// How often the stop flag is looked at, at least.
-const STOP_CHECK_NS: u64 = 50_000_000;
-/// How long to wait after a failed accept, which mostly means that descriptors ran out.
-const ACCEPT_PAUSE_NS: u64 = 10_000_000;
-
-/// Parts of the idle time-out in which the calendar of the connections is kept.
-const IDLE_PARTS: u64 = 8;
+pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 
 /// A worker on its backend.
 pub(crate) struct Worker<'a, B> {
@@ -44,16 +37,11 @@ pub(crate) struct Worker<'a, B> {
     connections: Vec<Connection>,
     /// How many of them are open.
     open: u32,
-    free: FreeSlots,
-    offered: u32,
-    /// No slot is offered before this instant.
-    accept_again_ns: u64,
+    offers: Offers,
     /// Connections on which something waits for an instant. A set, because closed connections leave
     /// it at once: otherwise a client could pile up long delays.
     wakes: BTreeSet<(u64, Slot)>,
-    /// The turn of the calendar by which idle connections are found, and when the next one begins.
-    calendar: u16,
-    calendar_turns_ns: u64,
+    calendar: Calendar,
     /// Room for input that waits.
     room: Rc<Room>,
     /// Room for output of HTTP/2.
@@ -108,12 +96,9 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             counters: shared.worker(index),
             connections: Vec::new(),
             open: 0,
-            free: FreeSlots::new(settings.connections_max),
-            offered: 0,
-            accept_again_ns: 0,
+            offers: Offers::new(settings.connections_max, settings.is_tls),
             wakes: BTreeSet::new(),
-            calendar: 0,
-            calendar_turns_ns: 0,
+            calendar: Calendar::new(settings.idle_timeout_ns),
             room: Room::new(
                 settings.input_bytes_max,
                 settings.connections_max,
@@ -156,8 +141,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
     pub(crate) fn turn(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         self.offer_slots(now_ns);
-        if now_ns >= self.calendar_turns_ns {
-            self.turn_calendar(now_ns);
+        if self.calendar.turns(now_ns) {
+            self.close_idle();
         }
         let mut again = std::mem::take(&mut self.again);
         for slot in again.drain(..) {
@@ -181,8 +166,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         if let Some((at_ns, _)) = self.wakes.first() {
             until_ns = until_ns.min(*at_ns);
         }
-        if self.accept_again_ns > now_ns {
-            until_ns = until_ns.min(self.accept_again_ns);
+        if let Some(again_ns) = self.offers.again_ns(now_ns) {
+            until_ns = until_ns.min(again_ns);
         }
         if self.settings.spin && self.open > 0 {
             until_ns = now_ns;
@@ -195,40 +180,25 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
     }
 
     fn offer_slots(&mut self, now_ns: u64) {
-        let offers = if self.settings.is_tls {
-            OFFERS_TLS
-        } else {
-            OFFERS
-        };
-        while self.offered < offers && now_ns >= self.accept_again_ns {
-            let Some(slot) = self.free.take() else {
-                return;
-            };
+        while let Some(slot) = self.offers.next(now_ns) {
             let index = slot.0 as usize;
             if self.connections.len() <= index {
                 self.connections.resize_with(index + 1, Connection::default);
             }
-            self.offered += 1;
             self.backend.accept(slot);
         }
     }
 
-    /// Closes the connections that have been idle for too long, once per part of the time-out.
-    fn turn_calendar(&mut self, now_ns: u64) {
-        let Some(timeout_ns) = self.settings.idle_timeout_ns else {
-            self.calendar_turns_ns = u64::MAX;
-            return;
-        };
-        self.calendar_turns_ns = now_ns.saturating_add((timeout_ns / IDLE_PARTS).max(1));
-        self.calendar = self.calendar.wrapping_add(1);
+    /// Closes the connections that have been idle for too long.
+    fn close_idle(&mut self) {
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
             if !connection.open {
                 continue;
             }
             if connection.waits_for_its_time() {
-                connection.moved = self.calendar;
-            } else if u64::from(self.calendar.wrapping_sub(connection.moved)) > IDLE_PARTS {
+                connection.moved = self.calendar.page();
+            } else if self.calendar.is_idle(connection.moved) {
                 self.counters.timed_out.add(1);
                 self.close(Slot(index as u32));
             }
@@ -241,7 +211,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             Event::Sent(slot) => {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.sending = false;
-                connection.moved = self.calendar;
+                connection.moved = self.calendar.page();
                 if let Some(http2) = &mut connection.http2 {
                     http2.sending_hold = Hold::default();
                     self.sent_http2(slot);
@@ -252,7 +222,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
                 }
             }
             Event::Accepted(slot) => {
-                self.offered -= 1;
+                self.offers.accepted();
                 self.counters.accepted.add(1);
                 let secured = self.backend.secured(slot);
                 let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
@@ -260,18 +230,14 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
                 self.open += 1;
                 self.connections[slot.0 as usize] = Connection {
                     open: true,
-                    moved: self.calendar,
+                    moved: self.calendar.page(),
                     ..Connection::default()
                 };
             }
             Event::AcceptFailed(slot, errno) => {
-                self.offered -= 1;
-                self.free.give_back(slot);
-                if self.settings.is_tls && !is_shortage(errno) {
-                    self.counters.handshakes_failed.add(1);
-                } else {
-                    self.counters.accepts_failed.add(1);
-                    self.accept_again_ns = self.backend.now_ns() + ACCEPT_PAUSE_NS;
+                match self.offers.failed(slot, errno, self.backend.now_ns()) {
+                    Refused::Handshake => self.counters.handshakes_failed.add(1),
+                    Refused::Accept => self.counters.accepts_failed.add(1),
                 }
             }
             Event::Ended(slot) => {
@@ -311,7 +277,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             .as_deref()
             .is_some_and(|work| work.is_in_head());
         if !is_in_head {
-            connection.moved = self.calendar;
+            connection.moved = self.calendar.page();
         }
         if !connection.begun && !self.begin(slot) {
             return;
@@ -598,20 +564,10 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         } else {
             self.backend.close(slot);
         }
-        self.free.give_back(slot);
+        self.offers.give_back(slot);
     }
 }
 
-/// Whether an accept failed because something ran out.
-fn is_shortage(errno: i32) -> bool {
-    matches!(
-        errno,
-        libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
-    )
-}
-
-#[cfg(test)]
-mod scripted;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The options of `brunt serve`.
 
 use crate::support::process::brunt;
-use crate::support::serve::Serve;
+use crate::support::serve::{Serve, ServeTcp};
 
 #[test]
 fn there_is_no_simulated_server() {
@@ -108,6 +108,48 @@ fn what_tls_cannot_be_spoken_with_is_said() {
     ] {
         let refused = brunt(&format!("serve --listen 127.0.0.1:0 {options}"));
         assert_eq!(refused.code, Some(code), "{options}: {refused:?}");
+        assert!(refused.stderr.contains(words), "{options}: {refused:?}");
+    }
+}
+
+#[test]
+fn raw_tcp_is_served_beside_http() {
+    let server = ServeTcp::start("reply=line:PONG\\r\\n", &["--tcp-fault", "close/2"]);
+    let mut stream = std::net::TcpStream::connect(server.address).expect("it listens");
+    std::io::Write::write_all(&mut stream, b"PING\r\nPING\r\n").expect("it reads");
+    let mut received = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut received).expect("it answers");
+    assert_eq!(received, "PONG\r\nPONG\r\n");
+    let counters = server.settled();
+    assert_eq!((counters.messages, counters.replies), (2, 2));
+    assert_eq!((counters.bytes_received, counters.bytes_sent), (12, 12));
+    assert_eq!(counters.faults_by_kind["close"], 1);
+}
+
+#[test]
+fn what_raw_tcp_cannot_be_is_said() {
+    for (options, words) in [
+        ("--tcp-delay 1ms", "--tcp"),
+        ("--tcp drain", "none of echo, echo=FRAMING"),
+        ("--tcp reply=line", "has no reply"),
+        ("--tcp reply=lines:1", "`lines` is no framing"),
+        ("--tcp sink --tcp-delay 1ms", "a delay is one of answers"),
+        (
+            "--tcp source --tcp-fault cut/1",
+            "write one of close, reset, silent",
+        ),
+        ("--tcp echo --tcp-stall 1s", "no SILENCE/PERIOD"),
+        (
+            "--tcp echo --tcp-listen here",
+            "--tcp-listen here: write IP:PORT",
+        ),
+        (
+            "--tcp echo --tcp-listen 192.0.2.1:1",
+            "cannot listen on 192.0.2.1:1",
+        ),
+    ] {
+        let refused = brunt(&format!("serve --listen 127.0.0.1:0 {options}"));
+        assert_eq!(refused.code, Some(2), "{options}: {refused:?}");
         assert!(refused.stderr.contains(words), "{options}: {refused:?}");
     }
 }

@@ -53,6 +53,8 @@ pub struct Tls<B> {
     held: Vec<Slot>,
     /// The handshakes of accepted connections.
     handshakes: Handshakes,
+    /// Connections receive only what `receive` asks for.
+    on_request: bool,
     /// Events known without asking the inner backend, with the generation of their connection.
     events: VecDeque<(u32, Event)>,
 }
@@ -86,6 +88,8 @@ struct Connection {
     heard_ns: u64,
     secured: Option<Secured>,
     overhead_bytes: u64,
+    /// Its caller asked for plain text.
+    is_wanted: bool,
 }
 
 /// What a session receives.
@@ -144,6 +148,7 @@ impl<B: Backend> Tls<B> {
             out: Vec::new(),
             held: Vec::new(),
             handshakes: Handshakes::default(),
+            on_request: false,
             events: VecDeque::new(),
         }
     }
@@ -246,6 +251,7 @@ impl<B: Backend> Tls<B> {
             return;
         }
         if !self.plain.is_empty() {
+            self.slots[slot.0 as usize].is_wanted = false;
             self.report(Event::Received(slot));
         }
         if outcome.is_err() {
@@ -463,6 +469,19 @@ impl<B: Backend> Tls<B> {
         self.put(slot, out, Sending::Own);
     }
 
+    /// Has the inner backend receive again, where the handshake or the caller waits for more.
+    fn receive_more(&mut self, slot: Slot) {
+        let connection = &self.slots[slot.0 as usize];
+        let waits = match connection.state {
+            State::Handshaking => true,
+            State::Open => connection.is_wanted,
+            State::Idle | State::Refused(_) | State::Finished | State::Over => false,
+        };
+        if self.on_request && waits {
+            self.inner.receive(slot, 0);
+        }
+    }
+
     /// What an event of the inner backend means to the caller, if it is not reported.
     fn translate(&mut self, event: Event) -> Option<Event> {
         match event {
@@ -473,11 +492,13 @@ impl<B: Backend> Tls<B> {
             Event::Accepted(slot) => {
                 self.handshakes.taken();
                 self.begin(slot);
+                self.receive_more(slot);
                 None
             }
             Event::Received(slot) => {
                 self.hear(slot);
                 self.take(slot, Input::Received);
+                self.receive_more(slot);
                 None
             }
             Event::Sent(slot) => self.sent(slot),
@@ -603,6 +624,17 @@ impl<B: Backend> Backend for Tls<B> {
 
     fn secured(&self, slot: Slot) -> Option<Secured> {
         self.slots.get(slot.0 as usize)?.secured
+    }
+
+    fn receive_on_request(&mut self) {
+        self.on_request = true;
+        self.inner.receive_on_request();
+    }
+
+    fn receive(&mut self, slot: Slot, _discard_bytes: u64) {
+        // Nothing is discarded: what comes has to be decrypted.
+        self.slots[slot.0 as usize].is_wanted = true;
+        self.inner.receive(slot, 0);
     }
 }
 

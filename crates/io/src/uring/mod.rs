@@ -7,6 +7,7 @@
 //! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
 mod buffers;
+mod receives;
 mod ring;
 mod rings;
 mod sends;
@@ -80,6 +81,10 @@ pub struct Uring {
     turn: u32,
     sample: Vec<(Slot, OwnedFd)>,
     listener: Option<OwnedFd>,
+    /// The connections that are accepted are of TCP.
+    listens_on_tcp: bool,
+    /// They receive only what `receive` asks for.
+    on_request: bool,
     /// Completions taken from the ring with the number beside them; `next` is the next one.
     completions: Vec<cqueue::Entry>,
     completions_next: usize,
@@ -119,6 +124,8 @@ struct Connection {
     single_receives: u8,
     /// It is TCP: the kernel throws bytes away where it is asked to.
     may_discard: bool,
+    /// It receives only when that is asked for.
+    on_request: bool,
     /// `Uring::turn` when bytes came last.
     received_turn: u32,
     /// The times of its send calls are taken.
@@ -198,6 +205,8 @@ impl Uring {
             turn: 0,
             sample: Vec::new(),
             listener: None,
+            listens_on_tcp: false,
+            on_request: false,
             completions: Vec::new(),
             completions_next: 0,
             completions_ring: 0,
@@ -269,28 +278,6 @@ impl Uring {
         self.addresses
             .push((peer.clone(), Box::new(socket::address(peer)?)));
         Ok(self.addresses.len() - 1)
-    }
-
-    fn arm_receive(&mut self, slot: Slot) {
-        let (ring, place) = self.home(slot);
-        let connection = &mut self.slots[slot.0 as usize];
-        let data = user_data(Operation::Receive, connection.generation, slot);
-        let bytes = connection.discard_bytes.min(DISCARD_BYTES_MAX) as u32;
-        let outcome = if bytes > 0 {
-            connection.receiving = Receiving::Discarding;
-            self.rings[ring].discard(place, bytes, data)
-        } else if connection.has_receive_stamps {
-            connection.receiving = Receiving::Many;
-            self.rings[ring].receive_stamped(place, data)
-        } else if connection.single_receives > 0 {
-            connection.single_receives -= 1;
-            connection.receiving = Receiving::Once;
-            self.rings[ring].receive_once(place, data)
-        } else {
-            connection.receiving = Receiving::Many;
-            self.rings[ring].receive(place, data)
-        };
-        self.queued(slot, ring, outcome);
     }
 
     fn release_received(&mut self) {
@@ -387,7 +374,9 @@ impl Uring {
                 connection.is_used = false;
                 return Some(Event::AcceptFailed(slot, -result));
             }
-            self.arm_receive(slot);
+            if !connection.on_request {
+                self.arm_receive(slot);
+            }
             Some(Event::Accepted(slot))
         } else if operation == Operation::Send as u64 {
             self.send_completed(slot, result)
@@ -395,82 +384,6 @@ impl Uring {
             self.silent_send_failed(slot, result)
         } else {
             None
-        }
-    }
-
-    fn translate_receive(
-        &mut self,
-        entry: &cqueue::Entry,
-        slot: Slot,
-        current: bool,
-    ) -> Option<Event> {
-        let mut result = entry.result();
-        if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
-            let ring = self.completions_ring;
-            let mut bytes = 0..result.max(0) as usize;
-            if current && result > 0 && self.slots[slot.0 as usize].has_receive_stamps {
-                match self.rings[ring].stamped(buffer, bytes.end) {
-                    Some(stamped) => {
-                        let stamp = stamped.stamp;
-                        self.received_stamp_ns =
-                            stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
-                        bytes = stamped.bytes;
-                        result = bytes.len() as i32;
-                    }
-                    None => result = -libc::EBADMSG,
-                }
-            }
-            if !current || result <= 0 {
-                self.rings[ring].buffers.put_back(buffer);
-            } else {
-                self.received = Some(Filled {
-                    ring,
-                    buffer,
-                    bytes,
-                });
-            }
-        }
-        if !current {
-            return None;
-        }
-        let armed = cqueue::more(entry.flags());
-        let connection = &mut self.slots[slot.0 as usize];
-        let receiving = connection.receiving;
-        if !armed {
-            connection.receiving = Receiving::No;
-        }
-        match result {
-            1.. => {
-                connection.received_turn = self.turn;
-                let bytes = u64::from(result.unsigned_abs());
-                connection.discard_bytes = connection.discard_bytes.saturating_sub(bytes);
-                if receiving == Receiving::Discarding {
-                    self.arm_receive(slot);
-                    return Some(Event::Discarded(slot, bytes as u32));
-                }
-                if !armed {
-                    // What came may show that what follows is to be discarded.
-                    self.rearmed_next = Some((slot, connection.generation));
-                }
-                Some(Event::Received(slot))
-            }
-            0 => Some(Event::Ended(slot)),
-            // For another kind of receive.
-            _ if result == -libc::ECANCELED => {
-                self.arm_receive(slot);
-                None
-            }
-            // All buffers were in use: they are free again by the time that this is submitted.
-            // Whoever had some of them takes its turn after those that had none.
-            _ if result == -libc::ENOBUFS => {
-                if connection.received_turn == self.turn {
-                    self.rearmed_last.push((slot, connection.generation));
-                } else {
-                    self.arm_receive(slot);
-                }
-                None
-            }
-            _ => Some(Event::ReceiveFailed(slot, -result)),
         }
     }
 
@@ -486,20 +399,6 @@ impl Uring {
             // It was accepted after all.
             let (ring, place) = self.home(slot);
             self.rings[ring].clear_file(place);
-        }
-    }
-
-    /// Has a connection receive again, if it is still the one with this generation.
-    fn rearm(&mut self, slot: Slot, generation: u32) {
-        if self.slots[slot.0 as usize].generation == generation {
-            self.arm_receive(slot);
-        }
-    }
-
-    /// Has those receive again that were put last.
-    fn rearm_last(&mut self) {
-        while let Some((slot, generation)) = self.rearmed_last.pop() {
-            self.rearm(slot, generation);
         }
     }
 
@@ -680,6 +579,23 @@ impl Backend for Uring {
             &buffers.filled(filled.buffer, filled.bytes.end)[filled.bytes.start..]
         })
     }
+
+    fn receive_on_request(&mut self) {
+        self.on_request = true;
+    }
+
+    fn receive(&mut self, slot: Slot, discard_bytes: u64) {
+        let connection = &mut self.slots[slot.0 as usize];
+        if connection.receiving != Receiving::No {
+            return;
+        }
+        connection.discard_bytes = if connection.may_discard {
+            discard_bytes
+        } else {
+            0
+        };
+        self.arm_receive(slot);
+    }
 }
 
 impl ClientBackend for Uring {
@@ -706,6 +622,7 @@ impl ClientBackend for Uring {
         connection.discard_bytes = 0;
         connection.single_receives = 0;
         connection.may_discard = matches!(peer, Peer::Tcp(_));
+        connection.on_request = false;
         let data = user_data(Operation::Connect, connection.generation, slot);
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
@@ -754,6 +671,7 @@ impl ClientBackend for Uring {
 
 impl ServerBackend for Uring {
     fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
+        self.listens_on_tcp = socket::is_tcp(listener);
         self.listener = Some(listener.try_clone_to_owned()?);
         Ok(())
     }
@@ -779,7 +697,8 @@ impl ServerBackend for Uring {
         connection.has_receive_stamps = false;
         connection.discard_bytes = 0;
         connection.single_receives = 0;
-        connection.may_discard = false;
+        connection.may_discard = self.listens_on_tcp;
+        connection.on_request = self.on_request;
         let data = user_data(Operation::Accept, connection.generation, slot);
         let outcome = self.rings[ring].accept(listener, place, data);
         self.queued(slot, ring, outcome);

@@ -88,7 +88,7 @@ impl<B: ServerBackend> Worker<'_, B> {
         };
         if taken > 0 && !session.is_gathering() {
             // Parts of a frame, or of a field block, are no progress.
-            connection.moved = self.calendar;
+            connection.moved = self.calendar.page();
         }
         if !is_kept {
             self.counters.overflowed.add(1);

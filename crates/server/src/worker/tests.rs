@@ -5,13 +5,14 @@ use std::os::fd::AsFd;
 
 use brunt_io::backend::{Event, Slot};
 
-use super::scripted::{Scripted, Seen};
 use super::*;
 use crate::batch::NULL_ANSWERS_MAX;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
 use crate::malformed::http1::KINDS;
+use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
+use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;
 const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
@@ -716,8 +717,7 @@ fn connections_on_which_nothing_gets_on_are_closed() {
     const TIMEOUT_NS: u64 = 800 * MS;
     let shared = Shared::new(1);
     let mut site = Site::new(&shared);
-    site.worker.settings.idle_timeout_ns = Some(TIMEOUT_NS);
-    site.worker.calendar_turns_ns = 0;
+    site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let [quiet, half, preface, never] = std::array::from_fn(|_| site.connect());
     let [delayed, body, asking] = std::array::from_fn(|_| site.connect());
     site.say(preface, "PRI * HT");
@@ -760,8 +760,7 @@ fn a_connection_stays_for_its_whole_time() {
     const TIMEOUT_NS: u64 = 800 * MS;
     let shared = Shared::new(1);
     let mut site = Site::new(&shared);
-    site.worker.settings.idle_timeout_ns = Some(TIMEOUT_NS);
-    site.worker.calendar_turns_ns = 0;
+    site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let slot = site.connect();
     site.say(slot, get("/"));
     let from_ns = site.script().now_ns;

@@ -227,13 +227,23 @@ fn whole(collected: Option<Collected>) -> String {
 
 /// Reads the first line of `stream`, within the time limit; the rest is read and dropped.
 pub(crate) fn first_line(stream: ChildStdout) -> String {
+    let [line] = first_lines(stream);
+    line
+}
+
+/// Reads the first lines of `stream`, within the time limit; the rest is read and dropped.
+pub(crate) fn first_lines<const N: usize>(stream: ChildStdout) -> [String; N] {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut stream = BufReader::new(stream);
-        let mut line = String::new();
-        let _ = stream.read_line(&mut line);
-        let _ = sender.send(line);
+        let lines = std::array::from_fn(|_| {
+            let mut line = String::new();
+            let _ = stream.read_line(&mut line);
+            line
+        });
+        let _ = sender.send(lines);
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
-    receiver.recv_timeout(PATIENCE).unwrap_or_default()
+    let lines = receiver.recv_timeout(PATIENCE);
+    lines.unwrap_or_else(|_| std::array::from_fn(|_| String::new()))
 }

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use brunt_server::Counters;
+use brunt_server::{Counters, TcpCounters};
 
-use super::process::{Process, binary, first_line, with_hangup};
+use super::process::{Process, binary, first_line, first_lines, with_hangup};
 use super::{http, wait_for};
 
 /// A reference server of the test's own.
@@ -15,6 +15,16 @@ pub(crate) struct Serve {
     /// The file of the certificate that it made for itself, where it speaks TLS.
     certificate: Option<PathBuf>,
     process: Process,
+}
+
+/// A reference server that serves raw TCP, too.
+#[derive(Debug)]
+pub(crate) struct ServeTcp {
+    /// Where it speaks HTTP, and has its counters.
+    http: SocketAddr,
+    /// Where it serves raw TCP.
+    pub(crate) address: SocketAddr,
+    _process: Process,
 }
 
 /// A reference server on a Unix socket.
@@ -125,6 +135,45 @@ impl Serve {
         wait_for("load begins", || {
             (self.counters().requests >= requests).then_some(())
         });
+    }
+}
+
+impl ServeTcp {
+    /// Starts one with this `--tcp` and further `options`.
+    pub(crate) fn start(service: &str, options: &[&str]) -> Self {
+        let own = ["--listen", "127.0.0.1:0", "--tcp-listen", "127.0.0.1:0"];
+        let arguments = [&own, &["--tcp", service][..], options].concat();
+        let mut command = binary();
+        command.arg("serve").args(["-t", "1"]).args(&arguments);
+        let (process, stdout) = Process::start_open(with_hangup(&command));
+        let [http, raw] = first_lines(stdout);
+        let address = |line: &str, start: &str| {
+            let rest = line.strip_prefix(start)?;
+            let address = rest.trim_start_matches("https://").split(' ').next()?;
+            address.parse().ok()
+        };
+        let found = address(&http, "listening on ").zip(address(&raw, "raw TCP on "));
+        let Some((http, address)) = found else {
+            panic!("`brunt serve` says {http:?} {raw:?}; {}", process.kill());
+        };
+        Self {
+            http,
+            address,
+            _process: process,
+        }
+    }
+
+    /// What was received and sent over raw TCP until now.
+    pub(crate) fn counters(&self) -> TcpCounters {
+        let counters = parse(&http::get(self.http, "/counters"));
+        counters.tcp.expect("raw TCP is served")
+    }
+
+    /// The same when all of its connections are closed.
+    pub(crate) fn settled(&self) -> TcpCounters {
+        wait_for("the server sees its clients leave", || {
+            Some(self.counters()).filter(|counters| counters.connections_live == 0)
+        })
     }
 }
 

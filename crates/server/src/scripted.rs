@@ -10,43 +10,51 @@ use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot
 
 /// What the server did on one connection.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) sent: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) sent: Vec<u8>,
     /// The parts of `sent`, one per send: the instant and the length.
-    pub(super) sends: Vec<(u64, usize)>,
+    pub(crate) sends: Vec<(u64, usize)>,
     /// How many of them were parts of a payload.
-    pub(super) shared_sends: usize,
-    pub(super) closed: bool,
+    pub(crate) shared_sends: usize,
+    pub(crate) closed: bool,
+    /// By a reset.
+    pub(crate) is_reset: bool,
     /// A send that the peer does not take yet.
-    pub(super) held: bool,
+    pub(crate) held: bool,
 }
 
 /// The scripted backend.
 #[derive(Debug, Default)]
-pub(super) struct Scripted {
-    pub(super) now_ns: u64,
-    pub(super) offered: VecDeque<Slot>,
-    pub(super) seen: BTreeMap<Slot, Seen>,
+pub(crate) struct Scripted {
+    pub(crate) now_ns: u64,
+    pub(crate) offered: VecDeque<Slot>,
+    pub(crate) seen: BTreeMap<Slot, Seen>,
     /// Whether peers take what is sent at once.
-    pub(super) hold_sends: bool,
+    pub(crate) hold_sends: bool,
     /// How long it takes to look for events when there are none.
-    pub(super) poll_ns: u64,
+    pub(crate) poll_ns: u64,
     /// How much later than asked for a sleep ends.
-    pub(super) oversleep_ns: u64,
+    pub(crate) oversleep_ns: u64,
     /// How far the clock moves on whenever it is read.
-    pub(super) reading_ns: u64,
+    pub(crate) reading_ns: u64,
     /// How far that has moved it.
     moved_ns: Cell<u64>,
     /// How often the worker slept.
-    pub(super) sleeps: u32,
+    pub(crate) sleeps: u32,
     events: VecDeque<(Event, Vec<u8>)>,
     received: Vec<u8>,
+    /// Nothing is received but what is asked for.
+    on_request: bool,
+    /// What is asked for, with the bytes that may be discarded.
+    asked: BTreeMap<Slot, u64>,
+    /// How many bytes were received or discarded on request.
+    pub(crate) taken_bytes: u64,
     payloads: Vec<Arc<[u8]>>,
 }
 
 impl Scripted {
     /// A client connects.
-    pub(super) fn connect(&mut self) -> Slot {
+    pub(crate) fn connect(&mut self) -> Slot {
         let slot = self.offered.pop_front().expect("the server offers a slot");
         self.seen.insert(slot, Seen::default());
         self.events.push_back((Event::Accepted(slot), Vec::new()));
@@ -54,18 +62,29 @@ impl Scripted {
     }
 
     /// Something happens to a connection.
-    pub(super) fn happen(&mut self, event: Event) {
+    pub(crate) fn happen(&mut self, event: Event) {
         self.events.push_back((event, Vec::new()));
     }
 
     /// Bytes arrive.
-    pub(super) fn arrive(&mut self, slot: Slot, bytes: &[u8]) {
+    pub(crate) fn arrive(&mut self, slot: Slot, bytes: &[u8]) {
         self.events
             .push_back((Event::Received(slot), bytes.to_vec()));
     }
 
+    /// Where the next event is that may be given out.
+    fn next_index(&self) -> Option<usize> {
+        self.events.iter().position(|(event, _)| {
+            let is_receiving = matches!(
+                event,
+                Event::Received(_) | Event::Ended(_) | Event::ReceiveFailed(..)
+            );
+            !(self.on_request && is_receiving) || self.asked.contains_key(&event.slot())
+        })
+    }
+
     /// The peers take what was held.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.hold_sends = false;
         for (slot, seen) in &mut self.seen {
             if std::mem::take(&mut seen.held) {
@@ -122,12 +141,18 @@ impl Backend for Scripted {
 
     fn close(&mut self, slot: Slot) {
         self.seen.get_mut(&slot).expect("connected").closed = true;
+        self.asked.remove(&slot);
         self.events.retain(|(event, _)| event.slot() != slot);
+    }
+
+    fn reset(&mut self, slot: Slot) {
+        self.seen.get_mut(&slot).expect("connected").is_reset = true;
+        self.close(slot);
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         let until_ns = until_ns.expect("a worker looks at its stop flag");
-        if !self.events.is_empty() {
+        if self.next_index().is_some() {
             return Ok(());
         }
         if until_ns > self.now_ns {
@@ -140,9 +165,34 @@ impl Backend for Scripted {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        let (event, received) = self.events.pop_front()?;
+        let index = self.next_index()?;
+        let (event, received) = self.events.remove(index)?;
         self.received = received;
-        Some(event)
+        if !self.on_request || matches!(event, Event::Accepted(_) | Event::Sent(_)) {
+            return Some(event);
+        }
+        let discard_bytes = self.asked.remove(&event.slot()).unwrap_or(0) as usize;
+        let length = self.received.len();
+        if discard_bytes == 0 || length == 0 {
+            self.taken_bytes += length as u64;
+            return Some(event);
+        }
+        let rest = self.received.split_off(discard_bytes.min(length));
+        self.received.clear();
+        let count = length - rest.len();
+        self.taken_bytes += count as u64;
+        if !rest.is_empty() {
+            self.events.insert(index, (event, rest));
+        }
+        Some(Event::Discarded(event.slot(), count as u32))
+    }
+
+    fn receive_on_request(&mut self) {
+        self.on_request = true;
+    }
+
+    fn receive(&mut self, slot: Slot, discard_bytes: u64) {
+        self.asked.entry(slot).or_insert(discard_bytes);
     }
 
     fn received(&self) -> &[u8] {

@@ -1,0 +1,111 @@
+//! The slots that are offered for incoming connections.
+
+use brunt_io::backend::Slot;
+
+use crate::slots::FreeSlots;
+
+/// Slots offered at any time; with TLS, until the handshake is complete.
+pub(crate) const OFFERS: u32 = 64;
+const OFFERS_TLS: u32 = 1_024;
+/// How long to wait after a failed accept, which mostly means that descriptors ran out.
+pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+/// Which slots are free, and how many of them are offered.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    free: FreeSlots,
+    offered: u32,
+    is_tls: bool,
+    /// No slot is offered before this instant.
+    again_ns: u64,
+}
+
+/// Why a connection was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Its TLS handshake failed.
+    Handshake,
+    /// The kernel could not, mostly for want of descriptors.
+    Accept,
+}
+
+impl Offers {
+    /// For so many connections at a time.
+    pub(crate) fn new(connections_max: u32, is_tls: bool) -> Self {
+        Self {
+            free: FreeSlots::new(connections_max),
+            offered: 0,
+            is_tls,
+            again_ns: 0,
+        }
+    }
+
+    /// The next slot to offer at this instant, if there is one.
+    pub(crate) fn next(&mut self, now_ns: u64) -> Option<Slot> {
+        let offers_max = if self.is_tls { OFFERS_TLS } else { OFFERS };
+        if self.offered >= offers_max || now_ns < self.again_ns {
+            return None;
+        }
+        let slot = self.free.take()?;
+        self.offered += 1;
+        Some(slot)
+    }
+
+    /// When slots are offered again, where none are at this instant because an accept failed.
+    pub(crate) fn again_ns(&self, now_ns: u64) -> Option<u64> {
+        (self.again_ns > now_ns).then_some(self.again_ns)
+    }
+
+    /// A connection took one.
+    pub(crate) fn accepted(&mut self) {
+        self.offered -= 1;
+    }
+
+    /// No connection came into an offered slot, which is free again.
+    pub(crate) fn failed(&mut self, slot: Slot, errno: i32, now_ns: u64) -> Refused {
+        self.offered -= 1;
+        self.free.give_back(slot);
+        if self.is_tls && !is_shortage(errno) {
+            return Refused::Handshake;
+        }
+        self.again_ns = now_ns.saturating_add(ACCEPT_PAUSE_NS);
+        Refused::Accept
+    }
+
+    /// A connection was closed.
+    pub(crate) fn give_back(&mut self, slot: Slot) {
+        self.free.give_back(slot);
+    }
+}
+
+/// Whether an accept failed because something ran out.
+fn is_shortage(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_accept_is_followed_by_a_pause() {
+        let mut offers = Offers::new(2, true);
+        assert_eq!(
+            [offers.next(0), offers.next(0), offers.next(0)],
+            [Some(Slot(0)), Some(Slot(1)), None]
+        );
+        assert_eq!(offers.failed(Slot(1), libc::EPROTO, 5), Refused::Handshake);
+        assert_eq!(offers.again_ns(5), None);
+        assert_eq!(offers.next(5), Some(Slot(1)));
+        assert_eq!(offers.failed(Slot(1), libc::EMFILE, 5), Refused::Accept);
+        let again_ns = offers.again_ns(5).expect("a pause");
+        assert_eq!(offers.next(again_ns - 1), None);
+        assert_eq!(offers.next(again_ns), Some(Slot(1)));
+        offers.accepted();
+        offers.give_back(Slot(0));
+        assert_eq!(offers.next(again_ns), Some(Slot(0)));
+    }
+}

@@ -1,0 +1,570 @@
+//! What is done on a connection of raw TCP, and how that is typed.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use brunt_load::units;
+use brunt_proto::messages::{ByteOrder, Framing, FramingError, LengthField, unescape};
+use thiserror::Error;
+
+use super::fault::TcpFaultKind;
+use crate::listen_address::ListenAddress;
+use crate::pattern;
+use crate::route::{DURATION_NS_MAX, RATE_PER_S_MAX, body_bytes};
+
+/// The largest reply, bytes.
+const REPLY_BYTES_MAX: u64 = 16 << 20;
+
+/// How raw TCP is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Where to listen.
+    pub address: ListenAddress,
+    /// What is done on each connection.
+    pub service: TcpService,
+    /// How long each answer waits; absent: not at all.
+    pub delay: Option<TcpDelay>,
+    /// When nothing is answered, sent or read.
+    pub stall: Option<TcpStall>,
+    /// What goes wrong on each connection.
+    pub fault: Option<TcpFault>,
+}
+
+impl TcpOptions {
+    /// The service at `address`, without delays and faults.
+    pub fn new(address: ListenAddress, service: TcpService) -> Self {
+        Self {
+            address,
+            service,
+            delay: None,
+            stall: None,
+            fault: None,
+        }
+    }
+
+    /// Whether the parts fit together.
+    ///
+    /// # Errors
+    ///
+    /// The service has no answers that could be delayed, or cannot fail in this way.
+    pub fn check(&self) -> Result<(), ParseTcpError> {
+        if self.delay.is_some() && !self.service.answers() {
+            return Err(ParseTcpError::NothingToDelay);
+        }
+        match self.fault {
+            Some(fault) if !self.service.can_fail(fault.kind) => Err(ParseTcpError::FaultOf {
+                kind: fault.kind,
+                service: self.service.name(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is done on a connection. Typed as `echo`, `echo=FRAMING`, `sink`, `sink=FRAMING`, `source`,
+/// `source=RATE` or `reply=FRAMING:REPLY`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TcpService {
+    /// What is read is sent back: at once, or message by message.
+    Echo(Option<Framing>),
+    /// What is read is thrown away, in the kernel where there are no messages to be counted.
+    Sink(Option<Framing>),
+    /// The letters a to z over and over are sent as fast as the peer takes them, or at so many
+    /// bytes per second. What is read is thrown away.
+    Source(Option<NonZeroU64>),
+    /// Each message is answered.
+    Reply {
+        /// Where messages end.
+        framing: Framing,
+        /// What they are answered with.
+        reply: Vec<u8>,
+    },
+}
+
+/// How long an answer waits. Typed as `TIME` or `exponential=TIME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpDelay {
+    /// So many nanoseconds after its message was noticed.
+    Fixed(u64),
+    /// So many nanoseconds on average, exponentially distributed, by a fixed sequence.
+    Exponential(u64),
+}
+
+/// In the first part of every period nothing is answered, sent by a source or read by a sink.
+/// Periods are counted from the start of the process. Typed as `SILENCE/PERIOD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpStall {
+    /// The first part, nanoseconds, up to the period.
+    pub silence_ns: u64,
+    /// The period, nanoseconds, from 1.
+    pub period_ns: u64,
+}
+
+impl TcpStall {
+    /// The first instant from this one on that is in no silence.
+    pub(super) fn end_ns(&self, at_ns: u64) -> u64 {
+        let into_period_ns = at_ns % self.period_ns;
+        match into_period_ns < self.silence_ns {
+            true => (at_ns - into_period_ns).saturating_add(self.silence_ns),
+            false => at_ns,
+        }
+    }
+}
+
+/// What goes wrong on each connection. Typed as `KIND` or `KIND/AFTER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpFault {
+    /// What.
+    pub kind: TcpFaultKind,
+    /// After so many messages; of a service without framing, bytes that were read, and of a source
+    /// bytes that were sent.
+    pub after: u64,
+}
+
+/// Why a text does not say what is done on a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseTcpError {
+    /// There is no such service.
+    #[error(
+        "`{0}` is none of echo, echo=FRAMING, sink, sink=FRAMING, source, source=RATE and \
+         reply=FRAMING:REPLY"
+    )]
+    Service(String),
+    /// There is no such framing.
+    #[error(transparent)]
+    Framing(#[from] FramingError),
+    /// It says nothing of the messages that are received.
+    #[error("`{0}` does not say where a received message ends: write line, fixed=N or another")]
+    NoEnd(String),
+    /// The rate is no number.
+    #[error("`{0}` is no rate in bytes per second, such as source=10m; up to 1g")]
+    Rate(String),
+    /// A reply has no bytes.
+    #[error("`{0}` has no reply: write reply=line:PONG\\n, or its length: reply=line:100")]
+    NoReply(String),
+    /// The reply is malformed.
+    #[error("the reply `{0}`: {1}")]
+    Reply(String, String),
+    /// The delay is no duration.
+    #[error("`{0}` is no delay such as 1ms or exponential=1ms; up to an hour")]
+    Delay(String),
+    /// The stall has no two durations.
+    #[error("`{0}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the second")]
+    Stall(String),
+    /// The fault is unknown.
+    #[error(
+        "`{0}` is none of close, refuse, reset, cut, silent and unread, with /N behind it where \
+         it happens after N messages"
+    )]
+    Fault(String),
+    /// The service has no answers.
+    #[error("a delay is one of answers: use it with echo or reply=")]
+    NothingToDelay,
+    /// The service cannot fail so.
+    #[error("{service} cannot fail by {kind}: {}", possible_faults(service))]
+    FaultOf {
+        /// How.
+        kind: TcpFaultKind,
+        /// The service.
+        service: &'static str,
+    },
+}
+
+/// Which services fail how, by their names.
+const FAULTS: [(&str, &[TcpFaultKind]); 6] = [
+    (
+        "echo",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Refuse,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Silent,
+            TcpFaultKind::Unread,
+        ],
+    ),
+    (
+        "echo=FRAMING",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Refuse,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Cut,
+            TcpFaultKind::Silent,
+            TcpFaultKind::Unread,
+        ],
+    ),
+    (
+        "reply=",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Refuse,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Cut,
+            TcpFaultKind::Silent,
+            TcpFaultKind::Unread,
+        ],
+    ),
+    (
+        "sink",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Unread,
+        ],
+    ),
+    (
+        "sink=FRAMING",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Unread,
+        ],
+    ),
+    (
+        "source",
+        &[
+            TcpFaultKind::Close,
+            TcpFaultKind::Reset,
+            TcpFaultKind::Silent,
+        ],
+    ),
+];
+
+fn faults_of(service: &str) -> &'static [TcpFaultKind] {
+    let found = FAULTS.iter().find(|(name, _)| *name == service);
+    found.map_or(&[], |(_, kinds)| kinds)
+}
+
+fn possible_faults(service: &str) -> String {
+    let names: Vec<_> = faults_of(service).iter().map(ToString::to_string).collect();
+    format!("write one of {}", names.join(", "))
+}
+
+impl TcpService {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Echo(None) => "echo",
+            Self::Echo(Some(_)) => "echo=FRAMING",
+            Self::Sink(None) => "sink",
+            Self::Sink(Some(_)) => "sink=FRAMING",
+            Self::Source(_) => "source",
+            Self::Reply { .. } => "reply=",
+        }
+    }
+
+    /// Where received messages end; absent where there are none.
+    pub(super) fn framing(&self) -> Option<&Framing> {
+        match self {
+            Self::Echo(framing) | Self::Sink(framing) => framing.as_ref(),
+            Self::Source(_) => None,
+            Self::Reply { framing, .. } => Some(framing),
+        }
+    }
+
+    /// Whether what is read is answered.
+    pub(super) fn answers(&self) -> bool {
+        matches!(self, Self::Echo(_) | Self::Reply { .. })
+    }
+
+    fn can_fail(&self, kind: TcpFaultKind) -> bool {
+        faults_of(self.name()).contains(&kind)
+    }
+}
+
+impl fmt::Display for TcpService {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Echo(Some(framing)) => write!(formatter, "echo={framing}"),
+            Self::Sink(Some(framing)) => write!(formatter, "sink={framing}"),
+            Self::Source(Some(rate)) => write!(formatter, "source={rate}"),
+            Self::Reply { framing, reply } => {
+                write!(formatter, "reply={framing}, {} bytes", reply.len())
+            }
+            Self::Echo(None) | Self::Sink(None) | Self::Source(None) => {
+                formatter.write_str(self.name())
+            }
+        }
+    }
+}
+
+impl FromStr for TcpService {
+    type Err = ParseTcpError;
+
+    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
+        let unknown = || ParseTcpError::Service(typed.to_owned());
+        Ok(match typed.split_once('=') {
+            None => match typed {
+                "echo" => Self::Echo(None),
+                "sink" => Self::Sink(None),
+                "source" => Self::Source(None),
+                "reply" => return Err(ParseTcpError::NoReply(typed.to_owned())),
+                _ => return Err(unknown()),
+            },
+            Some(("echo", framing)) => Self::Echo(Some(received(framing)?)),
+            Some(("sink", framing)) => Self::Sink(Some(received(framing)?)),
+            Some(("source", rate)) => {
+                let per_s = units::count(rate).ok().and_then(NonZeroU64::new);
+                let per_s = per_s.filter(|per_s| per_s.get() <= RATE_PER_S_MAX);
+                Self::Source(Some(
+                    per_s.ok_or_else(|| ParseTcpError::Rate(rate.to_owned()))?,
+                ))
+            }
+            Some(("reply", rest)) => {
+                let (framing, reply) = rest
+                    .split_once(':')
+                    .filter(|(_, reply)| !reply.is_empty())
+                    .ok_or_else(|| ParseTcpError::NoReply(typed.to_owned()))?;
+                let framing = received(framing)?;
+                let reply = reply_bytes(&framing, reply)
+                    .map_err(|reason| ParseTcpError::Reply(reply.to_owned(), reason))?;
+                Self::Reply { framing, reply }
+            }
+            Some(_) => return Err(unknown()),
+        })
+    }
+}
+
+/// A framing that says where a received message ends.
+fn received(typed: &str) -> Result<Framing, ParseTcpError> {
+    match typed.parse()? {
+        Framing::Echo | Framing::None => Err(ParseTcpError::NoEnd(typed.to_owned())),
+        framing => Ok(framing),
+    }
+}
+
+/// The bytes of a reply that was typed as its length, or as a text with escapes.
+fn reply_bytes(framing: &Framing, typed: &str) -> Result<Vec<u8>, String> {
+    if !typed.starts_with(|first: char| first.is_ascii_digit()) {
+        return unescape(typed).map_err(|error| error.to_string());
+    }
+    let letters = body_bytes(typed).filter(|bytes| *bytes <= REPLY_BYTES_MAX);
+    let letters = letters.ok_or_else(|| {
+        "a length is a number, perhaps with k or m, up to 16m; write a digit that begins a text \
+         as \\x30 to \\x39"
+            .to_owned()
+    })?;
+    framed(framing, letters).ok_or_else(|| "its length does not fit into its field".to_owned())
+}
+
+/// So many letters, framed.
+fn framed(framing: &Framing, letters: u64) -> Option<Vec<u8>> {
+    let mut reply = Vec::new();
+    if let Framing::Length(field) = framing {
+        write_length(*field, letters, &mut reply)?;
+    }
+    pattern::write_pattern(&mut reply, 0, letters);
+    match framing {
+        Framing::Line => reply.push(b'\n'),
+        Framing::Delimiter(pattern) => reply.extend_from_slice(pattern.bytes()),
+        Framing::Marker { pattern, count } => {
+            for _ in 0..count.get() {
+                reply.extend_from_slice(pattern.bytes());
+            }
+        }
+        Framing::Fixed(_)
+        | Framing::Length(_)
+        | Framing::UntilClose
+        | Framing::Echo
+        | Framing::None => {}
+    }
+    (!reply.is_empty()).then_some(reply)
+}
+
+/// Appends what precedes so many bytes; absent where the field cannot say it.
+fn write_length(field: LengthField, behind: u64, out: &mut Vec<u8>) -> Option<()> {
+    let value = i64::try_from(behind).ok()? - i64::from(field.adjust);
+    let bytes = usize::from(field.bytes);
+    if !(0..1_i64 << (8 * bytes)).contains(&value) {
+        return None;
+    }
+    out.resize(usize::from(field.offset), 0);
+    match field.order {
+        ByteOrder::Big => out.extend_from_slice(&value.to_be_bytes()[8 - bytes..]),
+        ByteOrder::Little => out.extend_from_slice(&value.to_le_bytes()[..bytes]),
+    }
+    Some(())
+}
+
+fn duration_ns(typed: &str) -> Option<u64> {
+    let ns = units::duration_ns(typed).ok()?;
+    (ns <= DURATION_NS_MAX).then_some(ns)
+}
+
+impl FromStr for TcpDelay {
+    type Err = ParseTcpError;
+
+    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
+        let delay = match typed.strip_prefix("exponential=") {
+            Some(mean) => duration_ns(mean).map(Self::Exponential),
+            None => duration_ns(typed).map(Self::Fixed),
+        };
+        delay.ok_or_else(|| ParseTcpError::Delay(typed.to_owned()))
+    }
+}
+
+impl FromStr for TcpStall {
+    type Err = ParseTcpError;
+
+    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
+        let stall = typed.split_once('/').and_then(|(silence, period)| {
+            let stall = Self {
+                silence_ns: duration_ns(silence)?,
+                period_ns: duration_ns(period)?,
+            };
+            (stall.period_ns > 0 && stall.silence_ns <= stall.period_ns).then_some(stall)
+        });
+        stall.ok_or_else(|| ParseTcpError::Stall(typed.to_owned()))
+    }
+}
+
+impl FromStr for TcpFault {
+    type Err = ParseTcpError;
+
+    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
+        let (name, after) = match typed.split_once('/') {
+            None => (typed, Some(0)),
+            Some((name, after)) => (name, after_units(after)),
+        };
+        let kind = TcpFaultKind::ALL.iter().find(|(_, known)| *known == name);
+        match (kind, after) {
+            (Some((kind, _)), Some(after)) => Ok(Self { kind: *kind, after }),
+            _ => Err(ParseTcpError::Fault(typed.to_owned())),
+        }
+    }
+}
+
+/// A number of messages or bytes.
+fn after_units(typed: &str) -> Option<u64> {
+    units::count(typed).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_read() {
+        for typed in [
+            "echo",
+            "sink",
+            "source",
+            "echo=line",
+            "sink=len32be-4",
+            "source=10000000",
+        ] {
+            let service: TcpService = typed.parse().expect(typed);
+            assert_eq!(service.to_string(), typed);
+        }
+        assert_eq!(
+            "source=10m".parse(),
+            Ok(TcpService::Source(NonZeroU64::new(10_000_000)))
+        );
+        for (typed, reply) in [
+            ("reply=line:PONG\\r\\n", &b"PONG\r\n"[..]),
+            ("reply=line:a:b", b"a:b"),
+            ("reply=line:3", b"abc\n"),
+            ("reply=delim=\\x3a\\x3b:2", b"ab:;"),
+            ("reply=fixed=64:28", b"abcdefghijklmnopqrstuvwxyzab"),
+            ("reply=marker=OK*2:1", b"aOKOK"),
+            ("reply=len32be:2", b"\x00\x00\x00\x02ab"),
+            ("reply=len16le@2+1:2", b"\x00\x00\x01\x00ab"),
+            ("reply=len16be-2:2", b"\x00\x04ab"),
+            ("reply=len8:0", b"\x00"),
+            ("reply=until-close:\\x31", b"1"),
+        ] {
+            match typed.parse() {
+                Ok(TcpService::Reply { reply: bytes, .. }) => assert_eq!(bytes, reply, "{typed}"),
+                other => panic!("{typed}: {other:?}"),
+            }
+        }
+        let long: TcpService = "reply=line:1m".parse().expect("a reply");
+        assert_eq!(long.to_string(), "reply=line, 1048577 bytes");
+    }
+
+    #[test]
+    fn what_is_no_service_is_refused() {
+        for typed in [
+            "",
+            "echoes",
+            "echo=",
+            "echo=echo",
+            "sink=none",
+            "source=0",
+            "source=2g",
+            "source=x",
+            "reply",
+            "reply=line",
+            "reply=line:",
+            "reply=line:17m",
+            "reply=line:1x",
+            "reply=line:\\q",
+            "reply=len8:256",
+            "reply=len8+9:8",
+            "reply=fixed=4:0",
+            "drain",
+            "drain=1",
+        ] {
+            assert!(typed.parse::<TcpService>().is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn delays_stalls_and_faults_are_read() {
+        assert_eq!("1ms".parse(), Ok(TcpDelay::Fixed(1_000_000)));
+        assert_eq!("exponential=2us".parse(), Ok(TcpDelay::Exponential(2_000)));
+        for typed in ["", "x", "exponential", "exponential=", "2h"] {
+            assert!(typed.parse::<TcpDelay>().is_err(), "{typed}");
+        }
+        let stall = TcpStall {
+            silence_ns: 100,
+            period_ns: 1_000,
+        };
+        assert_eq!("100ns/1us".parse(), Ok(stall));
+        for (at_ns, end_ns) in [(0, 100), (99, 100), (100, 100), (999, 999), (1_000, 1_100)] {
+            assert_eq!(stall.end_ns(at_ns), end_ns);
+        }
+        for typed in ["", "1ms", "1ms/0ms", "2ms/1ms", "1ms/1ms/1ms"] {
+            assert!(typed.parse::<TcpStall>().is_err(), "{typed}");
+        }
+        for (kind, name) in TcpFaultKind::ALL {
+            assert_eq!(name.parse(), Ok(TcpFault { kind, after: 0 }));
+            assert_eq!(
+                format!("{kind}/2k").parse(),
+                Ok(TcpFault { kind, after: 2_000 })
+            );
+        }
+        for typed in ["", "close/", "close/x", "closed", "/1"] {
+            assert!(typed.parse::<TcpFault>().is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let options = |service: &str| {
+            let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+            TcpOptions::new(address, service.parse().expect(service))
+        };
+        let mut sink = options("sink");
+        sink.delay = Some(TcpDelay::Fixed(1));
+        assert_eq!(sink.check(), Err(ParseTcpError::NothingToDelay));
+        for (service, fault, says) in [
+            (
+                "sink",
+                "cut",
+                "sink cannot fail by cut: write one of close, reset, unread",
+            ),
+            ("source", "unread", "source cannot fail by unread"),
+            ("echo", "cut/1", "echo cannot fail by cut"),
+        ] {
+            let mut options = options(service);
+            options.fault = Some(fault.parse().expect(fault));
+            let message = options.check().expect_err(fault).to_string();
+            assert!(message.starts_with(says), "{message}");
+        }
+        let mut echo = options("echo=line");
+        echo.fault = Some("cut/1".parse().expect("a fault"));
+        echo.delay = Some(TcpDelay::Fixed(1));
+        assert_eq!(echo.check(), Ok(()));
+    }
+}

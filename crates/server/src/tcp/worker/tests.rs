@@ -1,0 +1,513 @@
+//! Every service, delay and fault of raw TCP, against the scripted backend.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use super::*;
+use crate::http2::Http2Options;
+use crate::listen_address::ListenAddress;
+use crate::pattern::pattern_byte;
+use crate::scripted::{Scripted, Seen};
+use crate::tcp::counters::TcpCounters;
+
+const MS: u64 = 1_000_000;
+
+fn options(service: &str, delay: &str, stall: &str, fault: &str) -> TcpOptions {
+    let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+    let mut options = TcpOptions::new(address, service.parse().expect(service));
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    options.delay = given(delay).map(|delay| delay.parse().expect("a delay"));
+    options.stall = given(stall).map(|stall| stall.parse().expect("a stall"));
+    options.fault = given(fault).map(|fault| fault.parse().expect("a fault"));
+    options.check().expect("parts that fit");
+    options
+}
+
+fn shared() -> Shared {
+    Shared::new(1).with_tcp(1)
+}
+
+/// A worker and its scripted clients.
+struct Site<'a> {
+    worker: TcpWorker<'a, Scripted>,
+}
+
+impl<'a> Site<'a> {
+    fn new(shared: &'a Shared, options: &'a TcpOptions) -> Self {
+        let listener = File::open("/dev/null").expect("a file");
+        let settings = Settings {
+            connections_max: 1_000,
+            spin: false,
+            is_tls: false,
+            idle_timeout_ns: Some(60_000 * MS),
+            input_bytes_max: 64 << 20,
+            output_bytes_max: 64 << 20,
+            http2: Http2Options::default(),
+        };
+        let backend = Scripted::default();
+        let worker = TcpWorker::new(backend, listener.as_fd(), options, shared, 0, settings);
+        let mut site = Self {
+            worker: worker.expect("a worker"),
+        };
+        site.turns(1);
+        site
+    }
+
+    fn script(&mut self) -> &mut Scripted {
+        &mut self.worker.backend
+    }
+
+    fn turns(&mut self, count: u32) -> &mut Self {
+        for _ in 0..count {
+            self.worker.turn().expect("a turn");
+        }
+        self
+    }
+
+    fn connect(&mut self) -> Slot {
+        let slot = self.script().connect();
+        self.turns(1);
+        slot
+    }
+
+    fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.script().arrive(slot, bytes.as_ref());
+        self.turns(3)
+    }
+
+    fn seen(&mut self, slot: Slot) -> &Seen {
+        &self.worker.backend.seen[&slot]
+    }
+
+    fn text(&mut self, slot: Slot) -> String {
+        String::from_utf8_lossy(&self.seen(slot).sent).into_owned()
+    }
+
+    fn counters(&self) -> TcpCounters {
+        self.worker.shared.totals().tcp.expect("raw TCP")
+    }
+}
+
+/// What is said in these pieces gets this, and then whether the connection is closed, and reset.
+fn exchange(service: &str, fault: &str, pieces: &[&str]) -> (String, (bool, bool), TcpCounters) {
+    let (shared, options) = (shared(), options(service, "", "", fault));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    for piece in pieces {
+        if !site.seen(slot).closed {
+            site.say(slot, piece);
+        }
+    }
+    let text = site.text(slot);
+    let seen = site.seen(slot);
+    let closed = (seen.closed, seen.is_reset);
+    let counters = site.counters();
+    assert_eq!(counters.bytes_sent, text.len() as u64, "{service} {fault}");
+    assert_eq!(counters.bytes_received, site.script().taken_bytes);
+    assert_eq!(counters.connections_live, u64::from(!closed.0));
+    if options.service.answers() && options.service.framing().is_some() {
+        assert_eq!(
+            counters.messages,
+            counters.replies + counters.messages_unanswered + counters.messages_abandoned,
+            "{counters:?}"
+        );
+    }
+    (text, closed, counters)
+}
+
+#[test]
+fn services_answer_as_documented() {
+    for (service, pieces, text, messages) in [
+        ("echo", &["ab", "c"][..], "abc", 0),
+        ("echo=line", &["a\nb", "c\nd"][..], "a\nbc\n", 2),
+        ("sink", &["abc", "d"][..], "", 0),
+        ("sink=line", &["a\nb\nc"][..], "", 2),
+        (
+            "reply=line:ok\\n",
+            &["a\nb\n", "c", "\n"][..],
+            "ok\nok\nok\n",
+            3,
+        ),
+        ("reply=fixed=2:1", &["abcde"][..], "aa", 2),
+        (
+            "reply=len8:1",
+            &["\u{1}a\u{0}\u{2}b"][..],
+            "\u{1}a\u{1}a",
+            2,
+        ),
+    ] {
+        let (said, closed, counters) = exchange(service, "", pieces);
+        assert_eq!((said.as_str(), closed), (text, (false, false)), "{service}");
+        assert_eq!(counters.messages, messages, "{service}");
+        let bytes = pieces.concat().len() as u64;
+        assert_eq!(counters.bytes_received, bytes);
+        let discarded = if service == "sink" { bytes } else { 0 };
+        assert_eq!(counters.bytes_discarded, discarded);
+    }
+}
+
+#[test]
+fn faults_come_when_they_are_due() {
+    let answers = "reply=line:ok!\\n";
+    let (open, closed, reset) = ((false, false), (true, false), (true, true));
+    for (service, fault, pieces, text, end, kind) in [
+        (
+            answers,
+            "close/2",
+            &["a\n", "b\n", "c\n"][..],
+            "ok!\nok!\n",
+            closed,
+            "close",
+        ),
+        (
+            answers,
+            "close/2",
+            &["a\nb\nc\n"][..],
+            "ok!\nok!\n",
+            closed,
+            "close",
+        ),
+        (answers, "close", &[][..], "", closed, "close"),
+        (
+            answers,
+            "refuse/1",
+            &["a\n", "b\n"][..],
+            "ok!\n",
+            closed,
+            "refuse",
+        ),
+        (answers, "refuse", &["a", "\n"][..], "", closed, "refuse"),
+        (answers, "reset/1", &["a\nb\n"][..], "ok!\n", reset, "reset"),
+        (answers, "cut/1", &["a\nb\n"][..], "ok!\nok", closed, "cut"),
+        (answers, "cut", &["a\n"][..], "ok", closed, "cut"),
+        (
+            answers,
+            "silent/1",
+            &["a\nb\n", "c\n"][..],
+            "ok!\n",
+            open,
+            "silent",
+        ),
+        (
+            answers,
+            "unread/1",
+            &["a\nb\n", "c\n"][..],
+            "ok!\n",
+            open,
+            "unread",
+        ),
+        (answers, "unread", &["a\n"][..], "", open, "unread"),
+        (
+            "echo=line",
+            "cut/1",
+            &["a\nbcd\n"][..],
+            "a\nbc",
+            closed,
+            "cut",
+        ),
+        (
+            "echo=line",
+            "silent/1",
+            &["a\nb", "\nc\n"][..],
+            "a\n",
+            open,
+            "silent",
+        ),
+        ("echo", "close/3", &["ab", "cd"][..], "abc", closed, "close"),
+        (
+            "echo",
+            "refuse/3",
+            &["abc", "d"][..],
+            "abc",
+            closed,
+            "refuse",
+        ),
+        ("echo", "reset/3", &["ab", "cd"][..], "abc", reset, "reset"),
+        (
+            "echo",
+            "silent/3",
+            &["ab", "cd", "e"][..],
+            "abc",
+            open,
+            "silent",
+        ),
+        (
+            "echo",
+            "unread/3",
+            &["ab", "cd", "e"][..],
+            "abc",
+            open,
+            "unread",
+        ),
+        ("sink", "close/3", &["ab", "cd"][..], "", closed, "close"),
+        ("sink", "reset/3", &["ab", "cd"][..], "", reset, "reset"),
+        ("sink", "unread/3", &["ab", "cd"][..], "", open, "unread"),
+        (
+            "sink=line",
+            "close/2",
+            &["a\n", "b\nc"][..],
+            "",
+            closed,
+            "close",
+        ),
+    ] {
+        let (said, ended, counters) = exchange(service, fault, pieces);
+        assert_eq!((said.as_str(), ended), (text, end), "{service} {fault}");
+        assert_eq!(counters.faults_by_kind.len(), 1, "{service} {fault}");
+        assert_eq!(counters.faults_by_kind[kind], 1, "{service} {fault}");
+    }
+    // A sink reads exactly as much as it is to read.
+    let (_, _, counters) = exchange("sink", "unread/3", &["ab", "cd"]);
+    assert_eq!(counters.bytes_received, 3);
+    let (_, _, counters) = exchange(answers, "silent/1", &["a\nb\n", "c\n"]);
+    assert_eq!((counters.messages, counters.messages_unanswered), (3, 2));
+}
+
+#[test]
+fn answers_are_delayed_and_keep_their_order() {
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "10ms", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.script().now_ns = 1_000 * MS;
+    site.script().arrive(slot, b"a\n");
+    site.turns(1);
+    assert!(site.text(slot).is_empty());
+    // One that comes meanwhile does not wait for the one before it.
+    site.script().now_ns = 1_004 * MS;
+    site.script().arrive(slot, b"b\nc\n");
+    site.turns(10);
+    assert_eq!(site.text(slot), "ok\nok\nok\n");
+    let sends = site.seen(slot).sends.clone();
+    assert_eq!(sends, [(1_010 * MS, 3), (1_014 * MS, 6)]);
+    let counters = site.counters();
+    assert_eq!((counters.replies, counters.replies_delayed), (3, 3));
+    assert_eq!(counters.lateness_ns_max, Some(0));
+}
+
+#[test]
+fn exponential_delays_have_their_mean() {
+    let count = 100_000;
+    let sum: u64 = (0..count).map(|draw| exponential_ns(MS, mix(draw))).sum();
+    let mean_ns = sum / count;
+    assert!((990_000..1_010_000).contains(&mean_ns), "{mean_ns}");
+    let short = (0..count).filter(|&draw| exponential_ns(MS, mix(draw)) < 693_147);
+    let share = short.count() as u64 * 1_000 / count;
+    assert!((490..510).contains(&share), "half are below ln 2: {share}");
+    assert_eq!(exponential_ns(MS, u64::MAX), 0);
+    assert!(exponential_ns(MS, 0) < 37 * MS);
+    let (shared, options) = (shared(), options("echo", "exponential=1ms", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.script().now_ns = 1_000 * MS;
+    site.say(slot, "a").turns(3);
+    let sent_ns = site.seen(slot).sends[0].0;
+    assert!(sent_ns > 1_000 * MS && sent_ns < 1_037 * MS, "{sent_ns}");
+}
+
+#[test]
+fn nothing_happens_in_a_silence() {
+    for service in ["echo", "sink", "source"] {
+        let (shared, options) = (shared(), options(service, "", "100ms/1s", ""));
+        let mut site = Site::new(&shared, &options);
+        site.script().now_ns = 5_050 * MS;
+        let slot = site.connect();
+        site.script().arrive(slot, b"a");
+        while site.script().now_ns < 5_100 * MS {
+            let counters = site.counters();
+            assert_eq!(counters.bytes_sent, 0, "{service}");
+            assert!(service != "sink" || counters.bytes_received == 0);
+            site.turns(1);
+        }
+        assert_eq!(site.script().now_ns, 5_100 * MS, "{service}");
+        site.turns(1);
+        let counters = site.counters();
+        assert_eq!(counters.bytes_received, 1, "{service}");
+        assert_eq!(counters.bytes_sent > 0, service != "sink", "{service}");
+    }
+}
+
+#[test]
+fn a_source_sends_the_pattern_at_its_rate() {
+    let (shared, options) = (shared(), options("source=1m", "", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    let from_ns = site.script().now_ns;
+    while site.script().now_ns < from_ns + 1_000 * MS {
+        site.turns(1);
+        let (now_ns, bytes) = (site.script().now_ns, site.seen(slot).sent.len() as u64);
+        // Never ahead, and less than a piece behind.
+        let due = (now_ns - from_ns) / 1_000;
+        assert!(bytes <= due && bytes + 5_000 >= due, "{bytes} of {due}");
+    }
+    let sent = site.seen(slot).sent.clone();
+    let expected: Vec<u8> = (0..sent.len() as u64).map(pattern_byte).collect();
+    assert!(sent == expected);
+    // A peer that does not take it for a second gets no second's worth at once.
+    site.script().hold_sends = true;
+    site.turns(1);
+    site.script().now_ns += 1_000 * MS;
+    site.turns(1);
+    let before = site.seen(slot).sent.len();
+    site.script().release();
+    site.turns(4);
+    assert!(site.seen(slot).sent.len() < before + 20_000);
+}
+
+#[test]
+fn a_source_ends_where_it_is_to_end() {
+    for (fault, end) in [
+        ("close/300k", (true, false)),
+        ("reset/300k", (true, true)),
+        ("silent/300k", (false, false)),
+        ("close", (true, false)),
+    ] {
+        let (shared, options) = (shared(), options("source", "", "", fault));
+        let mut site = Site::new(&shared, &options);
+        let slot = site.connect();
+        site.turns(5);
+        let bytes = if fault == "close" { 0 } else { 300_000 };
+        let seen = site.seen(slot);
+        assert_eq!(
+            (seen.sent.len(), (seen.closed, seen.is_reset)),
+            (bytes, end),
+            "{fault}"
+        );
+        // It reads what comes, and is gone when its peer is.
+        if !end.0 {
+            site.say(slot, "abc");
+            assert_eq!(site.counters().bytes_discarded, 3);
+            site.script().happen(Event::Ended(slot));
+            site.turns(1);
+            assert!(site.seen(slot).closed);
+        }
+    }
+}
+
+#[test]
+fn a_source_goes_on_until_its_peer_takes_no_more() {
+    let (shared, options) = (shared(), options("source", "", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.script().happen(Event::Ended(slot));
+    site.turns(3);
+    assert!(!site.seen(slot).closed);
+    // The others are not kept waiting: one piece per turn.
+    let before = site.seen(slot).sends.len();
+    site.turns(3);
+    assert_eq!(site.seen(slot).sends.len(), before + 3);
+    site.script().happen(Event::SendFailed(slot, libc::EPIPE));
+    site.turns(1);
+    assert!(site.seen(slot).closed);
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_not_read_from() {
+    for service in ["echo", "reply=line:100", "echo=line"] {
+        let (shared, options) = (shared(), options(service, "", "", ""));
+        let mut site = Site::new(&shared, &options);
+        let slot = site.connect();
+        site.script().hold_sends = true;
+        let piece = "abcdefg\n".repeat(1_000);
+        for _ in 0..200 {
+            site.script().arrive(slot, piece.as_bytes());
+        }
+        // Less than the idle time-out.
+        site.turns(500);
+        let taken = site.script().taken_bytes;
+        assert!(taken < 600_000, "{service}: {taken}");
+        site.script().release();
+        site.turns(6_000);
+        assert_eq!(site.script().taken_bytes, 1_600_000, "{service}");
+        let sent = site.seen(slot).sent.len() as u64;
+        let expected = if service.starts_with("echo") {
+            1_600_000
+        } else {
+            200_000 * 101
+        };
+        assert_eq!(sent, expected, "{service}");
+    }
+}
+
+#[test]
+fn what_a_peer_wants_back_is_bounded() {
+    let (shared, options) = (shared(), options("echo=line", "", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    for _ in 0..20 {
+        site.say(slot, "x".repeat(64 * 1024));
+        if site.seen(slot).closed {
+            break;
+        }
+    }
+    assert!(site.seen(slot).closed);
+    assert_eq!(site.counters().connections_overflowed, 1);
+    assert_eq!(site.worker.room.shared_bytes(), 0);
+}
+
+#[test]
+fn the_end_of_a_connection_ends_a_message() {
+    for (service, text) in [("echo=until-close", "abc"), ("reply=until-close:ok", "ok")] {
+        let (shared, options) = (shared(), options(service, "1ms", "", ""));
+        let mut site = Site::new(&shared, &options);
+        let slot = site.connect();
+        site.say(slot, "ab").say(slot, "c");
+        assert!(site.text(slot).is_empty());
+        site.script().happen(Event::Ended(slot));
+        site.turns(4);
+        assert_eq!(
+            (site.text(slot).as_str(), site.seen(slot).closed),
+            (text, true)
+        );
+        assert_eq!(site.counters().replies, 1);
+    }
+    // Answers that wait are sent to a peer that has ended its side.
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.script().arrive(slot, b"a\nb");
+    site.script().happen(Event::Ended(slot));
+    site.turns(5);
+    assert_eq!(
+        (site.text(slot).as_str(), site.seen(slot).closed),
+        ("ok\n", true)
+    );
+}
+
+#[test]
+fn answers_of_lost_connections_are_counted() {
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.script().arrive(slot, b"a\nb\n");
+    site.script()
+        .happen(Event::ReceiveFailed(slot, libc::ECONNRESET));
+    site.turns(2);
+    assert!(site.seen(slot).closed);
+    let counters = site.counters();
+    assert_eq!((counters.messages, counters.messages_abandoned), (2, 2));
+    assert!(site.worker.wakes.is_empty());
+}
+
+#[test]
+fn messages_that_are_framed_wrongly_end_their_connection() {
+    let (_, closed, counters) = exchange("reply=len8-5:ok", "", &["\u{1}"]);
+    assert_eq!((closed, counters.connections_misframed), ((true, false), 1));
+}
+
+#[test]
+fn idle_connections_are_closed_and_keep_nothing() {
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.say(slot, "a\n");
+    let connection = &site.worker.connections[slot.0 as usize];
+    assert!(connection.work.is_none());
+    assert!(size_of::<Connection>() <= 48);
+    site.turns(2);
+    for _ in 0..90 {
+        site.script().now_ns += 1_000 * MS;
+        site.turns(1);
+    }
+    assert!(site.seen(slot).closed);
+    assert_eq!(site.counters().connections_timed_out, 1);
+}

@@ -1,0 +1,328 @@
+//! Raw TCP over real sockets, on every backend, in clear text and over TLS.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::num::NonZeroU32;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brunt_io::threads;
+use brunt_server::{
+    BackendChoice, ListenAddress, Options, Running, ServeError, TcpCounters, TcpOptions,
+    TlsOptions, pattern_byte, start,
+};
+
+const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+
+fn options(backend: BackendChoice, service: &str) -> Options {
+    let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+    Options {
+        workers: NonZeroU32::new(2).unwrap(),
+        backend,
+        tcp: Some(TcpOptions::new(address.clone(), service.parse().unwrap())),
+        ..Options::new(address)
+    }
+}
+
+fn failing(backend: BackendChoice, service: &str, fault: &str) -> Options {
+    let mut options = options(backend, service);
+    options.tcp.as_mut().unwrap().fault = Some(fault.parse().unwrap());
+    options
+}
+
+fn stream_to(address: &ListenAddress) -> TcpStream {
+    let ListenAddress::Tcp(address) = address else {
+        panic!("a TCP address")
+    };
+    let stream = TcpStream::connect(address).unwrap();
+    // A hanging server fails the test instead of holding it up.
+    let limit = Some(Duration::from_secs(20));
+    stream.set_read_timeout(limit).unwrap();
+    stream.set_write_timeout(limit).unwrap();
+    stream
+}
+
+fn connect(server: &Running) -> TcpStream {
+    stream_to(server.tcp_address().unwrap())
+}
+
+/// The counters as a client of HTTP gets them.
+fn counters(server: &Running) -> TcpCounters {
+    let mut stream = stream_to(server.address());
+    let request = b"GET /counters HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let body = reply.split("\r\n\r\n").nth(1).unwrap();
+    let counters: brunt_server::Counters = serde_json::from_str(body).unwrap();
+    assert_eq!(counters.connections_accepted, counters.counters_requests);
+    counters.tcp.unwrap()
+}
+
+/// Waits until the counters say what is expected.
+fn settle(server: &Running, is_expected: impl Fn(&TcpCounters) -> bool) -> TcpCounters {
+    for _ in 0..2_000 {
+        let counters = counters(server);
+        if is_expected(&counters) {
+            return counters;
+        }
+        threads::sleep(5_000_000);
+    }
+    panic!("{:?}", counters(server))
+}
+
+fn letters(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(pattern_byte).collect()
+}
+
+#[test]
+fn an_echo_sends_back_what_it_reads() {
+    for backend in BACKENDS {
+        for service in ["echo", "echo=fixed=5"] {
+            let server = start(&options(backend, service)).unwrap();
+            let mut stream = connect(&server);
+            // More than fits into the buffers of both ends, so that the echo has to wait.
+            let sent = letters(30_000_000);
+            let mut writing = stream.try_clone().unwrap();
+            let writer = threads::spawn("writer", {
+                let sent = sent.clone();
+                move || {
+                    writing.write_all(&sent).unwrap();
+                    writing.shutdown(Shutdown::Write).unwrap();
+                }
+            });
+            let writer = writer.unwrap();
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).unwrap();
+            writer.join().unwrap();
+            assert!(received == sent, "{backend:?} {service}");
+            let counters = settle(&server, |counters| counters.connections_live == 0);
+            assert_eq!(counters.bytes_received, sent.len() as u64);
+            assert_eq!(counters.bytes_sent, sent.len() as u64);
+            let messages = if service == "echo" { 0 } else { 6_000_000 };
+            assert_eq!((counters.messages, counters.replies), (messages, messages));
+        }
+    }
+}
+
+#[test]
+fn a_sink_counts_every_byte_and_discards_them_in_the_kernel() {
+    for backend in BACKENDS {
+        for (service, messages) in [("sink", 0), ("sink=delim=z", 384_615)] {
+            let server = start(&options(backend, service)).unwrap();
+            let mut streams: Vec<_> = (0..4).map(|_| connect(&server)).collect();
+            for stream in &mut streams {
+                stream.write_all(&letters(10_000_000)).unwrap();
+            }
+            let read = |counters: &TcpCounters| counters.bytes_received == 40_000_000;
+            let counters = settle(&server, read);
+            assert_eq!(counters.connections_live, 4);
+            assert_eq!(counters.messages, 4 * messages);
+            let discarded = if messages == 0 { 40_000_000 } else { 0 };
+            assert_eq!(counters.bytes_discarded, discarded, "{backend:?}");
+            drop(streams);
+            settle(&server, |counters| counters.connections_live == 0);
+            let counters = server.stop().unwrap().tcp.unwrap();
+            assert_eq!((counters.connections_accepted, counters.bytes_sent), (4, 0));
+        }
+    }
+}
+
+#[test]
+fn a_source_sends_until_its_peer_leaves() {
+    for backend in BACKENDS {
+        for service in ["source", "source=50m"] {
+            let server = start(&options(backend, service)).unwrap();
+            let mut stream = connect(&server);
+            // It reads what comes meanwhile.
+            stream.write_all(&letters(100_000)).unwrap();
+            let mut received = vec![0; 5_000_000];
+            stream.read_exact(&mut received).unwrap();
+            assert!(received == letters(5_000_000), "{backend:?}");
+            let counters = settle(&server, |counters| counters.bytes_received == 100_000);
+            assert!(counters.bytes_sent >= 5_000_000);
+            drop(stream);
+            settle(&server, |counters| counters.connections_live == 0);
+        }
+        let server = start(&failing(backend, "source", "close/700001")).unwrap();
+        let mut received = Vec::new();
+        connect(&server).read_to_end(&mut received).unwrap();
+        assert!(received == letters(700_001), "{backend:?}");
+        assert_eq!(server.stop().unwrap().tcp.unwrap().bytes_sent, 700_001);
+    }
+}
+
+#[test]
+fn messages_are_answered() {
+    for backend in BACKENDS {
+        for (service, message, reply) in [
+            ("reply=line:PONG\\r\\n", "PING\r\n", b"PONG\r\n".to_vec()),
+            (
+                "reply=line:200k",
+                "GET\n",
+                [letters(204_800), b"\n".into()].concat(),
+            ),
+            ("reply=len16be:1", "\0\u{3}abc", b"\0\x01a".to_vec()),
+        ] {
+            let server = start(&options(backend, service)).unwrap();
+            let mut stream = connect(&server);
+            for count in [1, 2, 300] {
+                stream.write_all(message.repeat(count).as_bytes()).unwrap();
+                let mut received = vec![0; reply.len() * count];
+                stream.read_exact(&mut received).unwrap();
+                assert!(received == reply.repeat(count), "{backend:?} {service}");
+            }
+            let counters = settle(&server, |counters| counters.replies == 303);
+            assert_eq!(counters.messages, 303);
+            assert_eq!(counters.bytes_sent, 303 * reply.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn delayed_answers_are_never_early() {
+    for backend in BACKENDS {
+        let mut options = options(backend, "reply=line:ok\\n");
+        let tcp = options.tcp.as_mut().unwrap();
+        tcp.delay = Some("20ms".parse().unwrap());
+        let server = start(&options).unwrap();
+        let mut stream = connect(&server);
+        let from_ns = brunt_io::clock::now_ns();
+        stream.write_all(b"a\nb\n").unwrap();
+        let mut received = [0; 6];
+        stream.read_exact(&mut received).unwrap();
+        assert!(brunt_io::clock::now_ns() - from_ns >= 20_000_000);
+        let counters = server.stop().unwrap().tcp.unwrap();
+        assert_eq!((counters.replies, counters.replies_delayed), (2, 2));
+        assert!(counters.lateness_ns_max.is_some());
+    }
+}
+
+#[test]
+fn connections_fail_as_documented() {
+    for backend in BACKENDS {
+        for (fault, text) in [
+            ("close/1", &b"pong\n"[..]),
+            ("refuse/1", b"pong\n"),
+            ("cut/1", b"pong\npo"),
+            ("reset/1", b"pong\n"),
+        ] {
+            let server = start(&failing(backend, "reply=line:pong\\n", fault)).unwrap();
+            let mut stream = connect(&server);
+            let mut received = vec![0; 5];
+            stream.write_all(b"ping\n").unwrap();
+            stream.read_exact(&mut received).unwrap();
+            // The server may be gone already.
+            let _ = stream.write_all(b"ping\n");
+            let end = stream.read_to_end(&mut received);
+            assert_eq!(received, text, "{backend:?} {fault}");
+            assert!(
+                end.is_ok() || fault != "cut/1",
+                "{backend:?} {fault}: {end:?}"
+            );
+            let kind = fault.split('/').next().unwrap();
+            let counters = settle(&server, |counters| counters.connections_live == 0);
+            assert_eq!(counters.faults_by_kind[kind], 1);
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_read_reads_exactly_what_it_is_to_read() {
+    for backend in BACKENDS {
+        for (service, fault, bytes_read) in [
+            ("sink", "unread", 0..=0),
+            ("sink", "unread/100k", 100_000..=100_000),
+            ("reply=line:ok\\n", "unread", 0..=0),
+            // A read takes what fits into a buffer.
+            ("echo", "unread/1", 1..=65_536),
+        ] {
+            let server = start(&failing(backend, service, fault)).unwrap();
+            let mut stream = connect(&server);
+            let limit = Some(Duration::from_millis(200));
+            stream.set_write_timeout(limit).unwrap();
+            let mut written = 0;
+            while let Ok(count) = stream.write(&[b'a'; 65_536]) {
+                written += count as u64;
+            }
+            assert!(written > 65_536, "the kernel buffers");
+            let counters = settle(&server, |counters| counters.faults_by_kind.len() == 1);
+            let range = bytes_read;
+            assert!(
+                range.contains(&counters.bytes_received),
+                "{backend:?} {service}"
+            );
+            assert_eq!(counters.connections_live, 1);
+        }
+    }
+}
+
+#[test]
+fn it_listens_on_a_unix_socket_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("raw");
+    for backend in BACKENDS {
+        for service in ["echo", "sink"] {
+            let mut options = options(backend, service);
+            options.tcp.as_mut().unwrap().address = ListenAddress::Unix(path.clone());
+            let server = start(&options).unwrap();
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(b"hello").unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            let mut received = String::new();
+            stream.read_to_string(&mut received).unwrap();
+            let expected = if service == "echo" { "hello" } else { "" };
+            assert_eq!(received, expected);
+            let counters = settle(&server, |counters| counters.connections_live == 0);
+            // Such a socket cannot throw bytes away.
+            assert_eq!((counters.bytes_received, counters.bytes_discarded), (5, 0));
+        }
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn it_speaks_tls_too() {
+    for backend in BACKENDS {
+        let mut options = options(backend, "echo");
+        options.tls = Some(TlsOptions::default());
+        let server = start(&options).unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(server.certificates()[0].clone()).unwrap();
+        let config = rustls::ClientConfig::builder()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        let session = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut stream = rustls::StreamOwned::new(session, connect(&server));
+        for count in [1, 100, 50_000] {
+            let sent = letters(count);
+            stream.write_all(&sent).unwrap();
+            let mut received = vec![0; sent.len()];
+            stream.read_exact(&mut received).unwrap();
+            assert!(received == sent, "{backend:?}");
+        }
+        stream.conn.send_close_notify();
+        stream.flush().unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty());
+        let counters = server.stop().unwrap().tcp.unwrap();
+        assert_eq!(
+            (counters.bytes_received, counters.bytes_sent),
+            (50_101, 50_101)
+        );
+        assert_eq!(
+            (counters.connections_accepted, counters.connections_live),
+            (1, 0)
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let mut sink = options(BackendChoice::Epoll, "sink");
+    sink.tcp.as_mut().unwrap().delay = Some("1ms".parse().unwrap());
+    assert!(matches!(start(&sink), Err(ServeError::Tcp(_))));
+}
