@@ -41,6 +41,10 @@ const SERVERS: &[Server] = &[
         package: "haproxy",
     },
     Server {
+        program: "redis-server",
+        package: "redis-server",
+    },
+    Server {
         program: "wrk",
         package: "wrk",
     },

@@ -5,7 +5,8 @@ use std::io::{IsTerminal, Write};
 
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
-use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
+use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
+use brunt_measure::Protocol;
 use brunt_report::{PhaseLength, PlannedRate};
 
 use crate::output::terminal_width;
@@ -73,6 +74,8 @@ pub(crate) struct Line {
     experiment: Option<(Doing, u64)>,
     /// Most that there may be.
     connections: u32,
+    /// What successes per second are called.
+    unit: &'static str,
     /// What arrives, and when.
     schedule: Option<(&'static str, Schedule)>,
     measure_ns: Option<u64>,
@@ -142,13 +145,18 @@ impl Line {
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
+        let protocol = match plan.spoken {
+            Spoken::Http(_) => Protocol::Http1,
+            Spoken::Messages(_) => Protocol::Messages,
+        };
+        let unit = protocol.unit().per_s;
         let (connections, schedule) = match &plan.model {
             LoadModel::Closed { .. } => (plan.connections, None),
             LoadModel::Open {
                 schedule,
                 connections_max,
                 ..
-            } => (*connections_max, Some(("req/s", schedule))),
+            } => (*connections_max, Some((unit, schedule))),
             LoadModel::Sessions { schedule, .. } => {
                 (plan.connections, Some(("connections/s", schedule)))
             }
@@ -158,6 +166,7 @@ impl Line {
             is_simulated: plan.backend == BackendChoice::Sim,
             experiment: None,
             connections: connections.get(),
+            unit,
             schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
             measure_ns: plan.stop.duration_ns,
             setup_limit_ns: plan.setup_limit_ns(),
@@ -224,6 +233,7 @@ impl Line {
                 live: progress.live as u32,
                 connections: self.connections,
                 successes_per_s,
+                unit: self.unit,
                 planned_rate: self.planned_rate(doing, elapsed_ns),
                 waiting: progress.waiting,
                 errors: progress.errors,

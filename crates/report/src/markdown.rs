@@ -49,7 +49,7 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
         Figure::Known(rate) => {
             let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
             let least = if is_lower_bound { "at least " } else { "" };
-            format!("{least}{} req/s", units::rate(*rate))
+            format!("{least}{} {}", units::rate(*rate), run.unit().per_s)
         }
         Figure::Absent(reason) => escaped(reason),
     });

@@ -18,6 +18,8 @@ pub struct Progress<'a> {
     /// Recent successful replies per second; absent before there is an interval to divide by, and
     /// while nothing is sent.
     pub successes_per_s: Option<f64>,
+    /// What that counts: `req/s` or `msg/s`.
+    pub unit: &'a str,
     /// What the schedule asks for now; absent without one, and when it is over.
     pub planned_rate: Option<PlannedRate>,
     /// Arrivals that wait for a connection.
@@ -42,7 +44,7 @@ pub enum PhaseLength {
 pub struct PlannedRate {
     /// Arrivals per second.
     pub per_s: f64,
-    /// What arrives: `req/s` or `connections/s`.
+    /// What arrives: `req/s`, `msg/s` or `connections/s`.
     pub unit: &'static str,
 }
 
@@ -72,7 +74,7 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     items.extend(
         progress
             .successes_per_s
-            .map(|rate| format!("{} req/s", units::rate(rate))),
+            .map(|rate| format!("{} {}", units::rate(rate), progress.unit)),
     );
     items.extend(
         progress
@@ -108,6 +110,7 @@ mod tests {
             live: 998,
             connections: 1_000,
             successes_per_s: Some(155_310.4),
+            unit: "req/s",
             planned_rate: None,
             waiting: 0,
             errors: 0,
@@ -136,6 +139,7 @@ mod tests {
             live: 1_000,
             connections: 1_000,
             successes_per_s: Some(4_998.0),
+            unit: "req/s",
             planned_rate: Some(PlannedRate {
                 per_s: 5_000.0,
                 unit: "req/s",
@@ -150,6 +154,7 @@ mod tests {
         );
         let progress = Progress {
             successes_per_s: Some(52.1),
+            unit: "req/s",
             planned_rate: Some(PlannedRate {
                 per_s: 0.5,
                 unit: "connections/s",
@@ -174,6 +179,7 @@ mod tests {
             live: 64,
             connections: 64,
             successes_per_s: Some(0.0),
+            unit: "req/s",
             planned_rate: None,
             waiting: 0,
             errors: 98_012,
@@ -202,6 +208,7 @@ mod tests {
             live: 41_000,
             connections: 1_000_000,
             successes_per_s: None,
+            unit: "req/s",
             planned_rate: None,
             waiting: 0,
             errors: 0,
@@ -225,6 +232,7 @@ mod tests {
             live: 0,
             connections: 1,
             successes_per_s: None,
+            unit: "req/s",
             planned_rate: None,
             waiting: 0,
             errors: 0,

@@ -22,18 +22,7 @@ impl World {
             completes: Completes::Nothing,
         };
         match fate {
-            Fate::Silent => {
-                self.counts.silent += 1;
-                self.fall_silent(id);
-            }
-            Fate::Reset => {
-                self.counts.reset += 1;
-                self.end(at_ns, id, Piece::Reset);
-            }
-            Fate::Closed => {
-                self.counts.closed += 1;
-                self.end(at_ns, id, end);
-            }
+            Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
                 self.counts.truncated += 1;
                 let template = Template::Reply {
@@ -66,6 +55,25 @@ impl World {
             | Fate::StreamReset
             | Fate::StreamCut
             | Fate::GoAway => self.reply(at_ns, id, request, Self::status_of(fate), false),
+        }
+    }
+
+    /// There is no answer: the server falls silent, or ends the connection.
+    pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, fate: Fate) {
+        let completes = Completes::Nothing;
+        match fate {
+            Fate::Reset => {
+                self.counts.reset += 1;
+                self.end(at_ns, id, Piece::Reset);
+            }
+            Fate::Closed => {
+                self.counts.closed += 1;
+                self.end(at_ns, id, Piece::End { completes });
+            }
+            _ => {
+                self.counts.silent += 1;
+                self.fall_silent(id);
+            }
         }
     }
 

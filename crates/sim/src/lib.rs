@@ -4,6 +4,7 @@
 
 mod counts;
 mod cpu;
+mod dialogue;
 mod evidence;
 mod http1;
 mod http2;
@@ -11,6 +12,8 @@ mod ledger;
 mod link;
 mod machine;
 mod message;
+mod message_scanner;
+mod messages;
 mod piece;
 mod reply;
 mod request;
@@ -25,6 +28,6 @@ pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2}
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults,
-    SimHost, SimServer, SimSettings, Stall, Taken,
+    SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
 pub use sim::{Sim, SimHandle};

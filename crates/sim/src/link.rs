@@ -1,6 +1,7 @@
 //! One simulated connection: what brunt's side, the wire and the server's side hold of it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use brunt_io::backend::Slot;
 
@@ -62,6 +63,8 @@ pub(super) struct Link {
     pub(super) pending: VecDeque<Request>,
     /// Those whose turn it is, by stream: one at most in HTTP/1.1.
     pub(super) serving: BTreeMap<u32, Request>,
+    /// What these are of messages, oldest first.
+    pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,
     /// The server will not answer any more.
     pub(super) is_silent: bool,

@@ -9,6 +9,7 @@ use brunt_measure::{Evidence, ThreadUse, Window};
 use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
 
 use crate::counts::SimCounts;
+use crate::dialogue::Dialogue;
 use crate::evidence::evidence;
 use crate::ledger::Ledger;
 use crate::settings::SimSettings;
@@ -54,13 +55,17 @@ impl VirtualMachine for SimMachine {
         alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError> {
-        let is_http2 = alpn == Some(ALPN_HTTP2);
+        let dialogue = match alpn {
+            Some(ALPN_HTTP2) => Dialogue::Http2,
+            Some(_) => Dialogue::Http1,
+            None => Dialogue::Messages,
+        };
         let Some(client) = client else {
-            self.spoken = Spoken::clear(is_http2);
+            self.spoken = Spoken::clear(dialogue);
             return Ok(None);
         };
         self.spoken =
-            Spoken::secure(is_http2).map_err(|error| TlsError::Broken(error.to_string()))?;
+            Spoken::secure(dialogue).map_err(|error| TlsError::Broken(error.to_string()))?;
         tls::negotiate(client, &self.spoken).map(Some)
     }
 

@@ -1,10 +1,13 @@
-//! What brunt's side sends, as the simulated server finds it: in either protocol.
+//! What brunt's side sends, as the simulated server finds it: in any protocol.
 
 use std::rc::Rc;
 
+use super::dialogue::Dialogue;
 use super::http2::reader::{Frame, Reader};
+use super::message_scanner::MessageScanner;
 use super::piece::Completes;
 use super::request::{self, Request};
+use super::settings::SimServer;
 
 /// Something on its way to the server.
 #[derive(Clone, Debug)]
@@ -13,6 +16,10 @@ pub(super) enum Message {
     Request(Request),
     /// A frame of HTTP/2.
     Frame(Frame),
+    /// What opens a connection on which messages are exchanged.
+    Opening(Rc<[u8]>),
+    /// A message that is to be answered.
+    Exchange(Rc<[u8]>),
     /// A part of a TLS handshake, with the server's answer to it.
     Handshake {
         answer: Rc<[u8]>,
@@ -26,7 +33,10 @@ pub(super) enum Message {
 impl Message {
     /// Whether a request begins with it.
     pub(super) fn begins_request(&self) -> bool {
-        matches!(self, Self::Request(_) | Self::Frame(Frame::Head { .. }))
+        matches!(
+            self,
+            Self::Request(_) | Self::Frame(Frame::Head { .. }) | Self::Exchange(_)
+        )
     }
 }
 
@@ -35,6 +45,7 @@ impl Message {
 pub(super) enum Scanner {
     Http1(request::Scanner),
     Http2(Box<Reader>),
+    Messages(Box<MessageScanner>),
 }
 
 impl Default for Scanner {
@@ -44,12 +55,15 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// A scanner of HTTP/2 or HTTP/1.1; in HTTP/2 brunt's dynamic table has `table_bytes` at most.
-    pub(super) fn of(is_http2: bool, table_bytes: u32) -> Self {
-        if is_http2 {
-            Self::Http2(Box::new(Reader::new(table_bytes)))
-        } else {
-            Self::default()
+    /// A scanner of what is spoken with `server`.
+    pub(super) fn of(dialogue: Dialogue, server: &SimServer) -> Self {
+        match dialogue {
+            Dialogue::Http1 => Self::default(),
+            Dialogue::Http2 => Self::Http2(Box::new(Reader::new(server.http2.table_bytes_max()))),
+            Dialogue::Messages => {
+                let settings = server.messages.clone().unwrap_or_default();
+                Self::Messages(Box::new(MessageScanner::new(&settings)))
+            }
         }
     }
 
@@ -62,6 +76,14 @@ impl Scanner {
             Self::Http2(reader) => {
                 reader.scan(bytes, |end, frame| found(end, Message::Frame(frame)));
             }
+            Self::Messages(scanner) => scanner.scan(bytes, |end, is_opening, bytes| {
+                let message = if is_opening {
+                    Message::Opening(bytes)
+                } else {
+                    Message::Exchange(bytes)
+                };
+                found(end, message);
+            }),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rand::Rng;
 
+use super::dialogue::Dialogue;
 use super::link::LinkId;
 use super::reply::Status;
 use super::settings::Limiter;
@@ -151,15 +152,15 @@ impl World {
 
     /// A request meets its fate, and the turn is the next one's.
     fn meet(&mut self, at_ns: u64, id: LinkId, stream: u32, fate: Fate) {
+        let dialogue = self.dialogue();
         let Some(link) = self.links.get_mut(id) else {
             return;
         };
-        let is_http2 = link.http2.is_some();
         if let Some(request) = link.serving.remove(&stream) {
-            if is_http2 {
-                self.answer_http2(at_ns, id, request, fate);
-            } else {
-                self.answer_http1(at_ns, id, request, fate);
+            match dialogue {
+                Dialogue::Http1 => self.answer_http1(at_ns, id, request, fate),
+                Dialogue::Http2 => self.answer_http2(at_ns, id, request, fate),
+                Dialogue::Messages => self.answer_message(at_ns, id, fate),
             }
             self.begin(at_ns, id);
         }
@@ -183,7 +184,8 @@ impl World {
 
     fn fate(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
-        let of_streams = |probability| if self.is_http2 { probability } else { 0.0 };
+        let is_http2 = self.dialogue() == Dialogue::Http2;
+        let of_streams = |probability| if is_http2 { probability } else { 0.0 };
         let fates = [
             (faults.silent, Fate::Silent),
             (faults.reset, Fate::Reset),

@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_proto::messages::Framing as MessageFraming;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -108,6 +109,8 @@ pub struct SimServer {
     pub piece_gap_ns: u64,
     /// How it speaks HTTP/2.
     pub http2: SimHttp2,
+    /// How it exchanges messages, where brunt sends any; absent: as by default.
+    pub messages: Option<SimMessages>,
 }
 
 impl Default for SimServer {
@@ -133,6 +136,35 @@ impl Default for SimServer {
             pieces_max: NonZeroU32::MIN,
             piece_gap_ns: 0,
             http2: SimHttp2::default(),
+            messages: None,
+        }
+    }
+}
+
+/// How the simulated server exchanges messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimMessages {
+    /// Where a message of brunt's ends.
+    pub framing: MessageFraming,
+    /// The answer to each; absent: the same bytes.
+    pub reply: Option<Vec<u8>>,
+    /// It ends the connection behind its answer.
+    pub ends_connection: bool,
+    /// The first message of a connection opens it, and is no request.
+    pub has_opening: bool,
+    /// What comes unasked behind an answer, where [`SimFaults::extra_bytes`] has it so.
+    pub push: Vec<u8>,
+}
+
+impl Default for SimMessages {
+    /// An echo of lines.
+    fn default() -> Self {
+        Self {
+            framing: MessageFraming::Line,
+            reply: None,
+            ends_connection: false,
+            has_opening: false,
+            push: b"push\n".to_vec(),
         }
     }
 }
@@ -264,10 +296,10 @@ pub struct SimFaults {
     pub closed: f64,
     /// The connection is closed in the middle of the answer.
     pub truncated: f64,
-    /// A malformed answer.
+    /// A malformed answer; to a message a wrong echo, or the end of the connection.
     pub malformed: f64,
     /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
-    /// ignored.
+    /// ignored; with messages [`SimMessages::push`].
     pub extra_bytes: f64,
     /// An answer with status 503.
     pub error_status: f64,

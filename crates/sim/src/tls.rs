@@ -12,6 +12,7 @@ use brunt_proto::tls::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::dialogue::Dialogue;
 use super::message::Message;
 use super::piece::Completes;
 
@@ -50,41 +51,44 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug, Default)]
 pub struct Spoken {
-    is_http2: bool,
+    dialogue: Dialogue,
     tls: Option<ServerSide>,
 }
 
 impl Spoken {
-    /// HTTP/2 or HTTP/1.1, in clear text.
-    pub fn clear(is_http2: bool) -> Self {
+    /// This in clear text.
+    pub fn clear(dialogue: Dialogue) -> Self {
         Self {
-            is_http2,
+            dialogue,
             tls: None,
         }
     }
 
-    /// HTTP/2 or HTTP/1.1 over TLS: the only one that the server offers (ALPN).
+    /// This over TLS: the only HTTP that the server offers (ALPN).
     ///
     /// # Errors
     ///
     /// None, unless the TLS library is broken.
-    pub fn secure(is_http2: bool) -> Result<Self, ConfigError> {
+    pub fn secure(dialogue: Dialogue) -> Result<Self, ConfigError> {
         let key = [KEY_PREFIX.as_slice(), KEY].concat();
         let mut options = ServerOptions::new(
             vec![CertificateDer::from(CERTIFICATE.as_slice())],
             PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
         );
-        let alpn = if is_http2 { ALPN_HTTP2 } else { ALPN_HTTP1 };
-        options.alpn = vec![alpn.to_vec()];
+        options.alpn = match dialogue {
+            Dialogue::Http1 => vec![ALPN_HTTP1.to_vec()],
+            Dialogue::Http2 => vec![ALPN_HTTP2.to_vec()],
+            Dialogue::Messages => Vec::new(),
+        };
         Ok(Self {
-            is_http2,
+            dialogue,
             tls: Some(ServerSide::new(options)?),
         })
     }
 
-    /// Whether it is HTTP/2.
-    pub(crate) fn is_http2(&self) -> bool {
-        self.is_http2
+    /// The protocol above.
+    pub(crate) fn dialogue(&self) -> Dialogue {
+        self.dialogue
     }
 
     /// Whether it is spoken over TLS.
@@ -135,12 +139,13 @@ pub(super) struct ServerTls {
 }
 
 impl ServerTls {
-    /// Takes bytes of brunt's: appends their plain text, and gives what came before it. In HTTP/1.1
-    /// a connection is open for brunt with the server's last flight.
+    /// Takes bytes of brunt's: appends their plain text, and gives what came before it. Where
+    /// nothing comes before the first request, a connection is open for brunt with the server's
+    /// last flight: it `opens_with_tls`.
     pub(super) fn receive(
         &mut self,
         bytes: &[u8],
-        is_http2: bool,
+        opens_with_tls: bool,
         plain: &mut Vec<u8>,
     ) -> Option<Message> {
         let mut answer = Vec::new();
@@ -156,7 +161,7 @@ impl ServerTls {
         if answer.is_empty() {
             return None;
         }
-        let completes = if !is_http2 && changes_cipher(&answer) {
+        let completes = if opens_with_tls && changes_cipher(&answer) {
             Completes::Opening
         } else {
             Completes::Nothing

@@ -13,12 +13,14 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::SimCounts;
+use super::dialogue::Dialogue;
 use super::http2::Http2;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
 use super::piece::{Completes, Piece};
 use super::reply::Replies;
+use super::request::Request;
 use super::settings::SimSettings;
 use super::tls::Spoken;
 
@@ -80,7 +82,6 @@ pub(super) struct World {
     pub(super) replies: Replies,
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
-    pub(super) is_http2: bool,
     spoken: Spoken,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
@@ -111,7 +112,6 @@ impl World {
             replies: Replies::new(&settings.server),
             counts: SimCounts::default(),
             notices: VecDeque::new(),
-            is_http2: spoken.is_http2(),
             spoken: spoken.clone(),
             ledger,
             in_service: 0,
@@ -124,12 +124,14 @@ impl World {
 
     /// Starts an attempt to connect.
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
-        let http2 = &self.settings.server.http2;
+        let server = &self.settings.server;
+        let dialogue = self.spoken.dialogue();
+        let is_http2 = dialogue == Dialogue::Http2;
         let link = Link {
             slot: Some(slot),
-            scanner: Scanner::of(self.spoken.is_http2(), http2.table_bytes_max()),
+            scanner: Scanner::of(dialogue, server),
             tls: self.spoken.server_tls().map(Box::new),
-            http2: self.is_http2.then(|| Box::new(Http2::new(http2))),
+            http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
             ..Link::default()
         };
         let id = self.links.add(link);
@@ -137,13 +139,29 @@ impl World {
         id
     }
 
+    /// The protocol above TCP and TLS.
+    pub(super) fn dialogue(&self) -> Dialogue {
+        self.spoken.dialogue()
+    }
+
+    /// Whether nothing but TLS comes before the first request of a connection.
+    fn opens_with_request(&self) -> bool {
+        let messages = self.settings.server.messages.as_ref();
+        match self.spoken.dialogue() {
+            Dialogue::Http1 => true,
+            Dialogue::Http2 => false,
+            Dialogue::Messages => !messages.is_some_and(|messages| messages.has_opening),
+        }
+    }
+
     /// Whether a connection is open for brunt when TCP has opened it.
     pub(super) fn opens_with_tcp(&self) -> bool {
-        !self.is_http2 && !self.spoken.is_secure()
+        self.opens_with_request() && !self.spoken.is_secure()
     }
 
     /// Sends on an open connection.
     pub(super) fn send(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
+        let opens_with_tls = self.opens_with_request();
         let Some(link) = self.links.get_mut(id) else {
             return;
         };
@@ -174,7 +192,7 @@ impl World {
             }
             Some(tls) => {
                 self.plain.clear();
-                if let Some(message) = tls.receive(bytes, self.is_http2, &mut self.plain) {
+                if let Some(message) = tls.receive(bytes, opens_with_tls, &mut self.plain) {
                     found(1, message);
                 }
                 link.scanner.scan(&self.plain, found);
@@ -330,6 +348,13 @@ impl World {
                 self.begin(at_ns, id);
             }
             Message::Frame(frame) => self.take_frame(at_ns, id, frame),
+            Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
+            Message::Exchange(bytes) => {
+                link.messages.push_back(bytes);
+                link.pending.push_back(Request::default());
+                self.counts.requests += 1;
+                self.begin(at_ns, id);
+            }
             Message::Handshake {
                 answer,
                 is_first,
@@ -452,6 +477,7 @@ impl World {
             self.counts.abandoned += abandoned as u64;
             link.pending.clear();
             link.serving.clear();
+            link.messages.clear();
         }
     }
 

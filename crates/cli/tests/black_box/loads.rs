@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use crate::support::process::brunt;
 use crate::support::run::{RunReport, run, start_run};
 
 /// One combination of backend and workers.
@@ -35,6 +36,13 @@ impl Machinery {
     /// Runs with the options `load` against `url`, and checks that what was asked for ran.
     pub(crate) fn run(self, load: &str, url: &str) -> RunReport {
         self.checked(run(&format!("{} {load} {url}", self.options())))
+    }
+
+    /// The same with messages over TCP to `server`.
+    pub(crate) fn run_tcp(self, load: &str, server: &str) -> RunReport {
+        let options = self.options();
+        let outcome = brunt(&format!("tcp --format json {options} {load} {server}"));
+        self.checked(RunReport::of(outcome))
     }
 
     /// Runs without an end of its own, and sends SIGINT when `under_load` returns.

@@ -14,6 +14,7 @@ mod compare_servers;
 mod compare_stored;
 mod counts_brunt;
 mod counts_nginx;
+mod counts_redis;
 mod diagnose;
 mod dropin_ab;
 mod dropin_h2load;

@@ -105,6 +105,11 @@ impl Run {
         self.first().negotiated.protocol
     }
 
+    /// The words for what it sent and had answered.
+    pub fn unit(&self) -> Unit {
+        self.plan.unit()
+    }
+
     /// Requests in flight per connection, the same for all agents.
     pub fn depth(&self) -> u32 {
         self.first().negotiated.depth

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::agent::{Protocol, Unit};
 use super::amounts::{Amounts, STAGES_MAX, StageRates};
 use crate::bounded;
 
@@ -441,6 +442,14 @@ impl PlanDescription {
     pub fn is_opened_by_message(&self) -> bool {
         let opening = self.messages.as_ref().and_then(|it| it.opening.as_ref());
         opening.is_some_and(|opening| opening.reply != "none")
+    }
+
+    /// The words for what is sent.
+    pub fn unit(&self) -> Unit {
+        match self.messages {
+            Some(_) => Protocol::Messages.unit(),
+            None => Protocol::Http1.unit(),
+        }
     }
 
     /// Mean think time, nanoseconds; 0 without any.

@@ -45,7 +45,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
                 format!("{line}: let it settle first")
             }
             _ if plan.stop.duration_ns.is_none() => {
-                "more requests: a higher -n, or -d 10s".to_owned()
+                format!("more {}: a higher -n, or -d 10s", plan.unit().many)
             }
             _ => format!(
                 "{}: a longer run",

@@ -9,12 +9,14 @@ use crate::{FailureKind, NoSuccess, NoSuccessCause, Outage, Protocol, ServerFail
 pub(super) fn no_success(weighed: &Weighed<'_>) -> Option<Decision> {
     let case = weighed.case;
     let found = case.no_success?;
-    let because = format!("no request succeeded: {}", cause_words(case, &found));
+    let one = case.run.unit().one;
+    let because = format!("no {one} succeeded: {}", cause_words(case, &found));
     Some(weighed.decision(because, [], advice_on(case, found.cause)))
 }
 
 /// What the requests ended in instead, in words.
 fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
+    let unit = case.run.unit();
     let whole = found.count == found.total;
     let share = if whole {
         "all".to_owned()
@@ -29,14 +31,14 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
     let (reply, replies) = if whole {
         ("reply", "replies")
     } else {
-        ("request", "requests")
+        (unit.one, unit.many)
     };
     match found.cause {
         NoSuccessCause::Status(status) => format!("{} had status {status}", of(reply, replies)),
         NoSuccessCause::Error => format!("{} had an error for an answer", of(reply, replies)),
         NoSuccessCause::Failure(kind) => {
             let (one, many) = match kind.scope() {
-                crate::FailureScope::Request => ("request", "requests"),
+                crate::FailureScope::Request => (unit.one, unit.many),
                 _ => ("attempt to connect", "attempts to connect"),
             };
             format!("{} failed ({})", of(one, many), kind.label())
@@ -45,7 +47,7 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
             let window_ns = case.run.window_ns as f64;
             format!(
                 "{} got no reply in a window of {}",
-                of("request", "requests"),
+                of(unit.one, unit.many),
                 duration(window_ns)
             )
         }
@@ -143,7 +145,7 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
             let answered = case.summary.population.recorded;
             because.push_str(&format!(
                 "; of {} {} were answered and {} never sent",
-                counted(asked, "request", "requests"),
+                counted(asked, case.run.unit().one, case.run.unit().many),
                 count(answered),
                 count(unsent)
             ));

@@ -191,8 +191,8 @@ impl Scanner {
     pub fn end(&mut self, framing: &Framing) -> Result<Option<u64>, ScanError> {
         match (self.failed, framing) {
             (Some(error), _) => Err(error),
-            (None, Framing::UntilClose) => Ok(Some(self.complete())),
             (None, _) if self.bytes == 0 => Ok(None),
+            (None, Framing::UntilClose) => Ok(Some(self.complete())),
             (None, _) => Err(ScanError::Truncated),
         }
     }
@@ -363,7 +363,7 @@ mod tests {
             ("line", b"a", Err(ScanError::Truncated)),
             ("none", b"a", Err(ScanError::Truncated)),
             ("fixed=2", b"abc", Err(ScanError::Truncated)),
-            ("until-close", b"", Ok(Some(0))),
+            ("until-close", b"", Ok(None)),
             ("until-close", b"abc", Ok(Some(3))),
         ] {
             let framing: Framing = typed.parse().expect("a framing");

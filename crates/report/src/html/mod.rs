@@ -166,7 +166,10 @@ fn by_name(judged: &Judged<'_>) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let heads: Vec<&str> = ["request"].into_iter().chain(names::HEADINGS).collect();
+    let heads: Vec<&str> = [judged.run.unit().one]
+        .into_iter()
+        .chain(names::HEADINGS)
+        .collect();
     let rows = names.iter().take(NAMES_MAX).map(|name| {
         let mut row = vec![name.name.clone()];
         row.extend(names::cells(name));
@@ -187,7 +190,7 @@ fn outcome(judged: &Judged<'_>) -> String {
     rows::rows(|page| {
         text::throughput(judged, page);
         if let Some(clean) = text::clean_of(judged, true).filter(|_| !is_withheld) {
-            text::clean_throughput(clean, page);
+            text::clean_throughput(run, clean, page);
         }
         text::arrivals(run, summary, is_withheld, true, page);
         text::requests(run, summary, false, page);

@@ -36,7 +36,7 @@ const PHASES: [(&str, &str, Edge, Edge); 4] = [
     ),
     (
         "drain",
-        "replies to requests of the window",
+        "replies to what was sent in the window",
         |it| it.measure_end,
         |it| it.drain_end,
     ),

@@ -163,7 +163,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
     }
     let issued = judged.summary.population.issued;
     let others = issued.saturating_sub(run.latencies.response.count());
-    let of = format!("of {} requests", units::count(issued));
+    let of = format!("of {} {}", units::count(issued), run.unit().many);
     let share = match (others, issued) {
         (0, _) | (_, 0) => of,
         _ => format!("{of}, {}", units::percent(others as f64 / issued as f64)),

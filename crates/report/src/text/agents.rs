@@ -56,7 +56,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool) -> Vec<String> {
     let successes = units::count(summary.window.replies.successes());
     items.push(format!("{successes} ok in its window"));
     let rate = summary.successes_per_s.known().filter(|_| !is_broken);
-    items.extend(rate.map(|rate| format!("{} req/s", units::rate(rate))));
+    items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s)));
     if agent.interrupted {
         items.push("interrupted".to_owned());
     }

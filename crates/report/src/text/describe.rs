@@ -71,7 +71,7 @@ pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
             (None, Some(asked)) => format!(
                 "{} of {}",
                 units::count(summary.population.issued),
-                counted(asked, "request", "requests"),
+                counted(asked, run.unit().one, run.unit().many),
             ),
             (None, None) => units::seconds(run.window_ns, 3),
         };

@@ -314,9 +314,11 @@ impl<'a> Table<'a> {
             self.precision(&precision);
         }
         if is_bound_told || (is_bound && verbose) {
+            let unit = run.unit();
+            let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let told = format!(
                 "at least: {} no reply after so long",
-                counted(unfinished.count(), "request had", "requests had")
+                counted(unfinished.count(), &one, &many)
             );
             self.page.row("  ≥", &[told], Tone::Plain);
         }

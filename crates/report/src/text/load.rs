@@ -68,7 +68,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     }
     let mut items = vec![spoken];
     if !plan.keepalive() {
-        items.push("a connection per request".to_owned());
+        items.push(format!("a connection per {}", run.unit().one));
     }
     let Some(tls) = &plan.tls else {
         return items;
@@ -102,7 +102,7 @@ fn host(url: &str) -> &str {
 
 /// The load that was asked for; `verbose`: with what makes no difference to it.
 pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
-    let plan = &run.plan;
+    let (plan, unit) = (&run.plan, run.unit());
     let connections = counted(plan.connections.into(), "connection", "connections");
     let streams = match (run.protocol(), run.depth()) {
         (Protocol::Http1 | Protocol::Messages, _) | (_, 0 | 1) => String::new(),
@@ -118,7 +118,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             schedule,
             connections_max,
         } => {
-            items.extend(["open loop".to_owned(), rate(schedule, "req/s")]);
+            items.extend(["open loop".to_owned(), rate(schedule, run.unit().per_s)]);
             items.push(if *connections_max > plan.connections {
                 let most = count(*connections_max);
                 format!("{connections}, up to {most}{streams}")
@@ -135,7 +135,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
         }
     }
     items.extend(plan.requests.list.as_ref().map(|list| {
-        let requests = counted(list.requests, "request", "requests");
+        let requests = counted(list.requests, unit.one, unit.many);
         match (list.order, run.seed(|seeds| seeds.order)) {
             (ListOrder::Turns, _) => format!("{requests} in turns"),
             (ListOrder::Random, Some(seed)) => format!("{requests} at random (seed {seed})"),
@@ -143,14 +143,20 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
         }
     }));
     items.extend([workers(run), backends(run)]);
-    if run.depth() > 1 && run.protocol() == Protocol::Http1 {
-        items.push(format!("{} requests in a pipeline", count(run.depth())));
+    match run.protocol() {
+        Protocol::Http1 if run.depth() > 1 => {
+            items.push(format!("{} requests in a pipeline", count(run.depth())));
+        }
+        Protocol::Messages if run.depth() > 1 => {
+            items.push(format!("{} in flight on each", count(run.depth())));
+        }
+        Protocol::Http1 | Protocol::Http2 | Protocol::Messages => {}
     }
     // Without keep-alive it is one, which the row of the target says.
     if plan.keepalive()
         && let Some(requests) = plan.requests_per_connection
     {
-        let requests = counted(requests, "request", "requests");
+        let requests = counted(requests, unit.one, unit.many);
         items.push(match plan.model {
             ModelDescription::Sessions { .. } => format!("{requests} each"),
             _ => format!("{requests} per connection"),

@@ -70,7 +70,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     throughput(judged, &mut page);
     let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
     if let Some(clean) = clean {
-        clean_throughput(clean, &mut page);
+        clean_throughput(run, clean, &mut page);
     }
     arrivals(run, summary, is_withheld, style.verbose, &mut page);
     requests(run, summary, style.verbose, &mut page);
@@ -140,10 +140,11 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let mut items = Vec::new();
     match &summary.successes_per_s {
         Figure::Known(rate) => {
-            let per_s = format!("{} req/s", units::rate(*rate));
+            let unit = run.unit();
+            let per_s = format!("{} {}", units::rate(*rate), unit.per_s);
             items.push(match verdict {
                 Verdict::ServerFailed => format!("{per_s} on average, outages included"),
-                Verdict::NoSuccess => "none: no request succeeded".to_owned(),
+                Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s} (brunt was the limit)"),
                 _ => per_s + &precision::of_rate(run.successes_interval(), *rate),
@@ -180,11 +181,11 @@ pub(crate) fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a 
 }
 
 /// The same rate where the hypervisor took nothing.
-pub(crate) fn clean_throughput(clean: &CleanFigures, page: &mut Page) {
+pub(crate) fn clean_throughput(run: &Run, clean: &CleanFigures, page: &mut Page) {
     let rate = clean.successes_per_s;
     let interval = precision::of_rate(clean.successes_interval, rate);
     let items = [
-        format!("{} req/s{interval}", units::rate(rate)),
+        format!("{} {}{interval}", units::rate(rate), run.unit().per_s),
         format!(
             "from {} of {} in which the hypervisor took nothing",
             units::duration(clean.clean_ns),
@@ -213,7 +214,7 @@ pub(crate) fn arrivals(
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
         let unit = match run.plan.model {
             ModelDescription::Sessions { .. } => "connections/s",
-            _ => "req/s",
+            _ => run.unit().per_s,
         };
         page.row(
             "overloaded",
@@ -223,6 +224,9 @@ pub(crate) fn arrivals(
     }
 }
 
+/// Replies that are no successes.
+const ERROR_STATUSES: &str = "error statuses";
+
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let carried_in = summary.carried_in.unwrap_or_default();
@@ -231,7 +235,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         units::count(run.latencies.response.count())
     )];
     for (count, words) in [
-        (run.latencies.response_error.count(), "error statuses"),
+        (run.latencies.response_error.count(), ERROR_STATUSES),
         (population.failed, "failed"),
         (population.censored, "without a reply at the end"),
         (
@@ -240,7 +244,8 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         ),
         (summary.unsent, "never sent"),
     ] {
-        if verbose || count > 0 {
+        let is_possible = words != ERROR_STATUSES || run.protocol().has_statuses();
+        if verbose && is_possible || count > 0 {
             items.push(format!("{} {words}", units::count(count)));
         }
     }
@@ -254,7 +259,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         0 => Tone::Plain,
         _ => Tone::Warning,
     };
-    page.row("requests", &items, tone);
+    page.row(run.unit().many, &items, tone);
     if verbose && carried_in.in_flight > 0 {
         page.row(
             "  carried in",
@@ -263,7 +268,8 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         );
     }
     let replies = &summary.window.replies;
-    if verbose || replies.iter().any(|(status, _)| status != 200) {
+    let has_statuses = run.protocol().has_statuses();
+    if has_statuses && (verbose || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = describe::statuses(replies, verbose);
         let answered = run.latencies.response.count() + run.latencies.response_error.count();
         if replies.total() != answered {

@@ -30,7 +30,7 @@ pub(crate) fn table(run: &Run, verbose: bool, page: &mut Page) {
         names.truncate(ROWS_MAX);
         format!("the worst {ROWS_MAX} of {}", units::count(all as u64))
     } else {
-        "by request".to_owned()
+        format!("by {}", run.unit().one)
     };
     let left = page.width().saturating_sub(HEADINGS.len() * CELL_COLUMNS);
     let grid = Grid {

@@ -1,6 +1,6 @@
 //! What a server that failed did before and after.
 
-use brunt_measure::{Outage, Run, Stretch};
+use brunt_measure::{Outage, Run, Stretch, Unit};
 
 use super::layout::{Page, Tone};
 use crate::units;
@@ -12,7 +12,7 @@ pub(crate) fn rows(run: &Run, verbose: bool, page: &mut Page) {
     };
     for (label, found) in [("before", &failure.before), ("after", &failure.after)] {
         if let Some(found) = found {
-            page.row(label, &stretch(found), Tone::Plain);
+            page.row(label, &stretch(run.unit(), found), Tone::Plain);
         }
     }
     if verbose {
@@ -23,10 +23,11 @@ pub(crate) fn rows(run: &Run, verbose: bool, page: &mut Page) {
 }
 
 /// Rate and response times of a part of the window.
-fn stretch(found: &Stretch) -> Vec<String> {
+fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
     let mut items = vec![format!(
-        "{} req/s over {}",
+        "{} {} over {}",
         units::rate(found.successes_per_s),
+        unit.per_s,
         units::duration(found.length_ns)
     )];
     for (name, quantile) in [
@@ -56,12 +57,15 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_measure::Protocol;
+
     use super::*;
 
     const MS: u64 = 1_000_000;
 
     #[test]
     fn a_part_of_the_window_has_the_figures_that_are_known() {
+        let unit = Protocol::Http1.unit();
         // (p50, p99, what is told of them)
         for (p50_ns, p99_ns, words) in [
             (
@@ -72,21 +76,27 @@ mod tests {
             (Some(612_000), None, &["p50 612 µs"]),
             (None, None, &[]),
         ] {
-            let items = stretch(&Stretch {
-                length_ns: 1_500 * MS,
-                successes_per_s: 4_000.4,
-                response_ns_p50: p50_ns,
-                response_ns_p99: p99_ns,
-            });
+            let items = stretch(
+                unit,
+                &Stretch {
+                    length_ns: 1_500 * MS,
+                    successes_per_s: 4_000.4,
+                    response_ns_p50: p50_ns,
+                    response_ns_p99: p99_ns,
+                },
+            );
             assert_eq!(items[0], "4,000 req/s over 1.50 s");
             assert_eq!(&items[1..], words);
         }
-        let nothing = stretch(&Stretch {
-            length_ns: 100 * MS,
-            successes_per_s: 0.0,
-            response_ns_p50: None,
-            response_ns_p99: None,
-        });
+        let nothing = stretch(
+            unit,
+            &Stretch {
+                length_ns: 100 * MS,
+                successes_per_s: 0.0,
+                response_ns_p50: None,
+                response_ns_p99: None,
+            },
+        );
         assert_eq!(nothing, ["0 req/s over 100 ms"]);
     }
 

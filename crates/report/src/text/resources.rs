@@ -150,7 +150,11 @@ pub(crate) fn server(
         .known()
         .filter(|&rate| rate > 0.0 && !is_withheld)
     {
-        items.push(format!("{} req/s per CPU", units::rate(rate)));
+        items.push(format!(
+            "{} {} per CPU",
+            units::rate(rate),
+            run.unit().per_s
+        ));
     }
     items.extend(server.resident_bytes_max.map(units::bytes));
     items.extend(

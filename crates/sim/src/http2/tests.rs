@@ -14,6 +14,7 @@ use super::super::{
     SimServer, SimSettings,
 };
 use super::*;
+use crate::dialogue::Dialogue;
 use crate::tls::Spoken;
 
 const MS: u64 = 1_000_000;
@@ -70,7 +71,7 @@ struct Hand {
 impl Hand {
     /// Connected; nothing was sent yet.
     fn connected(settings: &SimSettings) -> Self {
-        let spoken = Spoken::clear(true);
+        let spoken = Spoken::clear(Dialogue::Http2);
         let (mut sim, handle) = Sim::speaking(settings, &spoken, 0, 0);
         let peer = Peer::Unix("simulated".into());
         sim.open(SLOT, &peer, None).expect("an attempt");

@@ -17,6 +17,7 @@ pub(crate) mod nghttpx;
 pub(crate) mod nginx;
 pub(crate) mod process;
 pub(crate) mod recorder;
+pub(crate) mod redis;
 pub(crate) mod run;
 pub(crate) mod serve;
 

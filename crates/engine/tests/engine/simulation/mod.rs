@@ -8,6 +8,7 @@ mod http2;
 mod intervals;
 mod machine;
 mod merged;
+mod messages;
 mod outages;
 mod own_share;
 mod queueing;

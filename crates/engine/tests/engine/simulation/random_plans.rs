@@ -2,14 +2,15 @@
 
 use brunt_engine::RunError;
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Stage, Stamps, Stop, Target,
-    TlsVersion,
+    ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan,
+    RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Target, TlsVersion,
 };
 use brunt_measure::Run;
+use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_sim::{
     AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
-    ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimSettings,
-    Stall, Taken,
+    ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,
+    SimSettings, Stall, Taken,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -24,6 +25,13 @@ pub(super) struct Case {
     pub(super) settings: SimSettings,
     /// Its requests are made while it goes on.
     pub(super) is_generated: bool,
+}
+
+/// A message of so many bytes behind a byte, their number in three, and two bytes.
+fn length_before(bytes: usize) -> Vec<u8> {
+    let [low, middle, high, ..] = (bytes as u32).to_le_bytes();
+    let head = [b'!', low, middle, high, b'!', b'!'];
+    [&head[..], &vec![b'x'; bytes]].concat()
 }
 
 /// Random values; each unusual setting has a probability of one third.
@@ -128,6 +136,71 @@ impl Case {
             goaway_code: values.within(0, 20) as u32,
             malformed: Http2Malformed::ALL[values.within(0, 8) as usize],
         };
+        Self::handshakes(values, &mut self.settings);
+        self
+    }
+
+    /// The same case with messages in place of HTTP.
+    pub(super) fn over_messages(mut self) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_003));
+        let bytes = values.length(1, 100_000) as usize;
+        let ended = |end: &[u8]| [&vec![b'x'; bytes], end].concat();
+        let fixed = format!("fixed={bytes}");
+        let (reply, answer) = match values.within(1, 8) {
+            1..=3 => ("echo", None),
+            4 => ("line", Some(ended(b"\n"))),
+            5 => ("delim=.\\n.", Some(ended(b".\n."))),
+            6 => (&*fixed, Some(ended(b""))),
+            7 => ("len24le@1+2", Some(length_before(bytes))),
+            _ if values.sometimes() => ("until-close", Some(ended(b""))),
+            _ => (
+                "marker=OK*2",
+                Some([b"OK".as_slice(), &ended(b"OK")].concat()),
+            ),
+        };
+        let ends_connection = reply == "until-close";
+        if ends_connection {
+            self.plan.reuse = Reuse::Requests(many_long(1));
+            self.plan.pipeline = many(1);
+        }
+        // The simulated server ends TLS without an alert: such answers would all be truncated.
+        let is_secure = values.sometimes() && !ends_connection;
+        let target = Target::parse_tcp(Some("simulated:1"), is_secure, None);
+        self.plan.target = target.expect("a server");
+        let has_opening = values.sometimes() && !ends_connection;
+        let server = &mut self.settings.server;
+        if ends_connection {
+            // What is cut cannot be told from what is whole.
+            server.faults.truncated = 0.0;
+        }
+        if answer.is_some() {
+            // What is pushed cannot be told from an answer to what is in flight.
+            server.faults.extra_bytes = 0.0;
+        }
+        server.messages = Some(SimMessages {
+            reply: answer,
+            ends_connection,
+            has_opening,
+            ..SimMessages::default()
+        });
+        let reply: MessageFraming = reply.parse().expect("a framing");
+        self.plan.spoken = Spoken::Messages(MessageExchange {
+            reply: reply.clone(),
+            opening: has_opening.then(|| OpeningMessage {
+                message: Template::parse("hello {conn} {now}\\n").expect("a message"),
+                reply,
+            }),
+            seed: values.within(0, u64::MAX),
+        });
+        let long = format!("{}\\n", "m".repeat(values.length(1, 100_000) as usize));
+        let texts = ["ping\\n", "{conn} {seq} {rand:9}\\n", &long];
+        let messages = texts[..values.within(1, 3) as usize].iter();
+        let messages = messages.map(|text| MessageSpec {
+            name: text.chars().take(20).collect(),
+            template: Template::parse(text).expect("a message"),
+        });
+        let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
+        self.plan.requests = set.expect("messages");
         Self::handshakes(values, &mut self.settings);
         self
     }

@@ -27,6 +27,11 @@ fn random_plans_over_http2_keep_every_invariant() {
 }
 
 #[test]
+fn random_plans_over_messages_keep_every_invariant() {
+    keep_every_invariant("_over_messages", |seed| Case::of(seed).over_messages());
+}
+
+#[test]
 fn random_plans_over_tls_keep_every_invariant() {
     keep_every_invariant("_over_tls", |seed| {
         let case = Case::of(seed);
@@ -173,11 +178,12 @@ fn the_seeds_cover_every_model_and_outcome() {
 
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
-    let case_of: [fn(u64) -> Case; 4] = [
+    let case_of: [fn(u64) -> Case; 5] = [
         Case::of,
         |seed| Case::of(seed).over_http2(),
         |seed| Case::of(seed).over_tls(),
         |seed| Case::of(seed).over_http2().over_tls(),
+        |seed| Case::of(seed).over_messages(),
     ];
     for seed in 0..40 {
         for case_of in case_of {

@@ -90,7 +90,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         return Reading::unknown("the window is too short to show a backlog");
     }
     let unit = if case.is_open() {
-        "requests"
+        case.run.unit().many
     } else {
         "connections"
     };

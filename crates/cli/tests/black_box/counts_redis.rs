@@ -1,0 +1,141 @@
+//! Messages over TCP as brunt counts them, against redis-server's own count of commands.
+
+use crate::loads::MACHINERIES;
+use crate::support::process::{brunt, brunt_with};
+use crate::support::redis::Redis;
+use crate::support::run::RunReport;
+
+/// Runs `load` on every backend, with one and with two workers; each sends `command` alone.
+fn compare(command: &str, load: &str, check: impl Fn(&RunReport)) {
+    let redis = Redis::start();
+    for machinery in MACHINERIES {
+        let before = redis.calls(command);
+        let report = machinery.run_tcp(load, &redis.address().to_string());
+        let received = redis.calls(command) - before;
+        let requests = report.requests();
+        assert_eq!(requests.sent, received, "{machinery:?}: {requests:?}");
+        assert_eq!(requests.answered, received, "{machinery:?}: {requests:?}");
+        assert!(received > 0);
+        assert_eq!(report.at("/agents/0/negotiated/protocol"), "messages");
+        check(&report);
+    }
+}
+
+const PING: &str = r"-m PING\r\n --reply line";
+
+#[test]
+fn closed_loop_by_duration() {
+    let load = format!("{PING} -c 8 -d 300ms --warmup 100ms");
+    compare("ping", &load, |report| {
+        assert_eq!(report.total("connections_opened"), 8);
+        // +PONG
+        let replies = report.requests().answered;
+        assert_eq!(report.total("bytes_received"), 7 * replies);
+        assert_eq!(report.total("bytes_sent"), 6 * replies);
+        assert_eq!(
+            report.statuses().into_keys().collect::<Vec<_>>(),
+            ["success"]
+        );
+    });
+}
+
+#[test]
+fn by_number_of_messages_many_in_flight() {
+    let load = format!("{PING} -c 8 -n 1000 --depth 16");
+    compare("ping", &load, |report| {
+        assert_eq!(report.requests().sent, 1_000);
+    });
+}
+
+#[test]
+fn open_loop() {
+    let load = format!("{PING} -c 8 -r 2000 -d 300ms --warmup 100ms");
+    compare("ping", &load, |report| {
+        assert_eq!(report.arrivals().planned, 600);
+    });
+}
+
+#[test]
+fn planned_connections_with_three_messages_each() {
+    let load = format!("{PING} --connection-rate 200 --requests-per-connection 3 -d 300ms");
+    compare("ping", &load, |report| {
+        let opened = report.total("connections_opened");
+        assert!(report.requests().sent <= 3 * opened, "{opened}");
+    });
+}
+
+#[test]
+fn replies_of_a_fixed_length_to_messages_that_differ() {
+    // $16 and the value, each with its line end.
+    let load = r"-m ECHO\x20{rand:16}\r\n --reply fixed=23 -c 4 -n 500 --depth 3";
+    compare("echo", load, |report| {
+        assert_eq!(report.requests().sent, 500);
+        assert_eq!(report.total("bytes_received"), 23 * 500);
+    });
+}
+
+#[test]
+fn several_messages_after_one_that_opens_the_connection() {
+    let redis = Redis::start();
+    for machinery in MACHINERIES {
+        let load = r"-m SET\x20k{conn}\x20{seq}\r\n -m INCR\x20n\r\n --reply line -c 4 -n 1000
+            --first SELECT\x203\r\n --first-reply delim=OK\r\n";
+        let before = ["set", "incr", "select"].map(|command| redis.calls(command));
+        let report = machinery.run_tcp(load, &redis.address().to_string());
+        let after = ["set", "incr", "select"].map(|command| redis.calls(command));
+        let calls = [0, 1, 2].map(|place: usize| after[place] - before[place]);
+        assert_eq!(calls[0] + calls[1], 1_000, "{machinery:?}");
+        assert_eq!(
+            calls[2],
+            report.total("connections_opened"),
+            "{machinery:?}"
+        );
+        let names = report.at("/names").as_array().expect("a list");
+        assert_eq!(names.len(), 2, "{names:?}");
+    }
+}
+
+#[test]
+fn over_a_unix_socket() {
+    let redis = Redis::start();
+    let path = redis.socket().display().to_string();
+    let outcome = brunt(&format!("tcp {PING} -n 100 -c 2 --unix-socket {path}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(redis.calls("ping"), 100);
+    assert!(outcome.stdout.contains("messages    100 ok"), "{outcome:?}");
+    assert!(outcome.stdout.contains("msg/s"), "{outcome:?}");
+    for word in ["req/s", "requests", "statuses"] {
+        assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_type() {
+    for (words, part) in [
+        (&["-m", "a", "--reply", "line"][..], "HOST:PORT"),
+        (&["--reply", "line", "127.0.0.1:1"], "give one with -m"),
+        (&["-m", "a", "127.0.0.1:1"], "--reply says"),
+        (
+            &["-m", "a", "--reply", "lines", "127.0.0.1:1"],
+            "write line, delim=BYTES",
+        ),
+        (&["-m", "{sequ}", "--reply", "line", "127.0.0.1:1"], "{seq}"),
+        (
+            &["-m", "a", "--reply", "line", "--http2", "127.0.0.1:1"],
+            "--http2 is about",
+        ),
+        (
+            &["-m", "a", "--reply", "line", "http://h/"],
+            "tcp://HOST:PORT",
+        ),
+        (
+            &["-m", "a", "--reply", "line", "-k", "127.0.0.1:1"],
+            "add --tls",
+        ),
+    ] {
+        let words: Vec<&str> = ["tcp"].iter().chain(words).copied().collect();
+        let outcome = brunt_with(&words);
+        assert_eq!(outcome.code, Some(2), "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{words:?}: {outcome:?}");
+    }
+}
