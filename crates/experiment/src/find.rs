@@ -19,10 +19,10 @@ const WINDOW_NS_MAX: u64 = 300_000_000_000;
 const CONFIRMATION_LENGTH: u64 = 4;
 /// What a step leaves behind is not waited for longer.
 const DRAIN_NS_MAX: u64 = 2_000_000_000;
-/// Share of the planned requests that may stay unsent.
+/// Share of the planned requests that may stay unsent, and by which the answers may come more
+/// slowly than the requests.
 const UNSENT_MOST: f64 = 0.01;
-/// Half the width of a two-sided 95 % interval, in standard deviations.
-const Z_95: f64 = 1.96;
+const BEHIND_MOST: f64 = 0.01;
 
 /// What is searched for, from the load at its highest rate: `first_per_s` is typed, or such that
 /// the shortest window holds enough samples.
@@ -52,8 +52,7 @@ pub fn capacity_plan(
 fn samples(objectives: &[Objective]) -> f64 {
     let of = |objective: &Objective| match *objective {
         Objective::ResponseQuantile { q, .. } => samples_needed(q) as f64,
-        // With none that failed, the upper end of Wilson's interval is z^2 / (n + z^2).
-        Objective::Errors { below } => Z_95 * Z_95 * (1.0 - below) / below,
+        Objective::Errors { below } => samples_needed(below) as f64,
         Objective::NoErrors | Objective::SuccessesPerS { .. } => 0.0,
     };
     let most = objectives.iter().map(of).fold(0.0, f64::max);
@@ -104,10 +103,10 @@ impl Finder {
             .min(WINDOW_NS_MAX);
         let longer = match stage {
             CapacityStage::Confirmation => CONFIRMATION_LENGTH,
-            CapacityStage::Bracket | CapacityStage::Bisection => 1,
+            // What was not decided is measured for longer.
+            CapacityStage::Bracket | CapacityStage::Bisection => 1 << self.search.repeated(),
         };
-        // What was not decided is measured for longer.
-        step_ns.saturating_mul(longer << self.search.repeated())
+        step_ns.saturating_mul(longer)
     }
 
     /// Takes the run of the next plan, and gives the step that it makes.
@@ -139,12 +138,10 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
     }
     let missed = objectives.iter().find(|outcome| !outcome.is_met);
     let unsent = unsent(judged);
-    let reason = match (judged.run.overload(), unsent, missed) {
-        (Some(overload), _, _) => format!(
-            "the server fell behind: about {:.0} req/s are its capacity",
-            overload.capacity_per_s
-        ),
-        (None, Some(unsent), _) => unsent,
+    let behind = behind(judged);
+    let is_behind = behind.is_some();
+    let reason = match (behind, unsent, missed) {
+        (Some(reason), _, _) | (None, Some(reason), _) => reason,
         // Which one, and by how much, is in the step.
         (None, None, Some(_)) => String::new(),
         // Where all was met at this rate, it does not matter what brunt had to do for it.
@@ -154,12 +151,34 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::ClientLimited, because);
     }
-    let is_overload = judged.run.overload().is_some();
-    let may_be_met = missed.is_some_and(|it| it.bound.is_none() && is_within(it));
-    if !is_overload && (may_be_met || judged.clean.is_some()) {
+    let may_be_met = missed.is_some_and(is_within);
+    if !is_behind && (may_be_met || judged.clean.is_some()) {
         return (CapacityOutcome::Undecided, reason);
     }
     (CapacityOutcome::Missed, reason)
+}
+
+/// That the server fell behind the rate, in words: arrivals waited for connections, more and more,
+/// or the answers came more slowly than the requests, on ever more connections.
+fn behind(judged: &Judged<'_>) -> Option<String> {
+    if let Some(overload) = judged.run.overload() {
+        let per_s = overload.capacity_per_s;
+        return Some(format!(
+            "the server fell behind: about {per_s:.0} req/s are its capacity"
+        ));
+    }
+    let summary = &judged.summary;
+    let answered_per_s = summary.successes_per_s.known()?;
+    let planned_per_s = summary.planned_per_s.known()?;
+    let issued = summary.population.issued;
+    let succeeded = judged.run.latencies.response.count() as f64 / issued.max(1) as f64;
+    let per_s = judged.run.successes_interval().ok()?;
+    let expected_per_s = planned_per_s * succeeded.min(1.0);
+    (per_s.high_per_s < (1.0 - BEHIND_MOST) * expected_per_s).then(|| {
+        format!(
+            "the server fell behind: it answered {answered_per_s:.0} of {expected_per_s:.0} req/s"
+        )
+    })
 }
 
 /// Requests that could not be sent, in words.

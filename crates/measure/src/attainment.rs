@@ -1,7 +1,9 @@
 //! Whether a run reached what it was asked to: judged at the end of the interval that speaks
 //! against it, so that a run that is too short to tell has not reached it.
 
-use crate::confidence::Z_95;
+use crate::binomial::{is_share_below, share_at_most};
+use crate::intervals::Share;
+use crate::precision::{Limits, is_planned_to_vary, worth_of};
 use crate::{Judged, NoInterval, Objective, Quantile};
 
 /// Whether a run reached an objective.
@@ -12,7 +14,8 @@ pub struct ObjectiveOutcome {
     /// What was measured, in the unit of the limit: nanoseconds, a share, or per second. Absent
     /// where that is not known.
     pub measured: Option<f64>,
-    /// The end of its 95 % interval that is compared with the limit. Absent where there is none.
+    /// The end of its 95 % interval that speaks against the objective: it is met where this end
+    /// keeps the limit. Absent where there is none.
     pub bound: Option<f64>,
     /// Whether it was reached.
     pub is_met: bool,
@@ -55,31 +58,35 @@ impl Judged<'_> {
 
     fn quantile_outcome(&self, q: f64, below_ns: u64) -> ObjectiveOutcome {
         let objective = Objective::ResponseQuantile { q, below_ns };
-        let unknown = |measured, reason| ObjectiveOutcome::unknown(objective, measured, reason);
-        match self.run.response_quantile(q) {
-            Quantile::Known { ns, interval } => {
-                let bound_ns = match interval {
-                    Ok(interval) => interval.high_ns,
-                    // A rate that is planned to vary says nothing against the quantile of all.
-                    Err(NoInterval::PlannedToVary | NoInterval::NotOverTime) => ns,
-                    Err(reason) => return unknown(Some(ns as f64), reason.to_string()),
-                };
-                ObjectiveOutcome {
-                    objective,
-                    measured: Some(ns as f64),
-                    bound: interval.is_ok().then_some(bound_ns as f64),
-                    is_met: bound_ns < below_ns,
-                    reason: interval.err().map(|reason| reason.to_string()),
-                }
+        let quantile = self.run.response_quantile(q);
+        let measured = match quantile {
+            Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+            Quantile::TooFew { samples, needed } => {
+                let reason = format!("too few replies to tell: {samples}, and {needed} are needed");
+                return ObjectiveOutcome::unknown(objective, None, reason);
             }
-            Quantile::AtLeast { ns } => unknown(
-                Some(ns as f64),
-                "it is a lower bound: requests were never answered".to_owned(),
-            ),
-            Quantile::TooFew { samples, needed } => unknown(
-                None,
-                format!("too few replies to tell: {samples}, and {needed} are needed"),
-            ),
+        };
+        let sample = self.run.response_sample();
+        let limits = match Limits::of(&sample, q) {
+            Some(limits) if !sample.is_planned_to_vary => limits,
+            // A rate that is planned to vary says nothing against the quantile of all.
+            _ => {
+                let reason = NoInterval::PlannedToVary.to_string();
+                let is_known = matches!(quantile, Quantile::Known { .. });
+                return ObjectiveOutcome {
+                    is_met: is_known && measured < below_ns,
+                    ..ObjectiveOutcome::unknown(objective, Some(measured as f64), reason)
+                };
+            }
+        };
+        let bound = limits.upper_end_ns(below_ns);
+        let reason = bound.is_none().then_some(NoInterval::Unanswered);
+        ObjectiveOutcome {
+            objective,
+            measured: Some(measured as f64),
+            bound: bound.map(|ns| ns as f64),
+            is_met: limits.is_below(below_ns),
+            reason: reason.map(|reason| reason.to_string()),
         }
     }
 
@@ -94,17 +101,38 @@ impl Judged<'_> {
             return ObjectiveOutcome::unknown(objective, None, reason);
         }
         let errors = asked.saturating_sub(self.run.latencies.response.count());
-        let bound = below.map(|_| share_at_most(errors, asked));
+        let apart = never_sent.saturating_add(self.summary.population.censored);
+        let worth = self.errors_worth(errors as f64, apart as f64, asked as f64);
+        let scale = worth / asked as f64;
+        let count = errors as f64 * scale;
         ObjectiveOutcome {
             objective,
             measured: Some(errors as f64 / asked as f64),
-            bound,
-            is_met: match (below, bound) {
-                (Some(below), Some(bound)) => bound < below,
-                _ => errors == 0,
+            bound: below.map(|_| share_at_most(count, worth)),
+            is_met: match below {
+                Some(below) => is_share_below(count, worth, below),
+                None => errors == 0,
             },
             reason: None,
         }
+    }
+
+    /// As many independent requests would tell as much of the share of errors, from how it varies
+    /// over the window. Of those `apart` it is not recorded when they were.
+    fn errors_worth(&self, errors: f64, apart: f64, asked: f64) -> f64 {
+        if errors <= 0.0 || errors >= asked || is_planned_to_vary(self.run) {
+            return asked;
+        }
+        let points = self.summary.series.points.iter();
+        let shares: Vec<Share> = points
+            .map(|point| Share {
+                all: point.successes as f64 + point.errors as f64 + point.failures as f64,
+                below: point.successes as f64,
+            })
+            .collect();
+        let worth = worth_of(&shares, apart, asked, asked - errors);
+        // With too few parts to see how they vary, they may all come of one event.
+        worth.unwrap_or(asked / errors)
     }
 
     fn rate_outcome(&self, above: f64) -> ObjectiveOutcome {
@@ -133,17 +161,6 @@ impl Judged<'_> {
     }
 }
 
-/// The upper end of the two-sided 95 % interval of a share: Wilson's, which holds for none and for
-/// all as well (Wilson 1927, Journal of the American Statistical Association 22).
-fn share_at_most(count: u64, of: u64) -> f64 {
-    let (count, of) = (count as f64, of as f64);
-    let share = count / of;
-    let squared = Z_95 * Z_95;
-    let middle = share + squared / (2.0 * of);
-    let width = Z_95 * (share * (1.0 - share) / of + squared / (4.0 * of * of)).sqrt();
-    ((middle + width) / (1.0 + squared / of)).min(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,9 +186,9 @@ mod tests {
         assert!(met.is_met, "{met:?}");
         let (measured, bound) = (met.measured.unwrap(), met.bound.unwrap());
         assert!(measured <= bound && bound < (2 * MS) as f64);
-        // The limit lies within the interval, or just at its end.
-        assert!(!p99_below(steady_run(), bound as u64).is_met);
-        assert!(p99_below(steady_run(), bound as u64 + 1).is_met);
+        assert!(!p99_below(steady_run(), measured as u64).is_met);
+        let missed = p99_below(steady_run(), measured as u64 / 2);
+        assert!(missed.bound.unwrap() >= measured, "{missed:?}");
     }
 
     #[test]
@@ -230,19 +247,5 @@ mod tests {
         broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
         let missed = p99_below(broken, u64::MAX);
         assert!(!missed.is_met && missed.reason.is_some(), "{missed:?}");
-    }
-
-    #[test]
-    fn wilson_s_interval_is_that_of_the_tables() {
-        // statsmodels' proportion_confint(count, of, method="wilson").
-        for (count, of, upper) in [
-            (0, 1_000, 0.003_826_8),
-            (1, 100, 0.054_486_2),
-            (50, 100, 0.596_168_7),
-            (10, 10, 1.0),
-        ] {
-            let found = share_at_most(count, of);
-            assert!((found - upper).abs() < 1e-5, "{count} of {of}: {found}");
-        }
     }
 }

@@ -184,6 +184,15 @@ impl Histogram {
         self.edges(self.bucket_of(ns)).0
     }
 
+    /// How many durations may be `ns` or longer: those of the bucket that holds it all are.
+    pub(crate) fn count_from(&self, ns: u64) -> u64 {
+        if self.count == 0 || ns > self.max_ns {
+            return 0;
+        }
+        let counts = self.counts[self.bucket_of(ns)..].iter();
+        counts.copied().fold(0, u64::saturating_add)
+    }
+
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.count

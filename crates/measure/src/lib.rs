@@ -8,6 +8,7 @@
 
 mod attainment;
 mod backend;
+mod binomial;
 mod bounded;
 mod by_name;
 mod calibration;

@@ -2,6 +2,7 @@
 //! whose quantiles and rates are known.
 
 use super::*;
+use crate::binomial::is_share_below;
 use crate::grid;
 use crate::intervals::IntervalRecorder;
 use crate::invariants::sample::{run, steady_run};
@@ -33,6 +34,9 @@ enum Server {
     Bursts { every_ns: u64, length_ns: u64 },
     /// Half of the time one level, half of it another.
     Switches { after_ns: u64, by: f64 },
+    /// Serves one request after the other, for an exponential time, and is busy for this share of
+    /// the time (D/M/1).
+    Queues { load: f64 },
 }
 
 /// What a server adds while it runs.
@@ -82,6 +86,10 @@ impl State {
                 length_ns,
             } => (every_ns, length_ns, 0.5),
             Server::Switches { after_ns, by } => (after_ns, after_ns, by),
+            Server::Queues { load } => {
+                self.level = (self.level - 1.0).max(0.0) + load * noise.exponential();
+                return self.level.ln();
+            }
         };
         let (fast_ns, slow_ns, by) = lengths;
         while at_ns >= self.until_ns {
@@ -98,6 +106,7 @@ impl Server {
     fn response_ns(self, added: f64, noise: &mut Noise) -> u64 {
         let own = match self {
             Self::Steady => (0.2 + noise.exponential()).ln(),
+            Self::Queues { .. } => 0.0,
             _ => 0.1 * noise.normal(),
         };
         ((added + own).exp() * 1e6) as u64
@@ -105,7 +114,15 @@ impl Server {
 
     /// The quantiles of the distribution of all response times of such windows.
     fn truth_ns(self) -> Vec<u64> {
+        let all = self.all_ns();
+        let rank = |q: f64| (q * DRAWS as f64) as usize;
+        QUANTILES.into_iter().map(|q| all[rank(q)]).collect()
+    }
+
+    /// Draws from that distribution, ascending.
+    fn all_ns(self) -> Vec<u64> {
         let mut noise = Noise::new(1);
+        let mut state = State::new(self, u64::MAX, &mut noise);
         let mut all: Vec<u64> = (0..DRAWS)
             .map(|_| {
                 let added = match self {
@@ -126,13 +143,13 @@ impl Server {
                             0.0
                         }
                     }
+                    Self::Queues { .. } => state.at(0, &mut noise),
                 };
                 self.response_ns(added, &mut noise)
             })
             .collect();
         all.sort_unstable();
-        let rank = |q: f64| (q * DRAWS as f64) as usize;
-        QUANTILES.into_iter().map(|q| all[rank(q)]).collect()
+        all
     }
 
     /// Makes `run` one against it.
@@ -371,4 +388,64 @@ fn windows_of_all_lengths_have_parts_enough() {
         let parts = window_ns / grid::over(window_ns, 600);
         assert!(parts >= PARTS_LEAST as u64, "{length_ms}");
     }
+}
+
+/// Of 200 runs each of so many seconds, the shares in which the `q`-quantile is shown to lie below
+/// a limit that 1.05 times `1 - q` of the requests reach, and below one that is some times as far
+/// from the median as the quantile; and the first as if replies were independent.
+fn shown_below(server: Server, length_s: u64, q: f64, times: f64) -> [f64; 3] {
+    let all = server.all_ns();
+    let at = |q: f64| all[(q * DRAWS as f64) as usize];
+    let over_ns = at(1.0 - 1.05 * (1.0 - q));
+    let far_ns = at(0.5) + ((at(q) - at(0.5)) as f64 * times) as u64;
+    let mut shown = [0_u64; 3];
+    let mut run = run();
+    for index in 0..RUNS {
+        let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
+        server.run(length_s, &mut noise, &mut run);
+        let sample = run.response_sample();
+        let limits = Limits::of(&sample, q).expect("samples enough");
+        let (samples, over) = (sample.finished.count(), sample.finished.count_from(over_ns));
+        shown[0] += u64::from(limits.is_below(over_ns));
+        shown[1] += u64::from(limits.is_below(far_ns));
+        shown[2] += u64::from(is_share_below(over as f64, samples as f64, 1.0 - q));
+    }
+    shown.map(|shown| shown as f64 / RUNS as f64)
+}
+
+#[test]
+fn limits_just_under_the_quantile_are_not_met_and_far_ones_are() {
+    let wanders = |memory_ns| Server::Wanders {
+        deviation: 0.1,
+        memory_ns,
+    };
+    // Independence would have been believed in too often.
+    let mut too_often = 0;
+    for server in [
+        Server::Steady,
+        wanders(S / 50),
+        wanders(S / 5),
+        Server::Bursts {
+            every_ns: S / 20,
+            length_ns: S / 200,
+        },
+        Server::Switches {
+            after_ns: S / 100,
+            by: 0.3,
+        },
+        Server::Queues { load: 0.5 },
+        Server::Queues { load: 0.8 },
+    ] {
+        for length_s in [4, 15] {
+            for q in [0.5, 0.9, 0.99] {
+                let [over, far, independent] = shown_below(server, length_s, q, 10.0);
+                too_often += u32::from(independent > 0.1);
+                let words = format!("{server:?}, {length_s} s, {q}: {over} {far}");
+                assert!(over <= 0.05, "{words}");
+                // Ten times nothing is nothing.
+                assert!(q <= 0.5 || far >= 0.95, "{words}");
+            }
+        }
+    }
+    assert!(too_often >= 10, "{too_often}");
 }

@@ -3,10 +3,14 @@
 
 #[cfg(test)]
 mod coverage;
+mod limit;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::limit::Limits;
+
 use crate::confidence::{Ranks, Z_95, samples_needed};
+use crate::intervals::Share;
 use crate::quantile::quantile_of;
 use crate::steadiness::whole_points;
 use crate::unfinished::with_bounds;
@@ -22,15 +26,18 @@ impl Run {
     /// The `q`-quantile of the response time of successful replies, with what is known of those
     /// that never came, and with its interval.
     pub fn response_quantile(&self, q: f64) -> Quantile {
+        self.response_sample().quantile(q)
+    }
+
+    pub(crate) fn response_sample(&self) -> Sample<'_> {
         let latencies = &self.latencies;
-        let sample = Sample {
+        Sample {
             finished: &latencies.response,
             unfinished: &latencies.unfinished,
             intervals: &latencies.intervals,
             window_ns: self.window_ns,
             is_planned_to_vary: is_planned_to_vary(self),
-        };
-        sample.quantile(q)
+        }
     }
 
     /// The interval of the rate of successful replies: how much it would vary from one such window
@@ -124,7 +131,7 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
     for q in from_median_to(q) {
         let ranks = Ranks::of(samples, q, worth);
         let (_, ns) = all.bucket_at_rank(ranks.middle).unwrap_or((ns, ns));
-        worth = worth.min(worth_of(sample, q, ns, samples)?);
+        worth = worth.min(worth_at(sample, q, ns, samples)?);
         let ranks = Ranks::of(samples, q, worth);
         // What lies beyond a quantile lies beyond the ends of its interval.
         (low, high) = if q >= 0.5 {
@@ -167,10 +174,28 @@ fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
 
 /// As many independent values would tell as much about the `q`-quantile, which is `ns`, as the
 /// `samples` at hand; never more than there are.
-fn worth_of(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
-    let finished = sample.intervals.count() as f64;
-    let expected = (q * samples as f64).min(finished);
+fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
+    let samples = samples as f64;
+    let below = q * samples;
+    let expected = below.min(sample.intervals.count() as f64);
     let shares = sample.intervals.shares(ns, expected, sample.window_ns);
+    worth_of(&shares, sample.unfinished.count() as f64, samples, below)
+}
+
+/// As many independent values would tell as much about a share, `below` of `samples`, as the
+/// `samples` at hand, which varies over the parts of a window as in `shares`; never more than there
+/// are. Of `apart` values it is not recorded when they came: they may come of one event.
+///
+/// # Errors
+///
+/// There are too few parts.
+pub(crate) fn worth_of(
+    shares: &[Share],
+    apart: f64,
+    samples: f64,
+    below: f64,
+) -> Result<f64, NoInterval> {
+    let q = below / samples;
     let all: f64 = shares.iter().map(|share| share.all).sum();
     let below: f64 = shares.iter().map(|share| share.below).sum();
     let squares: f64 = shares.iter().map(|share| share.all * share.all).sum();
@@ -192,10 +217,8 @@ fn worth_of(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, N
         .map(|share| share.below - share.all * below / all)
         .collect();
     let half = half_width_of_sum(&deviations).ok_or(too_few)?;
-    // When the unfinished requests were sent is not recorded: they may come of one event.
-    let unfinished = q * sample.unfinished.count() as f64;
-    let half = half.hypot(Z_95 * unfinished);
-    let independent = Z_95 * (samples as f64 * q * (1.0 - q)).sqrt();
+    let half = half.hypot(Z_95 * q * apart);
+    let independent = Z_95 * (samples * q * (1.0 - q)).sqrt();
     let ratio = independent / half;
-    Ok(samples as f64 * if ratio < 1.0 { ratio * ratio } else { 1.0 })
+    Ok(samples * if ratio < 1.0 { ratio * ratio } else { 1.0 })
 }
