@@ -17,6 +17,7 @@ use crate::environment::environment;
 use crate::output::{Destination, print};
 use crate::plan::{Load, default_workers, faults};
 use crate::progress::Line;
+use crate::server_software::software_of;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, EXIT_MISSED, list, message, objectives};
@@ -48,24 +49,34 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     let interrupts = Interrupts::listen(Second::Reports)?;
     let mut line = Line::of_search(arguments.load.output.quiet, &plan);
     let mut search = Search::new(&plan, wanted);
-    let outcome = interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
-        let mut measure = |round: &Round| Ok(session.round(round, &mut line)?);
-        while search.step(&mut measure)? {}
-        Ok(())
+    let outcome = software_of(&interrupts, &plan).and_then(|software| {
+        if let Some(software) = software {
+            search.capacity.environment.name_software(software);
+        }
+        interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
+            let mut measure = |round: &Round| Ok(session.round(round, &mut line)?);
+            while search.step(&mut measure)? {}
+            Ok(())
+        })
     });
     line.clear();
     let was_interrupted = match outcome {
         Ok(()) => false,
         Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
-        Err(error) => {
+        Err(error) if search.capacity.steps.is_empty() => {
             destination.abandon();
-            return Err(match search.capacity.steps.len() {
-                0 => error,
-                steps => error.context(format!(
-                    "the search broke off in step {}, and has no result",
-                    steps + 1
-                )),
-            });
+            return Err(error);
+        }
+        Err(error) => {
+            let mut capacity = search.capacity;
+            let error = error.context(format!(
+                "the search of {} broke off in step {}",
+                capacity.plan.url,
+                capacity.steps.len() + 1
+            ));
+            capacity.broke_off = Some(format!("{error:#}"));
+            destination.write_experiment(&Experiment::Capacity(capacity))?;
+            return Err(error);
         }
     };
     let capacity = search.capacity;
@@ -104,6 +115,7 @@ impl Search {
                 plan: wanted,
                 load: None,
                 environment: environment(),
+                broke_off: None,
                 steps: Vec::new(),
             },
         }

@@ -34,6 +34,7 @@ mod request_log;
 mod script;
 mod serve;
 mod serve_tcp_args;
+mod server_software;
 mod session;
 mod sessions;
 mod side_server;
@@ -46,6 +47,7 @@ mod sweep_journal;
 mod sweep_values;
 mod tcp;
 mod tcp_args;
+mod time_wait;
 mod values;
 
 use std::process::ExitCode;

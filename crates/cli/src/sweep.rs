@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
+use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
-use brunt_io::{clock, threads};
 use brunt_load::{Plan, RequestSet, Round, Stop, Target};
 use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
-use brunt_probe::network::time_wait_sockets;
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
@@ -18,22 +17,16 @@ use crate::environment::environment;
 use crate::output::{Destination, print};
 use crate::plan::{Load, default_workers, faults, fresh_seed};
 use crate::progress::Line;
+use crate::server_software::software_of;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, list, message};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, list, message, time_wait};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
 const WARMUP_WINDOW_NS: u64 = 200_000_000;
-/// TIME_WAIT lasts 60 s on Linux: who waits for longer waits for something else.
-const TIME_WAIT_NS: u64 = 61_000_000_000;
-/// How often it is looked whether it is over.
-const LOOK_NS: u64 = 100_000_000;
-/// Local ports where their number is not known: the kernel's own range.
-const PORTS_DEFAULT: u64 = 28_232;
-
 /// Measures, and prints what that shows.
 pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
     if arguments.load.schema {
@@ -333,6 +326,11 @@ fn measure(state: &mut State, interrupts: &Interrupts, plan: &Plan) -> Result<()
     if state.sweep.is_complete() {
         return Ok(());
     }
+    if state.sweep.load.is_none()
+        && let Some(software) = software_of(interrupts, plan)?
+    {
+        state.sweep.environment.name_software(software);
+    }
     if !is_within_session(state.sweep.plan.varied) {
         let session = None;
         return all_rounds(
@@ -457,18 +455,10 @@ impl Bench<'_, '_> {
     fn settle(&self) -> Result<()> {
         let client = self.state.sweep.environment.client.as_ref();
         let ports = client.and_then(|client| client.ports_available);
-        let most = ports.unwrap_or(PORTS_DEFAULT) / 2;
-        let begun_ns = clock::now_ns();
-        while time_wait_sockets().is_some_and(|sockets| sockets > most) {
-            if self.interrupts.came() {
-                return Err(RunError::Interrupted.into());
-            }
-            if clock::now_ns().saturating_sub(begun_ns) > TIME_WAIT_NS {
-                break;
-            }
-            threads::sleep(LOOK_NS);
+        match time_wait::settle(ports, || self.interrupts.came()) {
+            true => Ok(()),
+            false => Err(RunError::Interrupted.into()),
         }
-        Ok(())
     }
 }
 

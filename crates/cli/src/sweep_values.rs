@@ -112,6 +112,12 @@ fn of(name: &str, typed: &str) -> Result<Varied, String> {
     };
     let mut values = Vec::new();
     for part in typed.split(',') {
+        if part.trim().is_empty() {
+            return Err(format!(
+                "`{typed}` has no value where one is expected; write values with one comma \
+                 between them, as in 1,10,100"
+            ));
+        }
         add(axis, part, &mut values)?;
         if values.len() > SWEEP_VALUES_MAX {
             return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
@@ -150,13 +156,22 @@ fn add(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String
              much each time, or a list such as 1,10,100"
         )
     };
-    let (to, step) = rest.split_once(':').ok_or_else(no_step)?;
+    let (to, step) = match rest.split_once(':') {
+        Some((to, step)) => (to, Some(step)),
+        None => (rest, None),
+    };
+    if from.is_empty() || to.is_empty() {
+        return Err(format!(
+            "`{typed}` has two ends, as in 1..1000:10; write both"
+        ));
+    }
     let (from, to) = (number(from)?, number(to)?);
     if from > to {
         return Err(format!(
             "`{typed}` goes down; write the smaller value first"
         ));
     }
+    let step = step.ok_or_else(no_step)?;
     let is_whole = axis != SweepAxis::Rate;
     let mut value = from;
     let next: Box<dyn Fn(f64) -> f64> = match step.strip_prefix('x') {
@@ -217,6 +232,13 @@ mod tests {
             ("speed=1..10:1", "cannot be varied"),
             ("connections=1..10", "no step"),
             ("connections=10..1:1", "goes down"),
+            ("connections=10..1", "goes down"),
+            ("connections=1..", "write both"),
+            ("connections=..9:1", "write both"),
+            ("connections=1..:2", "write both"),
+            ("connections=", "no value"),
+            ("connections=1,,2", "no value"),
+            ("connections=1,", "no value"),
             ("connections=1..10:x1", "above 1"),
             ("connections=1..10:0", "0 is no value"),
             ("connections=0..10:1", "0 is no value"),

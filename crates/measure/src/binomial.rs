@@ -85,8 +85,8 @@ fn ln_gamma(x: f64) -> f64 {
         x += 1.0;
     }
     let squared = x * x;
-    let series = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1_260.0 - 1.0 / (1_680.0 * squared)) / squared)
-        / squared)
+    let series = (1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1_260.0 - 1.0 / (1_680.0 * squared)) / squared) / squared)
         / x;
     let half_log_two_pi = 0.5 * std::f64::consts::TAU.ln();
     (x - 0.5) * x.ln() - x + half_log_two_pi + series - product.ln()

@@ -128,6 +128,9 @@ pub struct Capacity {
     pub load: Option<PlanDescription>,
     /// Where it was measured.
     pub environment: Environment,
+    /// Why the search ended before it had a result; null where it had one, or was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke_off: Option<String>,
     /// The steps, in the order in which they were made.
     #[serde(deserialize_with = "bounded::list::<_, _, CAPACITY_STEPS_MAX>")]
     pub steps: Vec<CapacityStep>,
@@ -204,7 +207,11 @@ impl Capacity {
 
     /// What the steps come to.
     pub fn result(&self) -> CapacityResult {
-        CapacitySearch::after(&self.plan, &self.steps).result()
+        let search = CapacitySearch::after(&self.plan, &self.steps);
+        match &self.broke_off {
+            Some(reason) if search.end.is_none() => search.nothing(reason),
+            _ => search.result(),
+        }
     }
 }
 
@@ -431,6 +438,27 @@ mod tests {
             true => CapacityOutcome::Met,
             false => CapacityOutcome::Missed,
         }
+    }
+
+    #[test]
+    fn what_broke_off_has_no_result_but_its_reason() {
+        let mut found = Capacity {
+            kind: CapacityKind::Capacity,
+            format: Capacity::FORMAT,
+            brunt_version: String::new(),
+            plan: plan(100.0),
+            load: None,
+            environment: Environment::default(),
+            broke_off: None,
+            steps: Vec::new(),
+        };
+        let reason = |found: &Capacity| match found.result() {
+            CapacityResult::Nothing { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reason(&found), "the search was interrupted");
+        found.broke_off = Some("the server is gone".to_owned());
+        assert_eq!(reason(&found), "the server is gone");
     }
 
     #[test]

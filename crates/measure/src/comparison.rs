@@ -516,6 +516,7 @@ mod tests {
                 },
                 load: None,
                 environment: Environment::default(),
+                broke_off: None,
                 steps,
             }
         };

@@ -29,7 +29,7 @@ pub struct Environment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerDescription {
-    /// Name of its process, such as `nginx`.
+    /// Name of its process, such as `nginx`; empty where it was not watched.
     pub name: String,
     /// What its replies name as their software (`Server`), such as `nginx/1.22.1`; null where they
     /// name none.
@@ -57,6 +57,11 @@ pub struct ClientDescription {
 }
 
 impl Environment {
+    /// Adds what the server's replies name as its software.
+    pub fn name_software(&mut self, software: String) {
+        self.server.get_or_insert_default().software = Some(software);
+    }
+
     /// Adds what a round showed of server and client.
     pub fn add(&mut self, run: &Run) {
         let agent = run.first();

@@ -51,6 +51,8 @@ mod precision;
 mod quantile;
 mod record;
 mod recorder;
+#[cfg(test)]
+mod reference;
 mod request_log;
 mod round_record;
 mod run;
@@ -148,8 +150,9 @@ pub use steadiness::Steadiness;
 pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
 pub use sweep::{
-    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepKind,
-    SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch, VerdictTurn,
+    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepHighest,
+    SweepKind, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
+    VerdictTurn,
 };
 pub use tally::{Phase, PhaseTallies, Tally};
 pub use verdict::{

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::confidence::{Ranks, samples_needed};
+use crate::binomial::is_share_below;
 
 /// A figure over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -33,16 +33,18 @@ impl Spread {
         values.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let last = values.len() - 1;
-        let count = values.len() as u64;
-        let at = |rank: u64| values[(rank as usize).clamp(1, values.len()) - 1];
-        let ranks = (count >= samples_needed(0.5)).then(|| Ranks::of(count, 0.5, count as f64));
+        // As many are below the true median as tosses of a coin show heads.
+        let count = values.len() as f64;
+        let outside = (0..values.len() / 2)
+            .take_while(|&below| is_share_below(below as f64, count, 0.5))
+            .last();
         Some(Self {
             rounds: values.len(),
             min,
             median: f64::midpoint(values[last / 2], values[last.div_ceil(2)]),
             max,
-            low: ranks.map(|ranks| at(ranks.low)),
-            high: ranks.map(|ranks| at(ranks.high)),
+            low: outside.map(|outside| values[outside]),
+            high: outside.map(|outside| values[last - outside]),
         })
     }
 }
@@ -65,8 +67,8 @@ mod tests {
     #[test]
     fn the_interval_is_that_of_order_statistics() {
         let of = |count: u32| Spread::of((1..=count).map(f64::from)).expect("values");
-        // Ranks n/2 -+ 1.96 sqrt(n/4), rounded outwards.
-        for (count, low, high) in [(6, 1.0, 6.0), (10, 1.0, 10.0), (20, 5.0, 16.0)] {
+        // The binomial distribution's tables: at most 2.5 % lie below, and above.
+        for (count, low, high) in [(6, 1.0, 6.0), (10, 2.0, 9.0), (20, 6.0, 15.0)] {
             let found = of(count);
             assert_eq!((found.low, found.high), (Some(low), Some(high)), "{count}");
         }

@@ -18,6 +18,8 @@ pub const SWEEP_ROUNDS_MAX: u32 = 1_000;
 /// more connections give: nearer ones are too much alike, farther ones are other worlds.
 const NEIGHBOUR_LEAST: f64 = 1.5;
 const NEIGHBOUR_MOST: f64 = 4.0;
+/// Medians of the throughput that differ by more are not alike, however they scatter.
+const ALIKE_MOST: f64 = 0.05;
 /// Most rounds in all.
 const ROUNDS_MAX: usize = 100_000;
 
@@ -211,6 +213,20 @@ pub struct NeighbourElasticity {
     pub slope: Effect,
 }
 
+/// The highest throughput of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SweepHighest {
+    /// The value with the highest median.
+    pub value: f64,
+    /// Its successful replies per second.
+    pub successes_per_s: Spread,
+    /// The least value whose throughput is lower by no more than by chance: the two intervals of
+    /// the medians overlap, with fewer than 6 rounds what was seen in them, and the medians are
+    /// within 5 %.
+    pub from: f64,
+}
+
 /// Neighbouring values with the same verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -280,6 +296,28 @@ impl Sweep {
     /// Whether every planned round was measured.
     pub fn is_complete(&self) -> bool {
         self.rounds.len() as u64 >= self.plan.values.len() as u64 * u64::from(self.plan.rounds)
+    }
+
+    /// The highest throughput. Absent without one.
+    pub fn highest(&self) -> Option<SweepHighest> {
+        let points = self.points();
+        let rates = || {
+            let points = points.iter();
+            points.filter_map(|point| Some((point.value, point.successes_per_s?)))
+        };
+        let (value, best) =
+            rates().max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))?;
+        let least = best.low.unwrap_or(best.min);
+        let is_as_high = |rate: &Spread| {
+            let most = rate.high.unwrap_or(rate.max);
+            most >= least && rate.median >= (1.0 - ALIKE_MOST) * best.median
+        };
+        let from = rates().find(|(_, rate)| is_as_high(rate));
+        Some(SweepHighest {
+            value,
+            successes_per_s: best,
+            from: from.map_or(value, |(value, _)| value),
+        })
     }
 
     /// Where the curve bends: of throughput over connections, workers and streams, of p99 over the
@@ -526,6 +564,8 @@ mod tests {
         assert_eq!((rate.min, rate.median, rate.max), (100.0, 101.0, 102.0));
         assert_eq!(points[0].verdict, Some(C));
         assert_eq!(swept.knee(), Some(4.0));
+        let highest = swept.highest().expect("a rate");
+        assert_eq!((highest.value, highest.from), (32.0, 16.0));
         let turn = swept.turn().expect("it turns");
         assert_eq!(
             (turn.concurrency_limited_to, turn.server_limited_from),

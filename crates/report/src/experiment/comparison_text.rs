@@ -19,7 +19,7 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         page.row(&side_name(place), &of_side(side), Tone::Plain);
     }
     if let Some(plan) = load(compared) {
-        page.row("load", &environment::load(plan), Tone::Plain);
+        page.row("load", &environment::load(plan, None), Tone::Plain);
     }
     for (label, items) in rounds(compared) {
         page.row(label, &items, Tone::Plain);

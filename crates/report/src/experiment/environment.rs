@@ -1,6 +1,8 @@
 //! The environment of an experiment in words: machine, server and client.
 
-use brunt_measure::{Environment, MachineDescription, ModelDescription, PlanDescription};
+use brunt_measure::{
+    Environment, MachineDescription, ModelDescription, PlanDescription, SweepAxis,
+};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
@@ -38,8 +40,9 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
         rows.push(("machine", items));
     }
     if let Some(server) = &environment.server {
-        let mut items = vec![server.name.clone()];
-        items.extend(server.software.clone());
+        let names = [Some(server.name.clone()), server.software.clone()];
+        let mut items: Vec<String> = names.into_iter().flatten().collect();
+        items.retain(|name| !name.is_empty());
         let processes = server.processes.map(u64::from);
         items.extend(processes.map(|count| counted(count, "process", "processes")));
         let threads = server.threads.map(u64::from);
@@ -93,8 +96,8 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {noun}", units::count(count))
 }
 
-/// The load of a round in a few words.
-pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
+/// The load of a round in a few words, but for what is `varied`.
+pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
     let first = plan.requests.first.as_ref();
     items.push(match (&plan.requests.list, first) {
@@ -105,6 +108,9 @@ pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
     items.push(match &plan.model {
         ModelDescription::Closed { .. } => "closed loop".to_owned(),
         ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
+            _ if varied == Some(SweepAxis::Rate) => {
+                format!("requests at each rate, {}", schedule.process.name())
+            }
             Some(rate) => format!(
                 "{} requests/s, {}",
                 units::rate(rate),
@@ -113,6 +119,7 @@ pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
             None => "requests in stages".to_owned(),
         },
         ModelDescription::Sessions { schedule } => match schedule.rate_per_s {
+            _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),
             Some(rate) => format!("{} connections/s", units::rate(rate)),
             None => "connections in stages".to_owned(),
         },
@@ -122,15 +129,17 @@ pub(super) fn load(plan: &PlanDescription) -> Vec<String> {
     } else {
         "connections"
     };
-    items.push(format!("{} {noun}", units::count(plan.connections.into())));
+    if varied != Some(SweepAxis::Connections) {
+        items.push(format!("{} {noun}", units::count(plan.connections.into())));
+    }
     if plan.pipeline > 1 {
         items.push(format!("{} requests in flight on each", plan.pipeline));
     }
-    if plan.streams > 1 {
+    if plan.streams > 1 && varied != Some(SweepAxis::Streams) {
         items.push(format!("{} streams on each", plan.streams));
     }
     let body_bytes = first.map_or(0, |first| first.body_bytes);
-    if body_bytes > 0 {
+    if body_bytes > 0 && varied != Some(SweepAxis::BodyBytes) {
         items.push(format!("bodies of {}", units::bytes(body_bytes)));
     }
     if plan.tls.is_some() {

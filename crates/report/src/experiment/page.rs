@@ -82,8 +82,10 @@ fn in_full() -> Style {
     }
 }
 
-fn load_line(load: Option<&PlanDescription>) -> String {
-    load.map_or_else(String::new, |plan| environment::load(plan).join(" · "))
+fn load_line(load: Option<&PlanDescription>, varied: Option<SweepAxis>) -> String {
+    load.map_or_else(String::new, |plan| {
+        environment::load(plan, varied).join(" · ")
+    })
 }
 
 /// The page of a sweep.
@@ -98,7 +100,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
         &plan.url,
         &[
             sweep::varied(found),
-            load_line(found.load.as_ref()),
+            load_line(found.load.as_ref(), Some(plan.varied)),
             sweep::rounds(found),
         ],
     );
@@ -276,7 +278,7 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         .enumerate()
         .map(|(place, side)| format!("{}: {}", side_name(place), side.url))
         .collect();
-    let mut lines = vec![load_line(comparison_text::load(found))];
+    let mut lines = vec![load_line(comparison_text::load(found), None)];
     let stored = found.sides.iter().enumerate();
     let stored = stored.filter(|(_, side)| side.single_run.is_some());
     lines.extend(stored.map(|(place, side)| {
@@ -448,7 +450,7 @@ fn rounds(found: &ComparedRounds) -> String {
 ///
 /// When a chart has no JSON form.
 pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
-    let lines = [load_line(found.load.as_ref())];
+    let lines = [load_line(found.load.as_ref(), None)];
     let mut body = head("find", &found.plan.url, &lines);
     let trust = match found.result() {
         CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => "sound",

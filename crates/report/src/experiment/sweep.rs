@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Spread, Sweep, SweepAxis, SweepPoint, VerdictStretch, VerdictTurn};
+use brunt_measure::{
+    Spread, Sweep, SweepAxis, SweepHighest, SweepPoint, VerdictStretch, VerdictTurn,
+};
 use serde::Serialize;
 
 use super::environment;
@@ -36,6 +38,8 @@ pub struct SweepSummary {
     pub complete: bool,
     /// Each value, ascending.
     pub points: Vec<SweepPoint>,
+    /// The highest throughput; null without one.
+    pub highest: Option<SweepHighest>,
     /// The value at the knee of the curve; null without one.
     pub knee: Option<f64>,
     /// Where the verdict turns from concurrency to the server; null where it does not.
@@ -51,6 +55,7 @@ impl<'a> StoredSweep<'a> {
             sweep,
             summary: SweepSummary {
                 complete: sweep.is_complete(),
+                highest: sweep.highest(),
                 points: sweep.points(),
                 knee: sweep.knee(),
                 turn: sweep.turn(),
@@ -110,17 +115,21 @@ pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     let axis = sweep.plan.varied;
     let mut found = Vec::new();
     let points = sweep.points();
-    let best = points
-        .iter()
-        .filter_map(|point| Some((point, point.successes_per_s?)))
-        .max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
-    if let Some((point, rate)) = best {
-        let words = format!(
+    if let Some(SweepHighest {
+        value: best,
+        successes_per_s: rate,
+        from,
+    }) = sweep.highest()
+    {
+        let mut words = format!(
             "{} req/s at {} (median of {})",
             units::rate(rate.median),
-            named(axis, point.value),
+            named(axis, best),
             rate.rounds
         );
+        if from < best {
+            let _ = write!(words, "; {} give as much", value(axis, from));
+        }
         found.push(("highest", words));
     }
     let of = if axis == SweepAxis::Rate {
@@ -217,7 +226,7 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
         Tone::Plain,
     );
     if let Some(plan) = &sweep.load {
-        page.row("load", &environment::load(plan), Tone::Plain);
+        page.row("load", &environment::load(plan, Some(axis)), Tone::Plain);
     }
     page.row("rounds", &[rounds(sweep)], Tone::Plain);
     environment::rows(

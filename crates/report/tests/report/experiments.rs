@@ -298,6 +298,7 @@ fn capacity(holds: f64) -> Capacity {
         plan,
         load: Some(fixtures::all()[0].1.plan.clone()),
         environment: environment(),
+        broke_off: None,
         steps,
     }
 }
