@@ -14,6 +14,7 @@ use crate::shell;
 /// A server that tests start by themselves, on a port and with a configuration of their own, or a
 /// load generator in whose place brunt can be called, or what opens its reports.
 struct Server {
+    /// Its name, or the path of a file.
     program: &'static str,
     /// The package of Debian and Ubuntu that holds it.
     package: &'static str,
@@ -59,6 +60,19 @@ const SERVERS: &[Server] = &[
     Server {
         program: "h2load",
         package: "nghttp2-client",
+    },
+    // Libraries have no program: the path of a file of theirs stands for it.
+    Server {
+        program: "/usr/lib/python3/dist-packages/websockets/__init__.py",
+        package: "python3-websockets",
+    },
+    Server {
+        program: "/usr/share/nodejs/ws/package.json",
+        package: "node-ws",
+    },
+    Server {
+        program: "/usr/bin/node",
+        package: "nodejs",
     },
     Server {
         program: "chromium",

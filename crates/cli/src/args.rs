@@ -21,6 +21,7 @@ use crate::values::{
     pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages,
     sweep_rounds, think_time, watch, whole_u32, whole_u64, workers,
 };
+use crate::websocket_args::WebSocketArguments;
 
 /// A load generator for HTTP servers whose numbers can be trusted.
 ///
@@ -47,6 +48,8 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -152,7 +155,8 @@ pub(crate) enum FormatName {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
-    /// What to load, as http[s]://HOST[:PORT]/PATH; without it, the built-in reference server
+    /// What to load, as http[s]://HOST[:PORT]/PATH, or ws[s]:// for messages of WebSocket; without
+    /// it, the built-in reference server
     pub(crate) url: Option<String>,
     /// Whatever stands behind the URL: for a script; else refused, with what was meant
     #[arg(hide = true)]

@@ -20,6 +20,7 @@ mod list;
 mod load;
 mod merge;
 mod message;
+mod messages;
 mod objectives;
 mod output;
 mod plan;
@@ -49,6 +50,8 @@ mod tcp;
 mod tcp_args;
 mod time_wait;
 mod values;
+mod websocket;
+mod websocket_args;
 
 use std::process::ExitCode;
 
@@ -100,6 +103,9 @@ fn main() -> ExitCode {
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),
+        None if websocket::is_meant(&arguments.load, &arguments.websocket) => {
+            websocket::run(arguments.load, &arguments.websocket)
+        }
         None => match (&arguments.load.script, &arguments.load.sessions) {
             (Some(path), _) => script::run(&arguments.load, path),
             (None, Some(path)) => sessions::run(&arguments.load, path),

@@ -147,7 +147,7 @@ impl Line {
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
         let protocol = match plan.spoken {
             Spoken::Http(_) => Protocol::Http1,
-            Spoken::Messages(_) => Protocol::Messages,
+            Spoken::Messages(_) | Spoken::WebSocket(_) => Protocol::Messages,
         };
         let unit = protocol.unit().per_s;
         let (connections, schedule) = match &plan.model {

@@ -2,19 +2,15 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, RequestSet, Spoken, Target};
-use brunt_proto::messages::{Framing, Template};
+use anyhow::{Result, bail};
+use brunt_load::{MessageExchange, OpeningMessage, RequestSet, Spoken, Target};
+use brunt_proto::messages::Framing;
 
 use crate::args::{BackendName, LoadArguments, TcpArguments};
-use crate::list::order;
 use crate::load;
+use crate::messages::{message_set, template};
 use crate::plan::{Load, fresh_seed};
-use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
-
-/// Characters of a message that name it.
-const NAME_LENGTH_MAX: usize = 60;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
@@ -40,8 +36,19 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
 /// The first option given that is about HTTP, or about runs of it alone.
 fn foreign(load: &LoadArguments) -> Option<&'static str> {
     let given = [
-        ("--body", load.body.is_some()),
         ("--header", !load.headers.is_empty()),
+        ("--user", load.user.is_some()),
+    ];
+    let option = given.into_iter().find(|&(_, is_given)| is_given);
+    option
+        .map(|(option, _)| option)
+        .or_else(|| about_requests(load))
+}
+
+/// The first option given that is about what requests of HTTP hold, or about runs of them alone.
+pub(crate) fn about_requests(load: &LoadArguments) -> Option<&'static str> {
+    let given = [
+        ("--body", load.body.is_some()),
         ("--http1", load.protocol.http1),
         ("--http2", load.protocol.http2),
         ("--streams", load.protocol.streams.is_some()),
@@ -51,7 +58,6 @@ fn foreign(load: &LoadArguments) -> Option<&'static str> {
         ("--show-errors", load.show_errors),
         ("--targets", load.targets.is_some()),
         ("--urls", load.urls.is_some()),
-        ("--user", load.user.is_some()),
         ("--fault", !load.fault.is_empty()),
         ("--diagnose", load.diagnose),
         ("--schema", load.schema),
@@ -63,34 +69,11 @@ fn foreign(load: &LoadArguments) -> Option<&'static str> {
 /// What is sent.
 fn messages(arguments: &TcpArguments) -> Result<RequestSet> {
     let sources = &arguments.exchange.messages;
-    if sources.is_empty() {
-        bail!("there is no message; give one with -m, as in -m 'PING\\r\\n'");
-    }
     let readers = sources.iter().chain(&arguments.exchange.first);
     if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
         bail!("only one message can be read from standard input; give the others as @FILE");
     }
-    let redacts = arguments.load.output.redact;
-    let mut messages = Vec::with_capacity(sources.len());
-    for (number, source) in (1..).zip(sources) {
-        let template = template(source, "-m")?;
-        messages.push(MessageSpec {
-            name: match source {
-                _ if redacts => format!("message {number}"),
-                Source::Typed(_) => short(&template.to_string()),
-                Source::File(path) => format!("@{}", path.display()),
-                Source::StandardInput => "@-".to_owned(),
-                Source::Variable(name) => format!("@env:{name}"),
-            },
-            template,
-        });
-    }
-    RequestSet::messages_in(order(&arguments.load), messages).with_context(|| {
-        format!(
-            "there are more than {} messages; leave some out",
-            RequestSet::REQUESTS_MAX
-        )
-    })
+    message_set(sources, "-m", &arguments.load)
 }
 
 /// How messages are exchanged.
@@ -117,23 +100,6 @@ fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
         opening,
         seed: arguments.load.seed.unwrap_or_else(fresh_seed),
     })
-}
-
-fn template(source: &Source, option: &str) -> Result<Template> {
-    match source {
-        Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
-        other => Ok(Template::constant(
-            other.read("the message", BODY_BYTES_MAX)?,
-        )),
-    }
-}
-
-/// The beginning of a long name.
-fn short(name: &str) -> String {
-    match name.char_indices().nth(NAME_LENGTH_MAX) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl<C: Carrier> Prepared<C> {
 
     fn requests_per_connection(&self) -> u64 {
         let possible = match self.negotiated.protocol {
-            Protocol::Http1 | Protocol::Messages => u64::MAX,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => u64::MAX,
             Protocol::Http2 => STREAMS_MAX,
         };
         match self.plan.reuse {

@@ -5,13 +5,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_load as load;
-use brunt_load::{LoadModel, RequestOrder, Reuse, Schedule, Spoken, share};
+use brunt_load::{LoadModel, ReplyMatch, RequestOrder, Reuse, Schedule, Spoken, share};
 use brunt_measure::{
     Amounts, ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder,
     MessagesDescription, ModelDescription, Negotiated, OpeningDescription, PlanDescription,
     RequestDescription, RequestsDescription, ScheduleDescription, Seeds, Spin, StageDescription,
     StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
-    Window,
+    WebSocketDescription, Window,
 };
 
 use crate::prepare::{Carrier, Prepared};
@@ -53,7 +53,7 @@ impl<C: Carrier> Prepared<C> {
                 load::HttpChoice::Http2 => HttpChoice::Http2,
             }),
             messages: match &plan.spoken {
-                Spoken::Http(_) => None,
+                Spoken::Http(_) | Spoken::WebSocket(_) => None,
                 Spoken::Messages(exchange) => Some(MessagesDescription {
                     first: plan.requests.first_name(),
                     reply: exchange.reply.to_string(),
@@ -61,6 +61,19 @@ impl<C: Carrier> Prepared<C> {
                         bytes: opening.message.bytes_max() as u64,
                         reply: opening.reply.to_string(),
                     }),
+                }),
+            },
+            websocket: match &plan.spoken {
+                Spoken::Http(_) | Spoken::Messages(_) => None,
+                Spoken::WebSocket(exchange) => Some(WebSocketDescription {
+                    first: plan.requests.first_name(),
+                    binary: exchange.is_binary,
+                    replies: exchange.replies,
+                    echo: exchange.matching == ReplyMatch::Echo,
+                    subprotocols: exchange.subprotocols.clone(),
+                    strict: exchange.is_strict,
+                    zero_masks: exchange.has_zero_masks,
+                    ping_interval_ns: exchange.ping_interval_ns,
                 }),
             },
             tls: plan

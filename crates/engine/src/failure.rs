@@ -7,6 +7,7 @@ use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
 use brunt_proto::http2::{MalformedReply, StreamFailure};
 use brunt_proto::messages::ScanError;
+use brunt_proto::websocket::{ClientError, CloseCode, HandshakeError};
 
 /// The kind of a failed connection attempt.
 pub(crate) fn of_connect(errno: i32) -> FailureKind {
@@ -82,6 +83,33 @@ pub(crate) fn of_scan(error: ScanError) -> FailureKind {
         ScanError::WrongEcho { .. } => FailureKind::WrongEcho,
         ScanError::Truncated => FailureKind::TruncatedReply,
         ScanError::Length { .. } => FailureKind::BadLength,
+    }
+}
+
+/// The kind of what a server of WebSocket does wrong, or refuses.
+pub(crate) fn of_websocket(error: &ClientError) -> FailureKind {
+    match error {
+        ClientError::Handshake(HandshakeError::Refused { .. }) => FailureKind::UpgradeRefused,
+        ClientError::Handshake(_) => FailureKind::OtherProtocol,
+        ClientError::Frame(_) => FailureKind::WebSocketError,
+    }
+}
+
+/// The kind of a message that was not answered before a server of WebSocket closed.
+pub(crate) fn of_close(code: Option<CloseCode>) -> FailureKind {
+    match code.map(CloseCode::number) {
+        None => FailureKind::CloseWithoutCode,
+        Some(1000) => FailureKind::CloseNormal,
+        Some(1001) => FailureKind::CloseGoingAway,
+        Some(1002) => FailureKind::CloseProtocolError,
+        Some(1003) => FailureKind::CloseUnsupportedData,
+        Some(1007) => FailureKind::CloseInvalidText,
+        Some(1008) => FailureKind::ClosePolicy,
+        Some(1009) => FailureKind::CloseTooBig,
+        Some(1011) => FailureKind::CloseServerError,
+        Some(1012) => FailureKind::CloseRestart,
+        Some(1013) => FailureKind::CloseTryLater,
+        Some(_) => FailureKind::CloseOtherCode,
     }
 }
 

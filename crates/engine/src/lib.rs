@@ -70,6 +70,6 @@ pub use observer::{Phase, Progress, RunObserver, Snapshot};
 pub use prepare::{
     Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_simulated, uring_refusal,
 };
-pub use protocol::{EncodeError, MessagesError, VerbatimError, verbatim_requests};
+pub use protocol::{EncodeError, MessagesError, VerbatimError, WebSocketError, verbatim_requests};
 pub use session::{Rounds, Session};
 pub use simulate::{Machine, SimulatedSession};

@@ -279,13 +279,13 @@ fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
     let (protocol, copied) = match negotiated.protocol {
         Protocol::Http1 => (0, payload_bytes),
         // What is filled in is written for each connection.
-        Protocol::Messages => (0, (payload_bytes * depth).min(BODIES_BYTES)),
+        Protocol::Messages | Protocol::WebSocket => (0, (payload_bytes * depth).min(BODIES_BYTES)),
         Protocol::Http2 => (HTTP2_BYTES, (payload_bytes * depth).min(BODIES_BYTES)),
     };
     let copies = match (negotiated.protocol, &negotiated.tls) {
         (Protocol::Http1, None) => 0,
-        (Protocol::Http1, Some(_)) | (Protocol::Http2 | Protocol::Messages, None) => 1,
-        (Protocol::Http2 | Protocol::Messages, Some(_)) => 2,
+        (Protocol::Http1, Some(_)) | (_, None) => 1,
+        (_, Some(_)) => 2,
     };
     let tls = negotiated.tls.as_ref().map_or(0, |_| TLS_BYTES);
     tls + protocol + depth * REQUEST_BYTES + copies * copied

@@ -5,11 +5,12 @@ mod error;
 #[cfg(test)]
 mod tests;
 
-use brunt_load::{HttpChoice, Plan, Spoken};
+use brunt_load::{HttpChoice, Plan, Spoken, WebSocketExchange};
 use brunt_measure::{NegotiatedTls as DescribedTls, Protocol};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
 use brunt_proto::tls::{self, ALPN_HTTP1, ALPN_HTTP2, ClientSide, TlsError, Version};
+use brunt_proto::websocket;
 
 pub use self::error::{Instead, NegotiateError, Step};
 use brunt_io::backend::ClientBackend;
@@ -18,11 +19,17 @@ use brunt_io::clock;
 use brunt_io::tls::Tls;
 use brunt_io::virtual_machine::VirtualMachine;
 
+use crate::protocol::offer_of;
+
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
 const REFUSAL_NS: u64 = 200_000_000;
 /// Bytes of a server's answer that are kept to see what it speaks in place of HTTP/2.
 const ANSWER_BYTES_MAX: usize = 16;
+/// What the key of the one handshake before the run is made from.
+const NONCE: [u8; 16] = *b"brunt negotiates";
+/// The mask of the one frame that is sent before the run.
+const ZERO_MASK: websocket::MaskKey = [0; 4];
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[21, 3];
 
@@ -70,12 +77,13 @@ impl Negotiated {
     pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = match plan.spoken {
             Spoken::Messages(_) => Protocol::Messages,
+            Spoken::WebSocket(_) => Protocol::WebSocket,
             Spoken::Http(HttpChoice::Http1) => Protocol::Http1,
             Spoken::Http(HttpChoice::Auto) if !plan.target.scheme.is_secure() => Protocol::Http1,
             Spoken::Http(HttpChoice::Http2 | HttpChoice::Auto) => Protocol::Http2,
         };
         let depth = match protocol {
-            Protocol::Http1 | Protocol::Messages => plan.pipeline.get(),
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => plan.pipeline.get(),
             Protocol::Http2 => {
                 refuse_pipeline(plan)?;
                 plan.streams.get()
@@ -100,7 +108,7 @@ impl Negotiated {
             negotiated.depth = negotiated.depth.min(most.max(1));
         }
         let alpn = match negotiated.protocol {
-            Protocol::Http1 => Some(ALPN_HTTP1),
+            Protocol::Http1 | Protocol::WebSocket => Some(ALPN_HTTP1),
             Protocol::Http2 => Some(ALPN_HTTP2),
             Protocol::Messages => None,
         };
@@ -163,14 +171,26 @@ impl Negotiation<'_> {
     fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
         let tls = side.map(|side| self.secure(side)).transpose()?;
-        let Spoken::Http(http) = plan.spoken else {
-            self.listen_for_refusal(tls.as_ref())?;
-            return Ok(Negotiated {
-                protocol: Protocol::Messages,
-                note: None,
-                tls,
-                depth: plan.pipeline.get(),
-            });
+        let http = match &plan.spoken {
+            Spoken::Http(http) => *http,
+            Spoken::Messages(_) => {
+                self.listen_for_refusal(tls.as_ref())?;
+                return Ok(Negotiated {
+                    protocol: Protocol::Messages,
+                    note: None,
+                    tls,
+                    depth: plan.pipeline.get(),
+                });
+            }
+            Spoken::WebSocket(exchange) => {
+                self.upgrade(exchange)?;
+                return Ok(Negotiated {
+                    protocol: Protocol::WebSocket,
+                    note: None,
+                    tls,
+                    depth: plan.pipeline.get(),
+                });
+            }
         };
         let is_http2 = match &tls {
             Some(tls) => tls.alpn == Some(ALPN_HTTP2),
@@ -223,7 +243,7 @@ impl Negotiation<'_> {
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let alpn = match session.alpn.as_deref() {
-            _ if self.plan.spoken.http().is_none() => None,
+            _ if matches!(self.plan.spoken, Spoken::Messages(_)) => None,
             Some(ALPN_HTTP2) => Some(ALPN_HTTP2),
             _ => Some(ALPN_HTTP1),
         };
@@ -246,6 +266,46 @@ impl Negotiation<'_> {
             Ok(true) | Err(LinkError::Timeout) => Ok(()),
             Ok(false) => Err(self.failed(Step::Tls, LinkError::Lost(closed()))),
             Err(error) => Err(self.failed(Step::Tls, error)),
+        }
+    }
+
+    /// Upgrades the connection to WebSocket, and says that it closes.
+    fn upgrade(&mut self, exchange: &WebSocketExchange) -> Result<(), NegotiateError> {
+        let refused = |reason: websocket::ClientError| NegotiateError::Upgrade {
+            server: self.plan.target.authority.clone(),
+            reason,
+        };
+        let offer = offer_of(self.plan, exchange)?;
+        let limits = Limits::default();
+        let settings = websocket::Settings {
+            offer: &offer,
+            is_strict: exchange.is_strict,
+            limits: &limits,
+        };
+        let mut client = websocket::Client::default();
+        let (mut out, mut received) = (Vec::new(), Vec::new());
+        client.open(&offer, NONCE, &mut out);
+        loop {
+            received.clear();
+            let exchanged = self
+                .link
+                .send(&out, self.deadline)
+                .and_then(|()| self.link.receive(&mut received, self.deadline));
+            out.clear();
+            match exchanged {
+                Ok(true) => {}
+                Ok(false) => return Err(self.failed(Step::Upgrade, LinkError::Lost(closed()))),
+                Err(error) => return Err(self.failed(Step::Upgrade, error)),
+            }
+            let progress = client
+                .receive(&received, settings, ZERO_MASK, &mut out, |_| {})
+                .map_err(refused)?;
+            if progress.event == Some(websocket::ClientEvent::Open) {
+                client.close(Some(websocket::CloseCode::NORMAL), ZERO_MASK, &mut out);
+                // It is closed anyway.
+                let _ = self.link.send(&out, self.deadline);
+                return Ok(());
+            }
         }
     }
 
@@ -368,7 +428,7 @@ impl Negotiation<'_> {
                 NegotiateError::Certificate { server, reason }
             }
             LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken {
-                Spoken::Http(HttpChoice::Auto) | Spoken::Messages(_) => {
+                Spoken::Http(HttpChoice::Auto) | Spoken::Messages(_) | Spoken::WebSocket(_) => {
                     NegotiateError::Handshake { server, reason }
                 }
                 Spoken::Http(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },

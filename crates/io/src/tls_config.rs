@@ -140,9 +140,14 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
         .transpose()
 }
 
-/// What is offered (ALPN) where this is to be spoken: for messages nothing.
+/// What is offered (ALPN) where this is to be spoken: for messages nothing. WebSocket begins with
+/// HTTP/1.1.
 fn offered_for(spoken: &Spoken) -> &'static [&'static [u8]] {
-    spoken.http().map_or(&[], offered)
+    match spoken {
+        Spoken::Http(http) => offered(*http),
+        Spoken::Messages(_) => &[],
+        Spoken::WebSocket(_) => offered(HttpChoice::Http1),
+    }
 }
 
 /// The protocols to offer (ALPN), in the order of preference.

@@ -26,7 +26,9 @@ pub use plan::{
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use round::Round;
 pub use share::share;
-pub use spoken::{MessageExchange, MessageSpec, OpeningMessage, Spoken};
+pub use spoken::{
+    MessageExchange, MessageSpec, OpeningMessage, ReplyMatch, Spoken, WebSocketExchange,
+};
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

@@ -11,6 +11,8 @@ pub enum Spoken {
     Http(HttpChoice),
     /// Messages over TCP, whose replies come in their order.
     Messages(MessageExchange),
+    /// Messages of WebSocket.
+    WebSocket(WebSocketExchange),
 }
 
 impl Spoken {
@@ -18,7 +20,7 @@ impl Spoken {
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
-            Self::Messages(_) => None,
+            Self::Messages(_) | Self::WebSocket(_) => None,
         }
     }
 }
@@ -38,6 +40,40 @@ pub struct MessageExchange {
     pub opening: Option<OpeningMessage>,
     /// Seed of what is random in messages.
     pub seed: u64,
+}
+
+/// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and
+/// the path of the upgrade in its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebSocketExchange {
+    /// Header fields of the upgrade, beside those of the handshake.
+    pub headers: Vec<(String, String)>,
+    /// Subprotocols that are offered, of which the server has to choose one.
+    pub subprotocols: Vec<String>,
+    /// Whether messages are binary, and no texts.
+    pub is_binary: bool,
+    /// How many messages answer one. With 0, it is done when it is sent.
+    pub replies: u32,
+    /// Which messages of the server answer one.
+    pub matching: ReplyMatch,
+    /// Whether texts of the server must be UTF-8, and lengths as short as they can be written.
+    pub is_strict: bool,
+    /// Whether all masks are zero, and none random.
+    pub has_zero_masks: bool,
+    /// From one ping on a connection to the next, nanoseconds; absent: none is sent.
+    pub ping_interval_ns: Option<u64>,
+    /// Seed of masks, keys of handshakes and of what is random in messages.
+    pub seed: u64,
+}
+
+/// Which messages of a server answer one that was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMatch {
+    /// All that begin while it is in flight.
+    #[default]
+    Any,
+    /// Those that are the same.
+    Echo,
 }
 
 /// What is sent once on each connection, when it is made.

@@ -71,6 +71,10 @@ pub enum Scheme {
     Tcp,
     /// Messages over TLS.
     Tls,
+    /// WebSocket in clear text.
+    Ws,
+    /// WebSocket over TLS.
+    Wss,
 }
 
 impl Scheme {
@@ -81,6 +85,8 @@ impl Scheme {
             Self::Https => "https",
             Self::Tcp => "tcp",
             Self::Tls => "tls",
+            Self::Ws => "ws",
+            Self::Wss => "wss",
         }
     }
 
@@ -89,11 +95,16 @@ impl Scheme {
         matches!(self, Self::Tcp | Self::Tls)
     }
 
+    /// Whether WebSocket is spoken.
+    pub fn is_websocket(self) -> bool {
+        matches!(self, Self::Ws | Self::Wss)
+    }
+
     /// Whether TLS is spoken.
     pub fn is_secure(self) -> bool {
         match self {
-            Self::Http | Self::Tcp => false,
-            Self::Https | Self::Tls => true,
+            Self::Http | Self::Tcp | Self::Ws => false,
+            Self::Https | Self::Tls | Self::Wss => true,
         }
     }
 }
@@ -124,6 +135,23 @@ impl Target {
     ///
     /// It is not an absolute http or https URL with a host.
     pub fn parse(typed: &str, unix_socket: Option<PathBuf>) -> Result<Self, TargetError> {
+        Self::parse_url(typed, unix_socket, false)
+    }
+
+    /// Reads the URL of a WebSocket server, which begins with ws:// or wss://.
+    ///
+    /// # Errors
+    ///
+    /// It is not an absolute ws or wss URL with a host.
+    pub fn parse_websocket(typed: &str, unix_socket: Option<PathBuf>) -> Result<Self, TargetError> {
+        Self::parse_url(typed, unix_socket, true)
+    }
+
+    fn parse_url(
+        typed: &str,
+        unix_socket: Option<PathBuf>,
+        is_websocket: bool,
+    ) -> Result<Self, TargetError> {
         let with_scheme = if typed.contains("://") {
             typed.to_owned()
         } else {
@@ -133,10 +161,12 @@ impl Target {
             url: without_secrets(typed),
             reason: reason.to_string(),
         })?;
-        let scheme = match url.scheme() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            other => {
+        let scheme = match (url.scheme(), is_websocket) {
+            ("http", false) => Scheme::Http,
+            ("https", false) => Scheme::Https,
+            ("ws", true) => Scheme::Ws,
+            ("wss", true) => Scheme::Wss,
+            (other, _) => {
                 return Err(TargetError::Scheme {
                     url: without_secrets(typed),
                     scheme: other.to_owned(),
@@ -447,6 +477,23 @@ mod tests {
             ("tls://localhost", "localhost")
         );
         assert!(Target::parse_tcp(None, false, None).is_err());
+    }
+
+    #[test]
+    fn websocket_has_urls_of_its_own() {
+        for (typed, scheme, port, path) in [
+            ("ws://host", Scheme::Ws, 80, "/"),
+            ("WSS://host/a?b", Scheme::Wss, 443, "/a?b"),
+            ("ws://host:81/#x", Scheme::Ws, 81, "/"),
+        ] {
+            let target = Target::parse_websocket(typed, None).expect(typed);
+            let found = (target.scheme, target.port, &*target.path);
+            assert_eq!(found, (scheme, port, path), "{typed}");
+            assert!(target.scheme.is_websocket());
+            let error = Target::parse(typed, None).expect_err(typed).to_string();
+            assert!(error.contains("http and https are spoken"), "{error}");
+        }
+        assert!(Target::parse_websocket("http://host", None).is_err());
     }
 
     #[test]

@@ -68,6 +68,8 @@ failure_kinds! {
     /// The server negotiated another protocol (ALPN) than on the connection made before the run,
     /// or answered HTTP/2 by something else.
     OtherProtocol, Connect, "another protocol negotiated";
+    /// The server answered the upgrade to WebSocket with another status than 101.
+    UpgradeRefused, Connect, "upgrade refused";
     /// Bytes came that no request had asked for.
     UnexpectedBytes, Connection, "unasked bytes";
     /// An idle connection was reset.
@@ -148,6 +150,33 @@ failure_kinds! {
     StreamOtherCode, Request, "stream reset: unknown code";
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
     Http2Error, Request, "HTTP/2 connection error";
+    /// The server broke the rules of WebSocket.
+    WebSocketError, Request, "WebSocket protocol error";
+    /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that
+    /// follow).
+    CloseNormal, Request, "closed: 1000 normal";
+    /// The server closed with 1001: it goes away.
+    CloseGoingAway, Request, "closed: 1001 going away";
+    /// The server closed with 1002: brunt broke the protocol.
+    CloseProtocolError, Request, "closed: 1002 protocol error";
+    /// The server closed with 1003: it does not take messages of this kind.
+    CloseUnsupportedData, Request, "closed: 1003 unsupported data";
+    /// The server closed without a code.
+    CloseWithoutCode, Request, "closed without a code";
+    /// The server closed with 1007: a text is not what it says.
+    CloseInvalidText, Request, "closed: 1007 invalid text";
+    /// The server closed with 1008: a message is against its policy.
+    ClosePolicy, Request, "closed: 1008 policy";
+    /// The server closed with 1009: a message is too big.
+    CloseTooBig, Request, "closed: 1009 too big";
+    /// The server closed with 1011: it failed.
+    CloseServerError, Request, "closed: 1011 server error";
+    /// The server closed with 1012: it restarts.
+    CloseRestart, Request, "closed: 1012 restart";
+    /// The server closed with 1013: it is to be tried again later.
+    CloseTryLater, Request, "closed: 1013 try again later";
+    /// The server closed with another code.
+    CloseOtherCode, Request, "closed: another code";
     /// A TLS record could not be decrypted, or the server sent an alert, while the request was
     /// in flight.
     TlsBroken, Request, "TLS broken";
@@ -180,14 +209,33 @@ impl FailureKind {
                 | Self::Http2Error
                 | Self::WrongEcho
                 | Self::BadLength
+                | Self::WebSocketError
         )
     }
 
-    /// Whether it can happen to messages alone.
+    /// Whether it can happen to messages over TCP alone.
     pub(crate) fn is_of_messages(self) -> bool {
+        matches!(self, Self::WrongEcho | Self::BadLength)
+    }
+
+    /// Whether it can happen over WebSocket alone.
+    pub(crate) fn is_of_websocket(self) -> bool {
         matches!(
             self,
-            Self::WrongEcho | Self::BadLength | Self::TruncatedReply
+            Self::UpgradeRefused
+                | Self::WebSocketError
+                | Self::CloseNormal
+                | Self::CloseGoingAway
+                | Self::CloseProtocolError
+                | Self::CloseUnsupportedData
+                | Self::CloseWithoutCode
+                | Self::CloseInvalidText
+                | Self::ClosePolicy
+                | Self::CloseTooBig
+                | Self::CloseServerError
+                | Self::CloseRestart
+                | Self::CloseTryLater
+                | Self::CloseOtherCode
         )
     }
 

@@ -137,7 +137,7 @@ pub use run::{
     ModelDescription, Negotiated, NegotiatedTls, OpeningDescription, PlanDescription, Protocol,
     RequestDescription, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds, Spin,
     StageDescription, StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread,
-    TlsDescription, TlsVersion, Unit, UnsoundRun, WindowOverlap, after_ns,
+    TlsDescription, TlsVersion, Unit, UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use single_run::{Range, SingleRun};
@@ -154,7 +154,7 @@ pub use sweep::{
     SweepKind, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
     VerdictTurn,
 };
-pub use tally::{Phase, PhaseTallies, Tally};
+pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
     VerdictRule,

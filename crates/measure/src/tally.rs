@@ -32,6 +32,9 @@ pub struct Tally {
     /// overhead.
     #[serde(default)]
     pub pushes: u64,
+    /// Control frames of WebSocket; absent without any. The bytes of those received are overhead.
+    #[serde(default, skip_serializing_if = "ControlFrames::is_none")]
+    pub controls: ControlFrames,
     /// Failures by kind.
     pub failures: FailureCounts,
     /// Bytes handed to the kernel: of requests, and in HTTP/2 of all frames. Without what TLS adds.
@@ -73,6 +76,7 @@ impl Tally {
         self.retry_afters = self.retry_afters.saturating_add(other.retry_afters);
         self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
         self.pushes = self.pushes.saturating_add(other.pushes);
+        self.controls.merge(&other.controls);
         self.failures.merge(&other.failures);
         self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
         self.bytes_received = self.bytes_received.saturating_add(other.bytes_received);
@@ -130,5 +134,38 @@ impl PhaseTallies {
         self.before.merge(&other.before);
         self.measure.merge(&other.measure);
         self.after.merge(&other.after);
+    }
+}
+
+/// Control frames of WebSocket, which are exchanged beside messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ControlFrames {
+    /// Pings sent.
+    pub pings_sent: u64,
+    /// Pongs received: answers to these, or sent unasked.
+    pub pongs_received: u64,
+    /// Pings received; each is answered by a pong.
+    pub pings_received: u64,
+    /// Close frames received; each is answered by one.
+    pub closes_received: u64,
+}
+
+impl ControlFrames {
+    /// Whether there was none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds those of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, theirs) in [
+            (&mut self.pings_sent, other.pings_sent),
+            (&mut self.pongs_received, other.pongs_received),
+            (&mut self.pings_received, other.pings_received),
+            (&mut self.closes_received, other.closes_received),
+        ] {
+            *own = own.saturating_add(theirs);
+        }
     }
 }

@@ -55,3 +55,4 @@ mod support;
 mod sweep;
 mod time;
 mod watch;
+mod websocket;

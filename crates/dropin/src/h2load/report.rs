@@ -110,6 +110,7 @@ impl Measured {
                 (Protocol::Http2, None) => "h2c",
                 // Not of a plan of h2load's.
                 (Protocol::Messages, _) => "messages",
+                (Protocol::WebSocket, _) => "websocket",
             },
             taken_ns: run.window_ns,
             started: all.requests_sent,

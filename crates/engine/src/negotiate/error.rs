@@ -6,6 +6,7 @@ use std::io;
 use brunt_io::tls_config::remedy;
 use brunt_proto::http2::{ConnectionError, RequestError};
 use brunt_proto::tls::{CertificateObjection, TlsError};
+use brunt_proto::websocket;
 use thiserror::Error;
 
 /// Why the run and the server cannot come to terms.
@@ -43,6 +44,17 @@ pub enum NegotiateError {
         /// Host and port.
         server: String,
     },
+    /// The server does not agree to WebSocket.
+    #[error("{server} does not speak WebSocket at this URL: {reason}")]
+    Upgrade {
+        /// Host and port.
+        server: String,
+        /// Why.
+        reason: websocket::ClientError,
+    },
+    /// The upgrade to WebSocket cannot be asked for.
+    #[error(transparent)]
+    Offer(#[from] websocket::OfferError),
     /// The connection was closed or lost before it could be used.
     #[error("the connection to {server} was lost during {step} ({reason}); is it the right port?")]
     Lost {
@@ -133,6 +145,8 @@ pub enum Step {
     Tls,
     /// The exchange of SETTINGS (RFC 9113 section 3.4).
     Settings,
+    /// The upgrade to WebSocket (RFC 6455 section 4).
+    Upgrade,
 }
 
 impl fmt::Display for Step {
@@ -140,6 +154,7 @@ impl fmt::Display for Step {
         formatter.write_str(match self {
             Self::Tls => "the TLS handshake",
             Self::Settings => "the exchange of HTTP/2 settings",
+            Self::Upgrade => "the upgrade to WebSocket",
         })
     }
 }

@@ -219,7 +219,7 @@ fn what_is_negotiated_over_tls() {
         let mut plan = world.plan(http);
         (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
         let bytes = match protocol {
-            Protocol::Http1 | Protocol::Messages => Vec::new(),
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => Vec::new(),
             Protocol::Http2 => settings(streams_max),
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);

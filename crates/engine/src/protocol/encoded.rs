@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::Plan;
+use brunt_load::{Plan, Spoken};
 use brunt_measure::Protocol;
 
 use super::ClientProtocol;
@@ -10,6 +10,7 @@ use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
 use super::messages::{EncodedMessages, Messages};
+use super::websocket::{EncodedWebSocket, WebSocket};
 
 /// What a run is over each protocol.
 pub(crate) trait ForProtocol {
@@ -26,6 +27,7 @@ pub(crate) enum EncodedRequests {
     Http1(Arc<Http1Requests>),
     Http2(Arc<Http2Requests>),
     Messages(Arc<EncodedMessages>),
+    WebSocket(Arc<EncodedWebSocket>),
 }
 
 impl EncodedRequests {
@@ -37,10 +39,14 @@ impl EncodedRequests {
         depth: u32,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
+        if let Spoken::WebSocket(exchange) = &plan.spoken {
+            let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
+            return Ok(Self::WebSocket(Arc::new(messages)));
+        }
         Ok(match protocol {
             Protocol::Http1 => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
             Protocol::Http2 => Self::Http2(Arc::new(Http2Requests::new(plan, depth)?)),
-            Protocol::Messages => {
+            Protocol::Messages | Protocol::WebSocket => {
                 let messages = EncodedMessages::new(plan, depth, clock_origin_unix_ns)?;
                 Self::Messages(Arc::new(messages))
             }
@@ -53,6 +59,7 @@ impl EncodedRequests {
             Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests))),
             Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests))),
             Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages))),
+            Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages))),
         }
     }
 
@@ -63,6 +70,7 @@ impl EncodedRequests {
             Self::Http1(requests) => requests.bytes(every_one_closes),
             Self::Http2(requests) => requests.bytes(),
             Self::Messages(messages) => messages.bytes(),
+            Self::WebSocket(messages) => messages.bytes(),
         }
     }
 
@@ -72,6 +80,7 @@ impl EncodedRequests {
             Self::Http1(requests) => requests.held_bytes(),
             Self::Http2(requests) => requests.held_bytes(),
             Self::Messages(messages) => messages.held_bytes(),
+            Self::WebSocket(messages) => messages.held_bytes(),
         }
     }
 }

@@ -1,10 +1,22 @@
 //! Why a request cannot be encoded in the protocol of the run.
 
 use brunt_load::Plan;
+use brunt_proto::websocket::OfferError;
 use brunt_proto::{http1, http2};
 use thiserror::Error;
 
 use super::verbatim::VerbatimError;
+
+/// Why messages of WebSocket cannot be exchanged.
+#[derive(Debug, Error)]
+pub enum WebSocketError {
+    /// The upgrade cannot be offered.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// A text is none.
+    #[error("the message {0} is not UTF-8, as a text has to be; send it with --binary")]
+    NotUtf8(String),
+}
 
 /// Why a request cannot be encoded.
 #[derive(Debug, Error)]
@@ -36,6 +48,9 @@ pub enum EncodeError {
     /// Messages that cannot be exchanged.
     #[error(transparent)]
     Messages(#[from] MessagesError),
+    /// Messages of WebSocket that cannot be exchanged.
+    #[error(transparent)]
+    WebSocket(#[from] WebSocketError),
     /// All requests together have too many bytes.
     #[error("the requests of the list have more than 1 GiB in all; split it")]
     TooLarge,

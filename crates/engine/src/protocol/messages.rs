@@ -1,7 +1,6 @@
 //! Messages over TCP in a worker: replies in the order of the messages, framed in one of several
 //! ways.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
@@ -12,6 +11,7 @@ use brunt_proto::{BodiesWanted, Body};
 
 use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};
+use super::rendered::Rendered;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
@@ -85,7 +85,7 @@ impl EncodedMessages {
                 exchange.opening.as_ref(),
                 exchange.seed,
             ),
-            Spoken::Http(_) => (Framing::None, None, 0),
+            Spoken::Http(_) | Spoken::WebSocket(_) => (Framing::None, None, 0),
         };
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
@@ -273,39 +273,6 @@ fn answer(body_bytes: u64, first_byte_ns: u64) -> Answer {
         head_bytes: 0,
         body_bytes,
         first_byte_ns,
-    }
-}
-
-/// Messages that were filled in and whose echoes are awaited, oldest first.
-#[derive(Debug, Default)]
-struct Rendered {
-    bytes: Vec<u8>,
-    /// Where the oldest one begins.
-    start: usize,
-    lengths: VecDeque<usize>,
-}
-
-impl Rendered {
-    fn push(&mut self, message: &[u8]) {
-        if self.start > self.bytes.len() / 2 {
-            self.bytes.drain(..self.start);
-            self.start = 0;
-        }
-        self.bytes.extend_from_slice(message);
-        self.lengths.push_back(message.len());
-    }
-
-    fn first(&self) -> &[u8] {
-        let length = self.lengths.front().copied().unwrap_or(0);
-        &self.bytes[self.start..self.start + length]
-    }
-
-    fn pop(&mut self) {
-        self.start += self.lengths.pop_front().unwrap_or(0);
-        if self.lengths.is_empty() {
-            self.bytes.clear();
-            self.start = 0;
-        }
     }
 }
 

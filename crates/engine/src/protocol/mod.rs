@@ -7,19 +7,22 @@ mod http1;
 mod http2;
 mod in_order;
 mod messages;
+mod rendered;
 mod verbatim;
+mod websocket;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_load::RequestId;
-use brunt_measure::{Answer, FailureKind, RequestTiming};
+use brunt_measure::{Answer, ControlFrames, FailureKind, RequestTiming};
 use brunt_proto::{BodiesWanted, Body};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
-pub use error::{EncodeError, MessagesError};
+pub use error::{EncodeError, MessagesError, WebSocketError};
 pub use verbatim::{VerbatimError, verbatim_requests};
+pub(crate) use websocket::offer_of;
 
 /// In a place of a connection where no request is in flight.
 pub(crate) const FREE_PLACE: RequestTiming = RequestTiming {
@@ -72,6 +75,9 @@ pub(crate) enum ProtocolEvent {
     },
     /// The server takes no further requests on this connection.
     GoAway,
+    /// The server closes the connection, and answers nothing more. What is in flight on it fails
+    /// with this kind, as at [`TimedOut::Connection`].
+    Closed(FailureKind),
 }
 
 /// What time without a response brought about.
@@ -216,6 +222,9 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// only `request` and `open` write, and not while a send is in flight.
     const WRITES_AHEAD: bool;
 
+    /// How a request fails on a connection whose server makes brunt write, and does not read.
+    const FLOODED: FailureKind = FailureKind::Http2Error;
+
     /// Called once by each worker, before all else; `add` hands a payload to its backend.
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
 
@@ -239,7 +248,11 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// Writes a request; gives its place, below the depth.
     fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
 
-    /// All that was written on a connection was taken by the kernel: where a request needs no
+    /// All that was written on a connection so far is in the send that begins.
+    #[inline]
+    fn sending(&self, _connection: &mut Self::Connection) {}
+
+    /// All that was sent on a connection was taken by the kernel: where a request needs no
     /// response, it is answered by that. Gives its place; to be called until there is none.
     #[inline]
     fn taken(&self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
@@ -308,6 +321,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Bytes received since this was last asked that belong to no response.
     fn take_overhead(&self, connection: &mut Self::Connection) -> u64;
+
+    /// Control frames that were exchanged since this was last asked; absent for none.
+    #[inline]
+    fn take_controls(&self, _connection: &mut Self::Connection) -> Option<ControlFrames> {
+        None
+    }
 
     /// Whole messages received since this was last asked that answer nothing. Their bytes are
     /// among those that belong to no response.

@@ -272,9 +272,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             State::Open if connection.is_stuck() => {
                 connection.free_ns.saturating_add(self.task.timeout_ns)
             }
-            State::Open if timeout_ns < u64::MAX => timeout_ns,
-            State::Open if self.waits() => self.resume_ns(slot),
-            State::Open => u64::MAX,
+            State::Open => self.next_deadline_ns(slot),
         };
         if due_ns == u64::MAX {
             return;
@@ -319,7 +317,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 self.replace(slot, now_ns);
             }
             State::Open if timeout_ns <= now_ns => self.time_out(slot, now_ns),
-            State::Open => self.send_next(slot, now_ns),
+            State::Open => {
+                self.send_next(slot, now_ns);
+                if P::WRITES_AHEAD {
+                    let timeout_ns = self.next_timeout_ns(slot);
+                    self.connections.arm(slot, timeout_ns);
+                }
+            }
         }
     }
 }

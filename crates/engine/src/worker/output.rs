@@ -97,6 +97,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             sends.begin();
         }
         connection.sending = true;
+        self.protocol.sending(&mut connection.protocol);
         self.backend.send(*slot, outgoing);
         bytes
     }

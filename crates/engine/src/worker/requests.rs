@@ -26,6 +26,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.connections[slot].sending = false;
         if P::WRITES_AHEAD {
             self.resume_output(slot);
+            let connection = &mut self.connections[slot].protocol;
+            if let Some(answered) = self.protocol.taken(connection, now_ns) {
+                self.answered_by_send(slot, now_ns, answered);
+            }
             return;
         }
         let connection = &mut self.connections[slot];

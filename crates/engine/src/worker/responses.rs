@@ -113,6 +113,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     has_more_room = true;
                 }
                 ProtocolEvent::GoAway => self.accounting.recorder.gone_away(now_ns),
+                ProtocolEvent::Closed(kind) => {
+                    self.closed_by_protocol(slot, now_ns, kind);
+                    return;
+                }
             }
             if P::IN_ORDER && taken == self.backend.received().len() {
                 // The end of a response is all that its bytes bring about.
@@ -121,7 +125,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if self.is_flooded() {
             let flooded = Broken {
-                kind: FailureKind::Http2Error,
+                kind: P::FLOODED,
                 unexpected_bytes: 0,
             };
             self.protocol_broken(slot, now_ns, flooded);
@@ -218,16 +222,16 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     ) {
         let is_recorded = self.replied(slot, timing, done_ns, answer);
         let connection = &mut self.connections[slot];
-        if !P::IN_ORDER {
+        if P::IN_ORDER && self.task.depth > 1 {
+            // Pipelined requests share a send, so their parts cannot be told apart.
+            return;
+        }
+        if P::WRITES_AHEAD {
             if let Some(sends) = connection.sends() {
                 let send = sends.of_places[place as usize];
                 let free_ns = self.split(timing, reception, done_ns, send, is_recorded);
                 self.places_freed(slot, 1, free_ns);
             }
-            return;
-        }
-        if self.task.depth > 1 {
-            // Pipelined requests share a send, so their parts cannot be told apart.
             return;
         }
         let is_planned = matches!(self.pacing, Pacing::Open(_));
@@ -258,12 +262,29 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.replace(slot, now_ns);
     }
 
+    /// The server closes by a word of its protocol. The answer is sent if no other send is in
+    /// flight.
+    fn closed_by_protocol(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.flush();
+        if self.connections[slot].in_flight == 0 {
+            self.connections[slot].late_ns = 0;
+            self.accounting.recorder.closed_idle(now_ns);
+        } else {
+            self.fail_all(slot, now_ns, kind);
+        }
+        self.replace(slot, now_ns);
+    }
+
     /// What the server sent leaves the connection without use. What the protocol has to say about
     /// that is sent if no other send is in flight.
     fn protocol_broken(&mut self, slot: Slot, now_ns: u64, broken: Broken) {
         self.flush();
         if let State::Greeting { .. } = self.connections[slot].state {
-            self.greeting_failed(slot, now_ns, FailureKind::OtherProtocol);
+            let kind = match broken.kind {
+                FailureKind::UpgradeRefused => FailureKind::UpgradeRefused,
+                _ => FailureKind::OtherProtocol,
+            };
+            self.greeting_failed(slot, now_ns, kind);
         } else {
             let idle = (FailureKind::UnexpectedBytes, broken.unexpected_bytes);
             self.connection_broken(slot, now_ns, broken.kind, idle);

@@ -53,6 +53,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
+        let mut has_more_room = !P::IN_ORDER;
         loop {
             let (connection, places) = self.connections.with_places(slot);
             let out = self.output.out();
@@ -70,6 +71,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     self.request_failed(slot, issue, now_ns, (kind, discarded_bytes));
                     self.places_freed(slot, 1, now_ns);
                     self.connections[slot].has_ended_one = true;
+                    has_more_room = true;
                 }
                 TimedOut::Connection(kind) => {
                     self.fail_all(slot, now_ns, kind);
@@ -84,8 +86,20 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.replace(slot, now_ns);
             return;
         }
-        self.connections.arm(slot, self.next_timeout_ns(slot));
-        self.available(slot, now_ns, now_ns);
+        self.connections.arm(slot, self.next_deadline_ns(slot));
+        if has_more_room {
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// When an open connection is to be looked at: for [`Worker::time_out`], or to send again.
+    pub(super) fn next_deadline_ns(&self, slot: Slot) -> u64 {
+        let timeout_ns = self.next_timeout_ns(slot);
+        if self.waits() && self.connections[slot].in_flight == 0 {
+            timeout_ns.min(self.resume_ns(slot))
+        } else {
+            timeout_ns
+        }
     }
 
     /// When [`Worker::time_out`] is to be called for an open connection; [`u64::MAX`] for never.
@@ -117,6 +131,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     #[inline]
     pub(super) fn settle_overhead(&mut self, slot: Slot, now_ns: u64) {
         let connection = &mut self.connections[slot].protocol;
+        if let Some(controls) = self.protocol.take_controls(connection) {
+            self.accounting.recorder.controls(now_ns, &controls);
+        }
         let bytes = self.protocol.take_overhead(connection);
         if bytes > 0 {
             self.accounting.recorder.overhead(now_ns, bytes);

@@ -296,7 +296,7 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
         Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
         Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
         // A message may be done when it is sent.
-        Protocol::Messages => 0,
+        Protocol::Messages | Protocol::WebSocket => 0,
     };
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());

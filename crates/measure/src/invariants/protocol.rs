@@ -26,7 +26,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         });
         let goaways = lifetime.goaways;
         let goaways_most = match run.protocol() {
-            Protocol::Http1 | Protocol::Messages => 0,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => 0,
             Protocol::Http2 => opened,
         };
         problems.expect(goaways <= goaways_most, || {
@@ -40,16 +40,30 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
                 });
             });
         }
+        if run.protocol() != Protocol::WebSocket {
+            foreign(&lifetime.failures, FailureKind::is_of_websocket).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    let name = run.protocol().name();
+                    format!("worker {number}: {label} {count} times, over {name}")
+                });
+            });
+            problems.expect(lifetime.controls.is_none(), || {
+                let name = run.protocol().name();
+                format!("worker {number}: control frames of WebSocket, over {name}")
+            });
+        }
+        if run.protocol().has_statuses() {
+            problems.expect(lifetime.pushes == 0, || {
+                let name = run.protocol().name();
+                format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
+            });
+        }
         if run.protocol() != Protocol::Messages {
             foreign(&lifetime.failures, FailureKind::is_of_messages).for_each(|(label, count)| {
                 let name = run.protocol().name();
                 problems.expect(false, || {
                     format!("worker {number}: {label} {count} times, over {name}")
                 });
-            });
-            problems.expect(lifetime.pushes == 0, || {
-                let name = run.protocol().name();
-                format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
             });
         }
         if !is_tls {
@@ -70,7 +84,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     let greetings_due = match run.protocol() {
         Protocol::Http1 => 0,
         Protocol::Messages if !run.plan.is_opened_by_message() => 0,
-        Protocol::Http2 | Protocol::Messages => lifetime.connections_opened,
+        Protocol::Http2 | Protocol::Messages | Protocol::WebSocket => lifetime.connections_opened,
     };
     problems.expect(greetings == greetings_due, || {
         format!("{greetings} times of first exchanges in the histogram, {greetings_due} due")

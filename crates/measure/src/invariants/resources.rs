@@ -104,7 +104,10 @@ fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
     let depth = u64::from(negotiated.depth);
     let is_tls = negotiated.tls.is_some();
     let is_http2 = negotiated.protocol == Protocol::Http2;
-    let is_rendered = negotiated.protocol == Protocol::Messages;
+    let is_rendered = matches!(
+        negotiated.protocol,
+        Protocol::Messages | Protocol::WebSocket
+    );
     let owned = if is_tls || is_http2 || is_rendered {
         OWNED_COPIES
     } else {

@@ -2,8 +2,8 @@
 
 use super::{Recorder, Recording};
 use crate::{
-    CarriedIn, FailureKind, Histogram, Opening, Parts, Phase, Population, ReplyOutcome,
-    StageRecord, Window,
+    CarriedIn, ControlFrames, FailureKind, Histogram, Opening, Parts, Phase, Population,
+    ReplyOutcome, StageRecord, Window,
 };
 
 /// When a request was due and when it was sent. In a closed loop, and within a connection that was
@@ -223,6 +223,12 @@ impl Recorder {
     /// well.
     pub fn pushed(&mut self, at_ns: u64, messages: u64) {
         self.tally(at_ns).pushes += messages;
+    }
+
+    /// Control frames were exchanged; the bytes of those received are counted by
+    /// [`Recorder::overhead`] as well.
+    pub fn controls(&mut self, at_ns: u64, controls: &ControlFrames) {
+        self.tally(at_ns).controls.merge(controls);
     }
 
     /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that

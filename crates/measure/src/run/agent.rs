@@ -26,6 +26,9 @@ pub enum Protocol {
     /// Messages over TCP, whose replies come in their order.
     #[serde(rename = "messages")]
     Messages,
+    /// WebSocket (RFC 6455).
+    #[serde(rename = "WebSocket")]
+    WebSocket,
 }
 
 impl Protocol {
@@ -35,6 +38,7 @@ impl Protocol {
             Self::Http1 => "HTTP/1.1",
             Self::Http2 => "HTTP/2",
             Self::Messages => "messages",
+            Self::WebSocket => "WebSocket",
         }
     }
 
@@ -46,7 +50,7 @@ impl Protocol {
                 many: "requests",
                 per_s: "req/s",
             },
-            Self::Messages => Unit {
+            Self::Messages | Self::WebSocket => Unit {
                 one: "message",
                 many: "messages",
                 per_s: "msg/s",
@@ -57,7 +61,7 @@ impl Protocol {
     /// Whether replies come in the order of what they answer.
     pub fn is_in_order(self) -> bool {
         match self {
-            Self::Http1 | Self::Messages => true,
+            Self::Http1 | Self::Messages | Self::WebSocket => true,
             Self::Http2 => false,
         }
     }
@@ -66,7 +70,7 @@ impl Protocol {
     pub fn has_statuses(self) -> bool {
         match self {
             Self::Http1 | Self::Http2 => true,
-            Self::Messages => false,
+            Self::Messages | Self::WebSocket => false,
         }
     }
 }

@@ -176,6 +176,7 @@ fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Differen
         "plan.requests.list": requests.list,
         "plan.http": http,
         "plan.messages": messages,
+        "plan.websocket": websocket,
         "plan.tls": tls,
         "plan.pipeline": pipeline,
         "plan.streams": streams,

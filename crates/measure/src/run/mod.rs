@@ -30,7 +30,7 @@ pub use plan::{
     ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder, MessagesDescription,
     ModelDescription, OpeningDescription, PlanDescription, RequestDescription, RequestsDescription,
     ScheduleDescription, Spin, StageDescription, Stamps, StopDescription, ThinkDescription,
-    ThinkSpread, TlsDescription, TlsVersion,
+    ThinkSpread, TlsDescription, TlsVersion, WebSocketDescription,
 };
 pub use sound::UnsoundRun;
 

@@ -320,6 +320,29 @@ pub struct MessagesDescription {
     pub opening: Option<OpeningDescription>,
 }
 
+/// Messages of WebSocket and what answers them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WebSocketDescription {
+    /// The message, or the first one of a list, as it is shown: what was typed, cut short, or the
+    /// name of its file.
+    pub first: String,
+    /// Whether messages are binary, and no texts.
+    pub binary: bool,
+    /// How many messages answer one; with 0, it is done when it is sent.
+    pub replies: u32,
+    /// Whether only a message that is the same answers one.
+    pub echo: bool,
+    /// Subprotocols that are offered.
+    pub subprotocols: Vec<String>,
+    /// Whether texts are checked for UTF-8.
+    pub strict: bool,
+    /// Whether all masks are zero.
+    pub zero_masks: bool,
+    /// From one ping on a connection to the next, nanoseconds; null for none.
+    pub ping_interval_ns: Option<u64>,
+}
+
 /// What is sent once on each connection, without what it holds, which may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -397,6 +420,9 @@ pub struct PlanDescription {
     /// The messages that are exchanged; absent where HTTP is spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesDescription>,
+    /// The messages of WebSocket that are exchanged; absent where something else is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket: Option<WebSocketDescription>,
     /// How TLS is spoken; null in clear text.
     pub tls: Option<TlsDescription>,
     /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
@@ -446,9 +472,10 @@ impl PlanDescription {
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
-        match self.messages {
-            Some(_) => Protocol::Messages.unit(),
-            None => Protocol::Http1.unit(),
+        match (&self.messages, &self.websocket) {
+            (Some(_), _) => Protocol::Messages.unit(),
+            (_, Some(_)) => Protocol::WebSocket.unit(),
+            (None, None) => Protocol::Http1.unit(),
         }
     }
 

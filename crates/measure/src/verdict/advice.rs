@@ -179,7 +179,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
                     let option = match run.protocol() {
                         Protocol::Http1 => "--pipeline",
                         Protocol::Http2 => "--streams",
-                        Protocol::Messages => "--depth",
+                        Protocol::Messages | Protocol::WebSocket => "--depth",
                     };
                     format!("more workers, which need connections: -c {usable}, lower {option}")
                 } else {
@@ -266,7 +266,7 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let now = case.connections_most();
     let connections = format!("{option} {}", more(now));
     let mut advice = vec![match (run.protocol(), &run.first().negotiated.note) {
-        (Protocol::Http1 | Protocol::Messages, _) => connections,
+        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket, _) => connections,
         // Streams beyond the requests that a connection carries would not be used.
         (Protocol::Http2, None) if !plan.keepalive() || plan.requests_per_connection.is_some() => {
             connections

@@ -714,7 +714,9 @@ impl<'a> Case<'a> {
                 format!("{connections} of {} pipelined requests", count(depth))
             }
             (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth)),
-            (depth, Protocol::Messages) => format!("{connections} of {} messages", count(depth)),
+            (depth, Protocol::Messages | Protocol::WebSocket) => {
+                format!("{connections} of {} messages", count(depth))
+            }
         }
     }
 

@@ -94,6 +94,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
             kind if kind.is_malformed() => match case.run.protocol() {
                 Protocol::Http1 => "check the port: what answers there does not speak HTTP/1.1",
                 Protocol::Http2 => "check the port: what answers there does not speak HTTP/2",
+                Protocol::WebSocket => "check the URL: what answers there breaks WebSocket's rules",
                 Protocol::Messages => {
                     "check port and --reply: what answers there is framed in another way"
                 }

@@ -209,6 +209,15 @@ impl Client {
         self.reader.discarded(bytes);
     }
 
+    /// Takes the bytes of what is not complete or was refused: nothing more is received.
+    pub fn take_pending(&mut self) -> u64 {
+        let pending_bytes = self.pending_bytes();
+        self.answer_bytes = 0;
+        self.reader = Reader::default();
+        self.stage = Stage::Closed;
+        pending_bytes
+    }
+
     /// Whether messages may be sent: the server agreed, and nobody closed.
     #[inline]
     pub fn is_open(&self) -> bool {

@@ -349,7 +349,9 @@ impl StoredSummary {
             None => absent.note("tls", "clear text"),
         };
         let greeting = match run.protocol() {
-            Protocol::Http2 => Some(Latency::new("greeting", &latencies.greeting, &mut absent)),
+            Protocol::Http2 | Protocol::WebSocket => {
+                Some(Latency::new("greeting", &latencies.greeting, &mut absent))
+            }
             Protocol::Messages if run.plan.is_opened_by_message() => {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
             }

@@ -2,7 +2,8 @@
 
 use brunt_measure::{
     ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Placement,
-    PlacementReason, Protocol, Run, ScheduleDescription, Summary, ThinkSpread, cpu_list,
+    PlacementReason, Protocol, Run, ScheduleDescription, Summary, ThinkSpread,
+    WebSocketDescription, cpu_list,
 };
 
 use super::describe::counted;
@@ -42,6 +43,40 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
                     reply => format!("after a first one per connection, reply {reply}"),
                 }),
         );
+    }
+    if let Some(websocket) = &plan.websocket {
+        if plan.requests.list.is_none() {
+            items.push(websocket.first.clone());
+        }
+        items.extend(websocket_items(websocket));
+    }
+    items
+}
+
+/// What is exchanged over WebSocket, and how.
+fn websocket_items(plan: &WebSocketDescription) -> Vec<String> {
+    let mut items = vec![match plan.binary {
+        true => "binary".to_owned(),
+        false => "text".to_owned(),
+    }];
+    items.push(match (plan.replies, plan.echo) {
+        (0, _) => "no replies".to_owned(),
+        (1, true) => "echoes awaited".to_owned(),
+        (1, false) => "one reply each".to_owned(),
+        (replies, true) => format!("{} echoes each", count(replies)),
+        (replies, false) => format!("{} replies each", count(replies)),
+    });
+    if let Some(interval_ns) = plan.ping_interval_ns {
+        items.push(format!("a ping every {}", units::duration(interval_ns)));
+    }
+    if !plan.subprotocols.is_empty() {
+        items.push(format!("subprotocol {}", plan.subprotocols.join(" or ")));
+    }
+    if plan.strict {
+        items.push("strict".to_owned());
+    }
+    if plan.zero_masks {
+        items.push("zero masks".to_owned());
     }
     items
 }
@@ -105,7 +140,9 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
     let connections = counted(plan.connections.into(), "connection", "connections");
     let streams = match (run.protocol(), run.depth()) {
-        (Protocol::Http1 | Protocol::Messages, _) | (_, 0 | 1) => String::new(),
+        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket, _) | (_, 0 | 1) => {
+            String::new()
+        }
         (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
     };
     let mut items = Vec::new();
@@ -147,10 +184,10 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
         Protocol::Http1 if run.depth() > 1 => {
             items.push(format!("{} requests in a pipeline", count(run.depth())));
         }
-        Protocol::Messages if run.depth() > 1 => {
+        Protocol::Messages | Protocol::WebSocket if run.depth() > 1 => {
             items.push(format!("{} in flight on each", count(run.depth())));
         }
-        Protocol::Http1 | Protocol::Http2 | Protocol::Messages => {}
+        _ => {}
     }
     // Without keep-alive it is one, which the row of the target says.
     if plan.keepalive()

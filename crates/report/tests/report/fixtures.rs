@@ -448,6 +448,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         workers: workers.len() as u32,
         http: Some(HttpChoice::Auto),
         messages: None,
+        websocket: None,
         tls: None,
         pipeline: 1,
         streams: 1,

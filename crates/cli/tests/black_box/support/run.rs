@@ -326,6 +326,7 @@ fn is_of_request(kind: &str) -> bool {
         "other_protocol",
         "unexpected_bytes",
         "idle_reset",
+        "upgrade_refused",
     ];
     !kind.starts_with("connect_") && !of_connection.contains(&kind)
 }

@@ -1,0 +1,67 @@
+//! Messages as they are typed, and by which names their figures are kept.
+
+use anyhow::{Context, Result, bail};
+use brunt_load::{MessageSpec, RequestSet};
+use brunt_proto::messages::Template;
+
+use crate::args::LoadArguments;
+use crate::list::order;
+use crate::request::BODY_BYTES_MAX;
+use crate::source::Source;
+
+/// Characters of a message that name it.
+const NAME_LENGTH_MAX: usize = 60;
+
+/// The messages that `option` gave.
+pub(crate) fn message_set(
+    sources: &[Source],
+    option: &str,
+    load: &LoadArguments,
+) -> Result<RequestSet> {
+    if sources.is_empty() {
+        bail!("there is no message; give one with {option}, as in {option} 'PING\\r\\n'");
+    }
+    let readers = sources.iter().filter(|it| **it == Source::StandardInput);
+    if readers.count() > 1 {
+        bail!("only one message can be read from standard input; give the others as @FILE");
+    }
+    let redacts = load.output.redact;
+    let mut messages = Vec::with_capacity(sources.len());
+    for (number, source) in (1..).zip(sources) {
+        let template = template(source, option)?;
+        messages.push(MessageSpec {
+            name: match source {
+                _ if redacts => format!("message {number}"),
+                Source::Typed(_) => short(&template.to_string()),
+                Source::File(path) => format!("@{}", path.display()),
+                Source::StandardInput => "@-".to_owned(),
+                Source::Variable(name) => format!("@env:{name}"),
+            },
+            template,
+        });
+    }
+    RequestSet::messages_in(order(load), messages).with_context(|| {
+        format!(
+            "there are more than {} messages; leave some out",
+            RequestSet::REQUESTS_MAX
+        )
+    })
+}
+
+/// What is sent for one of them.
+pub(crate) fn template(source: &Source, option: &str) -> Result<Template> {
+    match source {
+        Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
+        other => Ok(Template::constant(
+            other.read("the message", BODY_BYTES_MAX)?,
+        )),
+    }
+}
+
+/// The beginning of a long name.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(NAME_LENGTH_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,76 @@
+//! `brunt ws://…`: messages of WebSocket and what answers them.
+
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use brunt_load::{ReplyMatch, Spoken, Target, WebSocketExchange};
+
+use crate::args::{BackendName, LoadArguments};
+use crate::load;
+use crate::messages::message_set;
+use crate::plan::{Load, fresh_seed};
+use crate::request::request;
+use crate::tcp::about_requests;
+use crate::websocket_args::{MaskName, ReplyMatchName, WebSocketArguments};
+
+/// Whether the URL begins with ws:// or wss://.
+fn is_websocket(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["ws", "wss"]
+        .iter()
+        .any(|name| scheme.eq_ignore_ascii_case(name))
+}
+
+/// Whether a run over WebSocket is meant: by its URL, or by an option.
+pub(crate) fn is_meant(load: &LoadArguments, websocket: &WebSocketArguments) -> bool {
+    load.url.as_deref().is_some_and(is_websocket) || websocket.first_given().is_some()
+}
+
+/// Runs the load.
+pub(crate) fn run(mut typed: LoadArguments, websocket: &WebSocketArguments) -> Result<ExitCode> {
+    let url = match (typed.url.as_deref(), websocket.first_given()) {
+        (Some(url), _) if is_websocket(url) => url,
+        (_, option) => bail!(
+            "{} is about WebSocket; give a URL that begins with ws:// or wss://",
+            option.unwrap_or("this")
+        ),
+    };
+    if let Some(option) = about_requests(&typed) {
+        bail!("{option} is about requests of HTTP; leave it out where the URL is {url}");
+    }
+    if let Some(other) = typed.behind_url.first() {
+        bail!("one server is loaded at a time; leave out {other}");
+    }
+    if typed.pipeline > NonZeroU32::MIN {
+        bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
+    }
+    if typed.backend == BackendName::Sim {
+        bail!("the simulated server speaks no WebSocket; leave out --backend sim");
+    }
+    let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
+    let messages = message_set(&websocket.messages, "--message", &typed)?;
+    typed.pipeline = websocket.depth;
+    let load = Load::new(&typed, Some(&target))?
+        .with_list(Some(messages))
+        .speaking(Spoken::WebSocket(exchange(&typed, websocket)?));
+    load::run_on(&typed, Some(target), load)
+}
+
+/// How messages are exchanged.
+fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocketExchange> {
+    Ok(WebSocketExchange {
+        headers: request(load)?.headers,
+        subprotocols: typed.subprotocols.clone(),
+        is_binary: typed.binary,
+        replies: typed.replies,
+        matching: match typed.reply_match {
+            ReplyMatchName::Any => ReplyMatch::Any,
+            ReplyMatchName::Echo => ReplyMatch::Echo,
+        },
+        is_strict: typed.strict,
+        has_zero_masks: typed.mask == MaskName::Zero,
+        ping_interval_ns: typed.ping,
+        seed: load.seed.unwrap_or_else(fresh_seed),
+    })
+}

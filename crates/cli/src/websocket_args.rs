@@ -1,0 +1,80 @@
+//! The options of a run over WebSocket, beside those of any run.
+
+use std::num::NonZeroU32;
+
+use clap::{Args, ValueEnum};
+
+use crate::source::Source;
+use crate::values::positive_duration;
+
+/// Which messages of a server answer one, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplyMatchName {
+    /// All that begin while it is in flight
+    #[default]
+    Any,
+    /// Those that are the same
+    Echo,
+}
+
+/// The masks of messages, as typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MaskName {
+    /// Random ones: of constant messages 64 copies are kept, each with its own
+    #[default]
+    Random,
+    /// Zero, which hides nothing
+    Zero,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket (ws:// and wss://)")]
+pub(crate) struct WebSocketArguments {
+    /// Message to send: text with \n, \xHH and the like, {conn}, {seq}, {rand:N} and {now}, or
+    /// @FILE, @-, @env:NAME as they are. Several are sent in turns, or as --order says
+    #[arg(long = "message", value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) messages: Vec<Source>,
+    /// Send binary messages, and no texts
+    #[arg(long)]
+    pub(crate) binary: bool,
+    /// Messages of the server that answer one; with 0, a message is done when the kernel took it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) replies: u32,
+    /// Which messages of the server answer; the others are counted as pushes
+    #[arg(long, value_name = "MATCH", value_enum, default_value_t)]
+    pub(crate) reply_match: ReplyMatchName,
+    /// Messages in flight per connection, answered in their order
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) depth: NonZeroU32,
+    /// Send a ping on each connection, so often
+    #[arg(long, value_name = "INTERVAL", value_parser = positive_duration)]
+    pub(crate) ping: Option<u64>,
+    /// Offer this subprotocol; the server has to choose one of those offered. Repeatable
+    #[arg(long = "subprotocol", value_name = "NAME")]
+    pub(crate) subprotocols: Vec<String>,
+    /// Refuse texts that are not UTF-8, and lengths that take more bytes than they need
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How messages are masked
+    #[arg(long, value_name = "MASK", value_enum, default_value_t)]
+    pub(crate) mask: MaskName,
+}
+
+impl WebSocketArguments {
+    /// The first option given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--message", !self.messages.is_empty()),
+            ("--binary", self.binary),
+            ("--replies", self.replies != 1),
+            ("--reply-match", self.reply_match != ReplyMatchName::Any),
+            ("--depth", self.depth != NonZeroU32::MIN),
+            ("--ping", self.ping.is_some()),
+            ("--subprotocol", !self.subprotocols.is_empty()),
+            ("--strict", self.strict),
+            ("--mask", self.mask != MaskName::Random),
+        ];
+        let option = given.into_iter().find(|&(_, is_given)| is_given);
+        option.map(|(option, _)| option)
+    }
+}

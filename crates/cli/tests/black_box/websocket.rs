@@ -1,0 +1,320 @@
+//! WebSocket: counts of messages equal the server's own, of the reference server and of others'.
+
+use brunt_server::Counters;
+
+use crate::loads::{MACHINERIES, Machinery};
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+use crate::support::websocket::{NODE, PYTHON, WebSocketServer};
+use crate::support::{BACKENDS, at_once};
+
+const MS: u64 = 1_000_000;
+
+fn url(server: &Serve, path: &str) -> String {
+    server.url(path).replacen("http", "ws", 1)
+}
+
+/// Runs `load` on every backend, with one and with two workers, each against a new server.
+fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
+    for machinery in MACHINERIES {
+        let server = Serve::start();
+        let report = machinery.run(load, &url(&server, path));
+        let counters = server.settled();
+        assert_sent(machinery, &report, &counters);
+        check(&report, &counters);
+    }
+}
+
+/// What was sent is what the server got, and all that it sent was received.
+fn assert_sent(machinery: Machinery, report: &RunReport, counters: &Counters) {
+    let requests = report.requests();
+    let counted = counters.websocket_messages_received;
+    assert_eq!(requests.sent, counted, "{machinery:?}: messages");
+    let control = |name: &str| control(report, name);
+    // Between the end of the run and that of its connections, one more may be due on each.
+    let opened = report.total("connections_opened");
+    let pings = control("pings_sent")..=control("pings_sent") + opened;
+    assert!(pings.contains(&counters.websocket_pings), "{pings:?}");
+    // The one before the run says that it closes; the others answer.
+    assert_eq!(control("closes_received") + 1, counters.websocket_closes);
+    assert_eq!(counters.websocket_refused, 0);
+    // Of those that were being opened when the run ended, the server may have seen any.
+    let possible = opened + 1..=opened + 1 + report.number("/plan/connections");
+    let agreed = counters.connections_websocket;
+    assert!(
+        possible.contains(&agreed),
+        "{machinery:?}: {agreed} upgrades, {opened} opened"
+    );
+}
+
+fn control(report: &RunReport, name: &str) -> u64 {
+    let workers = report.at("/agents/0/workers").as_array().expect("a list");
+    // Absent where there was none.
+    let of = |tallies: &serde_json::Value| tallies["controls"][name].as_u64().unwrap_or(0);
+    let phases = ["before", "measure", "after"];
+    workers
+        .iter()
+        .flat_map(|worker| phases.map(|phase| of(&worker["tallies"][phase])))
+        .sum()
+}
+
+/// Nothing failed, nothing is left over, and each message was answered by the server.
+fn assert_answered(report: &RunReport, counters: &Counters) {
+    let requests = report.requests();
+    assert_eq!(requests.answered, requests.sent);
+    assert!(requests.sent > 0);
+    assert_eq!(requests.answered, counters.websocket_messages_answered);
+}
+
+#[test]
+fn echoes_in_a_closed_loop() {
+    let load = "-c 8 -d 300ms --warmup 100ms --message hello --reply-match echo";
+    compare("/websocket", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(report.total("pushes"), 0);
+        assert_eq!(
+            report.total("reply_body_bytes"),
+            counters.websocket_bytes_sent
+        );
+        assert_eq!(report.at("/agents/0/negotiated/protocol"), "WebSocket");
+    });
+}
+
+#[test]
+fn several_messages_in_flight_with_what_is_filled_in() {
+    let load = "-c 4 -n 1000 --depth 8 --message {conn}-{seq}-{rand:3} --message constant \
+                --reply-match echo --strict --binary";
+    compare("/websocket", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(report.requests().sent, 1_000);
+    });
+}
+
+#[test]
+fn long_messages() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("message");
+    std::fs::write(&path, [b'x'; 300_000]).expect("the directory is ours");
+    for matching in ["any", "echo"] {
+        let load = format!(
+            "-c 2 -n 40 --message @{} --reply-match {matching}",
+            path.display()
+        );
+        compare("/websocket", &load, |report, counters| {
+            assert_answered(report, counters);
+            assert_eq!(counters.websocket_bytes_received, 40 * 300_000);
+            assert_eq!(report.total("reply_body_bytes"), 40 * 300_000);
+        });
+    }
+    // In frames of 16 KiB, which nobody has to see.
+    let load = "-c 2 -n 40 --message a";
+    compare("/websocket/chunked/1m", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(report.total("reply_body_bytes"), 40 << 20);
+    });
+}
+
+#[test]
+fn a_planned_rate_with_pings() {
+    let load = "-r 200 -c 4 -d 500ms --warmup 200ms --message a --ping 50ms";
+    compare("/websocket", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(report.requests().sent, 140);
+        assert!(counters.websocket_pings > 0);
+        // The last ones may be on their way.
+        let unanswered = counters.websocket_pings - control(report, "pongs_received");
+        assert!(unanswered <= 8, "{unanswered}");
+    });
+}
+
+#[test]
+fn connections_of_a_few_messages() {
+    let load = "--connection-rate 100 -d 500ms --warmup 0s --requests-per-connection 3 \
+                --message a --mask zero";
+    compare("/websocket", load, |report, counters| {
+        assert_answered(report, counters);
+        // The last ones may not get to their last message before the end of the window.
+        let (sent, opened) = (report.requests().sent, report.total("connections_opened"));
+        assert!(opened <= 50, "{opened}");
+        assert!(sent <= 3 * opened, "{sent} on {opened}");
+    });
+}
+
+#[test]
+fn pushes_are_told_from_replies() {
+    let load = "-c 4 -n 200 --message a --reply-match echo";
+    compare("/websocket/interim/3", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(counters.websocket_messages_pushed, 600);
+        assert_eq!(report.total("pushes"), 600);
+    });
+    let load = "-c 4 -n 200 --message a --replies 4";
+    compare("/websocket/interim/3", load, |report, counters| {
+        assert_answered(report, counters);
+        assert_eq!(report.total("pushes"), 0);
+        assert_eq!(
+            report.total("reply_body_bytes"),
+            counters.websocket_bytes_sent
+        );
+    });
+}
+
+#[test]
+fn messages_without_replies() {
+    let load = "-c 4 -n 1000 --depth 4 --replies 0 --message a";
+    compare("/websocket/never", load, |report, counters| {
+        let requests = report.requests();
+        assert_eq!((requests.sent, requests.answered), (1_000, 1_000));
+        assert_eq!(counters.faults_by_kind["silent"], 1_000);
+    });
+}
+
+#[test]
+fn closes_are_failures_by_their_code() {
+    for (path, kind) in [
+        ("/websocket/goaway", "close_going_away"),
+        ("/websocket/goaway/1008", "close_policy"),
+        ("/websocket/goaway/1013", "close_try_later"),
+        ("/websocket/goaway/4000", "close_other_code"),
+        ("/websocket/random-close/100", "closed_before_reply"),
+        ("/websocket/truncate/100", "truncated_reply"),
+        ("/websocket/reset", "reset"),
+    ] {
+        let server = Serve::start();
+        let report = run(&format!("-c 2 -n 10 --message a {}", url(&server, path)));
+        let failures = report.failures();
+        let expected = if path == "/websocket/reset" {
+            // From Linux 6.7 on it is a reset over io_uring, before that the end.
+            failures
+                .get("reset")
+                .or(failures.get("closed_before_reply"))
+        } else {
+            failures.get(kind)
+        };
+        assert_eq!(expected, Some(&10), "{path}: {failures:?}");
+    }
+    // One that closes behind each answer is no failure.
+    let server = Serve::start();
+    let load = "-c 2 -n 10 --message a --reply-match echo";
+    let report = run(&format!("{load} {}", url(&server, "/websocket/close")));
+    assert_eq!(report.requests().answered, 10);
+    assert_eq!(control(&report, "closes_received"), 10);
+}
+
+#[test]
+fn what_is_no_websocket_is_said_before_the_run() {
+    let server = Serve::start();
+    for (words, said) in [
+        (
+            format!("--message a {}", url(&server, "/status/403")),
+            "the server answers the upgrade with status 403 in place of 101",
+        ),
+        (
+            format!("--message a {}", url(&server, "/malformed/garbage")),
+            "the reply to the upgrade is refused",
+        ),
+        (
+            url(&server, "/websocket"),
+            "there is no message; give one with --message",
+        ),
+        (
+            format!("--message a {}", server.url("/websocket")),
+            "--message is about WebSocket; give a URL that begins with ws:// or wss://",
+        ),
+        (
+            format!("--message a -b x {}", url(&server, "/websocket")),
+            "--body is about requests of HTTP",
+        ),
+        (
+            format!("--message \\xff {}", url(&server, "/websocket")),
+            "is not UTF-8, as a text has to be; send it with --binary",
+        ),
+        (
+            format!("--message a -H Upgrade:x {}", url(&server, "/websocket")),
+            "the header field `Upgrade` is part of the WebSocket handshake",
+        ),
+        (
+            format!("compare {} http://h/", url(&server, "/websocket")),
+            "http and https are spoken",
+        ),
+    ] {
+        let outcome = brunt(&words);
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(said), "{words}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn over_tls_with_a_subprotocol() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let certificate = directory.path().join("certificate.pem");
+    for backend in BACKENDS {
+        let server = Serve::start_secure(&certificate, &[]);
+        let report = run(&format!(
+            "--backend {backend} --cacert {} -c 4 -n 200 --message a --subprotocol chat \
+             --reply-match echo {}",
+            certificate.display(),
+            url(&server, "/websocket")
+        ));
+        assert_eq!(report.requests().answered, 200);
+        assert_eq!(report.total("handshakes_full"), 4);
+        let counters = server.settled();
+        assert_eq!(counters.websocket_messages_answered, 200);
+    }
+}
+
+#[test]
+fn a_delay_is_measured_as_it_is() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let report = run(&format!(
+            "--backend {backend} -c 4 -d 300ms --warmup 0s --message a {}",
+            url(&server, "/websocket/delay/1ms")
+        ));
+        assert!(
+            report.number("/latencies/response/min_ns") >= MS,
+            "{backend}"
+        );
+    }
+}
+
+#[test]
+fn a_silence_is_seen_by_all_that_was_due_in_it() {
+    // As over HTTP (carriers.rs): a loaded machine makes some wait longer, and none shorter.
+    let truth_ns = 90 * MS;
+    at_once(BACKENDS, |backend| {
+        let server = Serve::start();
+        let report = run(&format!(
+            "--backend {backend} -r 1000 -c 10 -d 2s --warmup 0s --message a --ping 100ms {}",
+            url(&server, "/websocket/stall/100ms/1s")
+        ));
+        assert_eq!(report.requests().answered, 2_000, "{backend}");
+        let found_ns = report.number("/summary/response/p99_ns");
+        assert!(found_ns >= truth_ns * 95 / 100, "{backend}: {found_ns}");
+    });
+}
+
+/// Others' servers count what brunt counts.
+#[test]
+fn counts_equal_those_of_other_servers() {
+    for program in [PYTHON, NODE] {
+        for backend in BACKENDS {
+            let server = WebSocketServer::start(&program);
+            let report = run(&format!(
+                "--backend {backend} -c 4 -n 500 --depth 2 --message {{seq}} --message @{} \
+                 --reply-match echo --strict --ping 20ms {}",
+                server.long_message().display(),
+                server.url()
+            ));
+            let requests = report.requests();
+            assert_eq!(
+                (requests.sent, requests.answered),
+                (500, 500),
+                "{program:?}"
+            );
+            assert_eq!(report.total("pushes"), 0);
+            server.wait_until_counted(500);
+        }
+    }
+}

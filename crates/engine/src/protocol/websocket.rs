@@ -1,0 +1,668 @@
+//! WebSocket in a worker: an upgrade, then messages and those that answer them, in order.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock};
+
+use brunt_io::backend::PayloadId;
+use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
+use brunt_measure::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_proto::messages::{Template, Values};
+use brunt_proto::websocket::{
+    Client, ClientEvent, Kind, MaskKey, Offer, OfferError, Opcode, Settings, frame_head_bytes,
+    mask, put_frame, put_head,
+};
+use brunt_proto::{BodiesWanted, Body, Limits};
+
+use super::error::{EncodeError, WebSocketError};
+use super::in_order::{InOrder, is_late};
+use super::rendered::Rendered;
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
+};
+use crate::failure;
+
+/// Copies of each constant message, each masked with a key of its own.
+const COPIES: usize = 64;
+/// Bytes that the copies of all messages have together: of long messages there are fewer.
+const COPIES_BYTES_MAX: usize = 16 << 20;
+/// Most bytes of all constant messages of a run: positions have 32 bits.
+const MESSAGES_BYTES_MAX: usize = 1 << 30;
+/// Bytes of control frames that may wait behind a send.
+const WAITING_BYTES_MAX: usize = 512 * 1024;
+
+/// The upgrade that a plan offers.
+pub(crate) fn offer_of(plan: &Plan, exchange: &WebSocketExchange) -> Result<Offer, OfferError> {
+    Offer::new(
+        &plan.target.path,
+        &plan.target.authority,
+        &exchange.headers,
+        &exchange.subprotocols,
+    )
+}
+
+/// The messages of a run, encoded once for all workers.
+#[derive(Debug)]
+pub(crate) struct EncodedWebSocket {
+    offer: Offer,
+    exchange: WebSocketExchange,
+    messages: Vec<Encoded>,
+    /// The constant ones, one after the other, as they are.
+    constant: Vec<u8>,
+    /// Bytes of one copy of each as a frame.
+    frames_bytes: usize,
+    copies: u32,
+    depth: u32,
+    /// When the run's clock began, nanoseconds since 1970.
+    clock_origin_unix_ns: u64,
+    /// The frames of the constant ones: of each all copies, one after the other. Made when the run
+    /// is found to fit this machine.
+    payload: OnceLock<Arc<[u8]>>,
+}
+
+#[derive(Debug)]
+enum Encoded {
+    Constant {
+        /// Where it lies among the constant ones.
+        start: u32,
+        end: u32,
+        /// Where its first copy lies in the payload, in copies of what is before it.
+        frames_start: u32,
+    },
+    Template(Template),
+}
+
+impl EncodedWebSocket {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    pub(super) fn new(
+        plan: &Plan,
+        exchange: &WebSocketExchange,
+        depth: u32,
+        clock_origin_unix_ns: u64,
+    ) -> Result<Self, EncodeError> {
+        let offer = offer_of(plan, exchange).map_err(WebSocketError::from)?;
+        let (mut messages, mut constant, mut frames_bytes) = (Vec::new(), Vec::new(), 0);
+        for spec in plan.requests.messages() {
+            let Some(bytes) = spec.template.as_constant() else {
+                messages.push(Encoded::Template(spec.template.clone()));
+                continue;
+            };
+            if !exchange.is_binary && std::str::from_utf8(bytes).is_err() {
+                return Err(WebSocketError::NotUtf8(spec.name.clone()).into());
+            }
+            let start = constant.len() as u32;
+            constant.extend_from_slice(bytes);
+            let length = bytes.len() as u64;
+            let frames_start = frames_bytes as u32;
+            frames_bytes += (frame_head_bytes(length, true) + length) as usize;
+            if frames_bytes > MESSAGES_BYTES_MAX {
+                return Err(EncodeError::TooLarge);
+            }
+            messages.push(Encoded::Constant {
+                start,
+                end: constant.len() as u32,
+                frames_start,
+            });
+        }
+        let copies = COPIES_BYTES_MAX / frames_bytes.max(1);
+        Ok(Self {
+            offer,
+            exchange: exchange.clone(),
+            messages,
+            constant,
+            frames_bytes,
+            copies: copies.clamp(1, COPIES) as u32,
+            depth,
+            clock_origin_unix_ns,
+            payload: OnceLock::new(),
+        })
+    }
+
+    fn kind(&self) -> Kind {
+        match self.exchange.is_binary {
+            true => Kind::Binary,
+            false => Kind::Text,
+        }
+    }
+
+    /// Bytes of the longest message as a frame.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = self.messages.iter().map(|message| {
+            let length = match message {
+                Encoded::Constant { start, end, .. } => u64::from(end - start),
+                Encoded::Template(template) => template.bytes_max() as u64,
+            };
+            (frame_head_bytes(length, true) + length) as usize
+        });
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Bytes that are held of them.
+    pub(super) fn held_bytes(&self) -> usize {
+        let templates = self.messages.iter().map(|message| match message {
+            Encoded::Constant { .. } => 0,
+            Encoded::Template(template) => template.held_bytes(),
+        });
+        templates.sum::<usize>()
+            + self.frames_bytes * self.copies as usize
+            + self.constant.len()
+            + size_of_val(&self.messages[..])
+    }
+
+    fn payload(&self) -> &Arc<[u8]> {
+        self.payload.get_or_init(|| {
+            let mut payload = Vec::with_capacity(self.frames_bytes * self.copies as usize);
+            let mut random = self.exchange.seed;
+            for message in &self.messages {
+                let Encoded::Constant { start, end, .. } = *message else {
+                    continue;
+                };
+                let bytes = &self.constant[start as usize..end as usize];
+                for _ in 0..self.copies {
+                    let key = self.next_key(&mut random);
+                    put_frame(&mut payload, self.kind().opcode(), bytes, Some(key));
+                }
+            }
+            payload.into()
+        })
+    }
+
+    /// The next mask out of a sequence.
+    fn next_key(&self, random: &mut u64) -> MaskKey {
+        if self.exchange.has_zero_masks {
+            return [0; 4];
+        }
+        let [a, b, c, d, ..] = next_random(random).to_ne_bytes();
+        [a, b, c, d]
+    }
+}
+
+/// The next number of a sequence (SplitMix64).
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// WebSocket (RFC 6455), as one worker speaks it.
+#[derive(Clone, Debug)]
+pub(crate) struct WebSocket {
+    encoded: Arc<EncodedWebSocket>,
+    payload: PayloadId,
+    limits: Limits,
+    timeout_ns: u64,
+    /// The number in the run of the connection that is made next, and how far the one after it is.
+    next_connection: u64,
+    workers: u64,
+    /// Whether what was filled in has to be known when its echo comes.
+    keeps_rendered: bool,
+    /// Control frames that answer what is being received.
+    answers: Vec<u8>,
+}
+
+impl WebSocket {
+    pub(super) fn new(encoded: Arc<EncodedWebSocket>) -> Self {
+        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
+        let keeps_rendered = encoded.exchange.matching == ReplyMatch::Echo
+            && encoded.messages.iter().any(is_template);
+        Self {
+            encoded,
+            payload: PayloadId(0),
+            limits: Limits::default(),
+            timeout_ns: u64::MAX,
+            next_connection: 0,
+            workers: 1,
+            keeps_rendered,
+            answers: Vec::new(),
+        }
+    }
+
+    /// What the oldest message in flight was, for its echo.
+    #[inline]
+    fn oldest_sent<'a>(
+        encoded: &'a EncodedWebSocket,
+        keeps_rendered: bool,
+        connection: (&'a Rendered, InOrder),
+        places: &[RequestTiming],
+    ) -> &'a [u8] {
+        let (rendered, requests) = connection;
+        if keeps_rendered {
+            return rendered.first();
+        }
+        let request = places[requests.oldest() as usize].request;
+        match encoded.messages[request as usize] {
+            Encoded::Constant { start, end, .. } => &encoded.constant[start as usize..end as usize],
+            Encoded::Template(_) => &[],
+        }
+    }
+
+    /// The oldest message in flight is no more; gives its place.
+    #[inline]
+    fn leave(&self, connection: &mut WebSocketConnection) -> u32 {
+        if self.keeps_rendered {
+            connection.rendered.pop();
+        }
+        connection.reply = Reply::default();
+        connection.requests.leave(self.encoded.depth)
+    }
+}
+
+/// What has come of the reply to the oldest message in flight, in whole messages.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reply {
+    messages: u32,
+    head_bytes: u64,
+    body_bytes: u64,
+}
+
+/// How far a message that comes is the one that was sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Likeness {
+    bytes: usize,
+    has_other: bool,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(crate) struct WebSocketConnection {
+    client: Client,
+    requests: InOrder,
+    /// Its number in the run, and how many messages were sent on it.
+    number: u64,
+    sequence: u64,
+    /// Where its masks are in their sequence.
+    random: u64,
+    reply: Reply,
+    likeness: Likeness,
+    /// What is being received began when nothing was in flight: it is no reply.
+    is_push: bool,
+    /// Something came that nobody awaited, or is asked for besides.
+    was_pushed_to: bool,
+    /// When the first byte of the reply that is being received came.
+    first_byte_ns: u64,
+    /// When the next ping is due.
+    ping_due_ns: u64,
+    /// A send is in flight.
+    is_sending: bool,
+    /// Messages without replies that are in the last send.
+    in_send: u32,
+    /// What was not asked for yet by [`ClientProtocol::take_overhead`] and the like.
+    push_bytes: u64,
+    pushes: u64,
+    controls: ControlFrames,
+    rendered: Rendered,
+}
+
+impl ClientProtocol for WebSocket {
+    type Connection = WebSocketConnection;
+
+    const IN_ORDER: bool = true;
+    const WRITES_AHEAD: bool = true;
+    const FLOODED: FailureKind = FailureKind::WebSocketError;
+
+    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = start.timeout_ns;
+        self.next_connection = start.worker.into();
+        self.workers = start.workers.into();
+        self.payload = add(Arc::clone(self.encoded.payload()));
+    }
+
+    /// Nothing is kept of replies.
+    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
+
+    fn take_body(&self, _connection: &mut WebSocketConnection) -> Option<Body> {
+        None
+    }
+
+    fn connection(&self) -> WebSocketConnection {
+        WebSocketConnection::default()
+    }
+
+    fn open(&mut self, connection: &mut WebSocketConnection, out: &mut Out, _now_ns: u64) -> bool {
+        let number = self.next_connection;
+        self.next_connection += self.workers;
+        let mut random = self.encoded.exchange.seed ^ number.wrapping_mul(0xd134_2543_de82_ef95);
+        let mut nonce = [0; 16];
+        for half in nonce.chunks_exact_mut(8) {
+            half.copy_from_slice(&next_random(&mut random).to_ne_bytes());
+        }
+        *connection = WebSocketConnection {
+            number,
+            random,
+            ping_due_ns: u64::MAX,
+            ..WebSocketConnection::default()
+        };
+        let bytes = out.owned(self.encoded.payload());
+        connection.client.open(&self.encoded.offer, nonce, bytes);
+        false
+    }
+
+    fn close(&self, connection: &mut WebSocketConnection) -> u64 {
+        // At the end of a round it may go on.
+        let pending_bytes = match connection.client.pending_bytes() {
+            0 => 0,
+            _ => connection.client.take_pending(),
+        };
+        connection.rendered = Rendered::default();
+        pending_bytes
+    }
+
+    #[inline]
+    fn request(&self, connection: &mut WebSocketConnection, next: Next, out: &mut Out) -> u32 {
+        let encoded = &*self.encoded;
+        let whole = encoded.payload();
+        match encoded.messages[next.request.0 as usize] {
+            Encoded::Constant {
+                start,
+                end,
+                frames_start,
+            } => {
+                let length = u64::from(end - start);
+                let frame_bytes = (frame_head_bytes(length, true) + length) as u32;
+                // Of several at once, one copy follows the other.
+                let copy = (connection.number.wrapping_add(connection.sequence)
+                    % u64::from(encoded.copies)) as u32;
+                let frame_start = frames_start * encoded.copies + copy * frame_bytes;
+                let part = Part {
+                    payload: self.payload,
+                    start: frame_start,
+                    end: frame_start + frame_bytes,
+                };
+                if connection.is_sending {
+                    // It waits, with what else is written until that send is taken.
+                    let frame = &whole[part.start as usize..part.end as usize];
+                    out.owned(whole).extend_from_slice(frame);
+                } else {
+                    out.append_shared(part, whole);
+                }
+                if self.keeps_rendered {
+                    let bytes = &encoded.constant[start as usize..end as usize];
+                    connection.rendered.push(bytes);
+                }
+            }
+            Encoded::Template(ref template) => {
+                let seed = encoded
+                    .exchange
+                    .seed
+                    .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95))
+                    .wrapping_add(connection.sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
+                let values = Values {
+                    connection: connection.number,
+                    sequence: connection.sequence,
+                    now_ns: encoded.clock_origin_unix_ns.saturating_add(next.now_ns),
+                    seed,
+                };
+                let key = encoded.next_key(&mut connection.random);
+                let bytes = out.owned(whole);
+                let from = bytes.len();
+                template.render(&values, bytes);
+                let payload_end = bytes.len();
+                if self.keeps_rendered {
+                    connection.rendered.push(&bytes[from..]);
+                }
+                mask(&mut bytes[from..], key);
+                let length = (payload_end - from) as u64;
+                put_head(bytes, encoded.kind().opcode(), true, length, Some(key));
+                let head_bytes = bytes.len() - payload_end;
+                bytes[from..].rotate_right(head_bytes);
+            }
+        }
+        connection.sequence += 1;
+        connection.requests.take(encoded.depth)
+    }
+
+    #[inline]
+    fn sending(&self, connection: &mut WebSocketConnection) {
+        connection.is_sending = true;
+        if self.encoded.exchange.replies == 0 {
+            connection.in_send = connection.requests.count();
+        }
+    }
+
+    /// A message without a reply is done.
+    #[inline]
+    fn taken(&self, connection: &mut WebSocketConnection, now_ns: u64) -> Option<(u32, Answer)> {
+        connection.in_send = connection.in_send.checked_sub(1)?;
+        let answer = answer(connection.reply, now_ns);
+        Some((self.leave(connection), answer))
+    }
+
+    fn accept_texts(&mut self) {}
+
+    fn place_of_text(&self, _connection: &mut WebSocketConnection) -> Option<u32> {
+        None
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        connection: &mut WebSocketConnection,
+        bytes: &[u8],
+        received_ns: u64,
+        places: &[RequestTiming],
+        out: &mut Out,
+    ) -> Result<Progress, Broken> {
+        let encoded = Arc::clone(&self.encoded);
+        let exchange = &encoded.exchange;
+        let settings = Settings {
+            offer: &encoded.offer,
+            is_strict: exchange.is_strict,
+            limits: &self.limits,
+        };
+        let mut consumed = 0;
+        while consumed < bytes.len() {
+            if !connection.client.is_in_message() {
+                connection.is_push = exchange.replies == 0 || connection.requests.count() == 0;
+                connection.likeness = Likeness::default();
+                if connection.reply.messages == 0 {
+                    connection.first_byte_ns = received_ns;
+                }
+            }
+            let expected = match exchange.matching {
+                ReplyMatch::Echo if !connection.is_push => {
+                    let known = (&connection.rendered, connection.requests);
+                    Some(Self::oldest_sent(
+                        &encoded,
+                        self.keeps_rendered,
+                        known,
+                        places,
+                    ))
+                }
+                _ => None,
+            };
+            let likeness = &mut connection.likeness;
+            let mut random = connection.random;
+            let key = encoded.next_key(&mut random);
+            let received = connection.client.receive(
+                &bytes[consumed..],
+                settings,
+                key,
+                &mut self.answers,
+                |piece| {
+                    if let Some(expected) = expected {
+                        let end = likeness.bytes + piece.bytes.len();
+                        likeness.has_other |=
+                            expected.get(likeness.bytes..end) != Some(piece.bytes);
+                        likeness.bytes = end;
+                    }
+                },
+            );
+            let is_alike = expected.is_none_or(|expected| {
+                !connection.likeness.has_other && connection.likeness.bytes == expected.len()
+            });
+            if !self.answers.is_empty() {
+                connection.random = random;
+                out.owned(encoded.payload()).append(&mut self.answers);
+            }
+            let progress = received.map_err(|error| Broken {
+                kind: failure::of_websocket(&error),
+                unexpected_bytes: 0,
+            })?;
+            consumed += progress.consumed;
+            let event = match progress.event {
+                None => None,
+                Some(ClientEvent::Open) => {
+                    if let Some(interval_ns) = exchange.ping_interval_ns {
+                        connection.ping_due_ns = received_ns.saturating_add(interval_ns);
+                        connection.was_pushed_to = true;
+                    }
+                    Some(ProtocolEvent::Ready)
+                }
+                Some(ClientEvent::Message {
+                    kind,
+                    payload_bytes,
+                    wire_bytes,
+                }) => {
+                    let is_of_kind = expected.is_none() || kind == encoded.kind();
+                    if connection.is_push || !is_alike || !is_of_kind {
+                        connection.pushes += 1;
+                        connection.push_bytes += wire_bytes;
+                        connection.was_pushed_to = true;
+                        continue;
+                    }
+                    connection.reply.messages += 1;
+                    connection.reply.head_bytes += wire_bytes - payload_bytes;
+                    connection.reply.body_bytes += payload_bytes;
+                    if connection.reply.messages < exchange.replies {
+                        continue;
+                    }
+                    Some(ProtocolEvent::Done {
+                        answer: answer(connection.reply, connection.first_byte_ns),
+                        closes: false,
+                        place: self.leave(connection),
+                    })
+                }
+                Some(ClientEvent::Ping) => {
+                    connection.controls.pings_received += 1;
+                    connection.was_pushed_to = true;
+                    continue;
+                }
+                Some(ClientEvent::Pong) => {
+                    connection.controls.pongs_received += 1;
+                    connection.was_pushed_to = true;
+                    continue;
+                }
+                Some(ClientEvent::Closed { code }) => {
+                    connection.controls.closes_received += 1;
+                    Some(ProtocolEvent::Closed(failure::of_close(code)))
+                }
+            };
+            if event.is_some() {
+                return Ok(Progress { consumed, event });
+            }
+        }
+        Ok(Progress {
+            consumed,
+            event: None,
+        })
+    }
+
+    fn unread_bytes(&self, connection: &WebSocketConnection) -> u64 {
+        match self.encoded.exchange.matching {
+            ReplyMatch::Any => connection
+                .client
+                .unread_bytes(self.encoded.exchange.is_strict),
+            ReplyMatch::Echo => 0,
+        }
+    }
+
+    fn discarded(&self, connection: &mut WebSocketConnection, bytes: u64) {
+        connection.client.discarded(bytes);
+    }
+
+    fn ended(&self, connection: &mut WebSocketConnection) -> Ending {
+        let is_begun = connection.reply.messages > 0 || connection.client.pending_bytes() > 0;
+        Ending::Fails(match is_begun {
+            true => FailureKind::TruncatedReply,
+            false => FailureKind::ClosedBeforeReply,
+        })
+    }
+
+    #[inline]
+    fn next_timeout_ns(&self, connection: &WebSocketConnection) -> u64 {
+        connection.ping_due_ns
+    }
+
+    /// What is behind a late reply cannot come before it. A ping that is due is written.
+    fn timed_out(
+        &self,
+        connection: &mut WebSocketConnection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        out: &mut Out,
+    ) -> Option<TimedOut> {
+        if is_late(places, self.timeout_ns, now_ns) {
+            return Some(TimedOut::Connection(FailureKind::TimedOut));
+        }
+        if connection.ping_due_ns <= now_ns
+            && let Some(interval_ns) = self.encoded.exchange.ping_interval_ns
+        {
+            connection.ping_due_ns = now_ns.saturating_add(interval_ns);
+            connection.controls.pings_sent += 1;
+            let key = self.encoded.next_key(&mut connection.random);
+            let bytes = out.owned(self.encoded.payload());
+            put_frame(bytes, Opcode::Ping, &[], Some(key));
+        }
+        None
+    }
+
+    fn abandon(&self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
+        if connection.requests.count() == 0 {
+            return None;
+        }
+        let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
+        if !connection.is_push {
+            discarded_bytes += connection.client.take_pending();
+        }
+        Some((self.leave(connection), discarded_bytes))
+    }
+
+    #[inline]
+    fn resume(&self, connection: &mut WebSocketConnection, _out: &mut Out) {
+        connection.is_sending = false;
+    }
+
+    #[inline]
+    fn capacity(&self, _connection: &WebSocketConnection) -> Option<Capacity> {
+        None
+    }
+
+    #[inline]
+    fn take_overhead(&self, connection: &mut WebSocketConnection) -> u64 {
+        connection.client.take_overhead() + std::mem::take(&mut connection.push_bytes)
+    }
+
+    fn take_pushes(&self, connection: &mut WebSocketConnection) -> u64 {
+        std::mem::take(&mut connection.pushes)
+    }
+
+    #[inline]
+    fn take_controls(&self, connection: &mut WebSocketConnection) -> Option<ControlFrames> {
+        let controls = std::mem::take(&mut connection.controls);
+        (!controls.is_none()).then_some(controls)
+    }
+
+    fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {
+        connection.was_pushed_to
+    }
+
+    fn waiting_bytes_max(&self) -> usize {
+        WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.depth as usize
+    }
+}
+
+#[inline]
+fn answer(reply: Reply, first_byte_ns: u64) -> Answer {
+    Answer {
+        outcome: ReplyOutcome::SUCCESS,
+        retry_after: false,
+        interim: 0,
+        head_bytes: reply.head_bytes,
+        body_bytes: reply.body_bytes,
+        first_byte_ns,
+    }
+}

@@ -1,0 +1,370 @@
+//! What a worker's side of WebSocket writes, and what it makes of what comes.
+
+use std::collections::HashSet;
+
+use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target};
+use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
+
+use super::super::FREE_PLACE;
+use super::*;
+
+const DEPTH: u32 = 4;
+
+fn exchange() -> WebSocketExchange {
+    WebSocketExchange {
+        headers: Vec::new(),
+        subprotocols: Vec::new(),
+        is_binary: false,
+        replies: 1,
+        matching: ReplyMatch::Echo,
+        is_strict: true,
+        has_zero_masks: false,
+        ping_interval_ns: None,
+        seed: 7,
+    }
+}
+
+/// A worker with one connection, whose upgrade is answered.
+struct Site {
+    protocol: WebSocket,
+    connection: WebSocketConnection,
+    out: Out,
+    places: Vec<RequestTiming>,
+}
+
+impl Site {
+    fn new(exchange: &WebSocketExchange, messages: &[&str]) -> Self {
+        let specs = messages.iter().map(|text| MessageSpec {
+            name: (*text).to_owned(),
+            template: Template::parse(text).expect("a message"),
+        });
+        let set = RequestSet::messages_in(RequestOrder::Turns, specs.collect());
+        let target = Target::parse_websocket("ws://host/a", None).expect("a URL");
+        let plan = Plan::new(target, set.expect("messages"));
+        let encoded = EncodedWebSocket::new(&plan, exchange, DEPTH, 0).expect("they can be sent");
+        let mut protocol = WebSocket::new(Arc::new(encoded));
+        let start = StartOfWorker {
+            worker: 0,
+            workers: 1,
+            timeout_ns: 1_000,
+        };
+        protocol.start(start, &mut |_| PayloadId(0));
+        let mut site = Self {
+            connection: protocol.connection(),
+            protocol,
+            out: Out::default(),
+            places: vec![FREE_PLACE; DEPTH as usize],
+        };
+        let is_open = site.protocol.open(&mut site.connection, &mut site.out, 0);
+        assert!(!is_open);
+        let upgrade = site.written();
+        let key = &upgrade[upgrade.len() - 28..upgrade.len() - 4];
+        let accept = String::from_utf8(accept_of(key).to_vec()).expect("text");
+        let answer = format!(
+            "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
+             Sec-WebSocket-Accept: {accept}\r\n\r\n"
+        );
+        let progress = site.receive(answer.as_bytes()).expect("it agrees");
+        assert!(matches!(progress.event, Some(ProtocolEvent::Ready)));
+        let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
+        assert_eq!(overhead_bytes, answer.len() as u64);
+        site
+    }
+
+    /// What was written since this was last asked.
+    fn written(&mut self) -> Vec<u8> {
+        let bytes = self
+            .out
+            .owned(self.protocol.encoded.payload())
+            .drain(..)
+            .collect();
+        self.out.clear();
+        bytes
+    }
+
+    fn send(&mut self, request: u32, behind: u32) -> u32 {
+        let next = Next {
+            request: RequestId(request),
+            behind,
+            closes: false,
+            now_ns: 5,
+        };
+        let place = self
+            .protocol
+            .request(&mut self.connection, next, &mut self.out);
+        self.places[place as usize].request = request;
+        place
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Broken> {
+        self.protocol.receive(
+            &mut self.connection,
+            bytes,
+            100,
+            &self.places,
+            &mut self.out,
+        )
+    }
+}
+
+/// The frames in `wire` as a server reads them: what they are, and what they hold.
+fn read(wire: &[u8]) -> Vec<(Event, Vec<u8>)> {
+    let rules = Rules {
+        side: Side::Server,
+        is_strict: true,
+    };
+    let (mut reader, mut rest, mut found) = (Reader::default(), wire, Vec::new());
+    while !rest.is_empty() {
+        let mut payload = Vec::new();
+        let progress = reader.receive(rest, rules, |piece| {
+            payload.extend_from_slice(piece.bytes);
+            mask(&mut payload, piece.key.expect("a client masks"));
+        });
+        let progress = progress.expect("it keeps to the protocol");
+        rest = &rest[progress.consumed..];
+        let event = progress.event.expect("whole frames");
+        if payload.is_empty() {
+            payload = reader.control_payload().to_vec();
+        }
+        found.push((event, payload));
+    }
+    found
+}
+
+fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::new();
+    put_frame(&mut wire, opcode, payload, None);
+    wire
+}
+
+fn done(progress: Result<Progress, Broken>) -> (u32, Answer) {
+    match progress.expect("good").event {
+        Some(ProtocolEvent::Done { place, answer, .. }) => (place, answer),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_server_reads_what_was_meant() {
+    let mut site = Site::new(&exchange(), &["hello", "{conn}-{seq}", ""]);
+    for (request, text) in [(0, "hello"), (1, "0-1"), (2, ""), (0, "hello"), (1, "0-4")] {
+        site.send(request, 0);
+        let found = read(&site.written());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].1, text.as_bytes());
+        let kind = Kind::Text;
+        let (payload_bytes, wire_bytes) = (text.len() as u64, text.len() as u64 + 6);
+        let event = Event::Message {
+            kind,
+            payload_bytes,
+            wire_bytes,
+        };
+        assert_eq!(found[0].0, event);
+        let echo = frame(Opcode::Text, text.as_bytes());
+        done(site.receive(&echo));
+    }
+}
+
+#[test]
+fn constant_messages_are_sent_in_one_piece_with_64_masks() {
+    let mut site = Site::new(&exchange(), &["hello"]);
+    let mut keys = HashSet::new();
+    for _ in 0..COPIES / DEPTH as usize {
+        (0..DEPTH).rev().for_each(|behind| {
+            site.send(0, behind);
+        });
+        let part = site.out.take_shared().expect("one part of the payload");
+        site.protocol.sending(&mut site.connection);
+        let whole = Arc::clone(site.protocol.encoded.payload());
+        let wire = &whole[part.start as usize..part.end as usize];
+        assert_eq!(read(wire).len(), DEPTH as usize);
+        keys.extend(wire.chunks(11).map(|frame| frame[2..6].to_vec()));
+        (0..DEPTH).for_each(|_| {
+            done(site.receive(&frame(Opcode::Text, b"hello")));
+        });
+        // While a send is in flight nothing can be sent out of the payload.
+        site.send(0, 0);
+        assert!(site.out.take_shared().is_none());
+        assert_eq!(read(&site.written())[0].1, b"hello");
+        done(site.receive(&frame(Opcode::Text, b"hello")));
+        site.protocol.resume(&mut site.connection, &mut site.out);
+        site.connection.sequence -= 1;
+    }
+    assert_eq!(keys.len(), COPIES);
+    let zero = WebSocketExchange {
+        has_zero_masks: true,
+        ..exchange()
+    };
+    let mut site = Site::new(&zero, &["hello", "{seq}"]);
+    site.send(0, 0);
+    assert_eq!(site.written(), b"\x81\x85\0\0\0\0hello");
+    site.send(1, 0);
+    assert_eq!(site.written(), b"\x81\x81\0\0\0\x001");
+}
+
+#[test]
+fn long_messages_have_fewer_copies() {
+    let long = "x".repeat(1 << 20);
+    let site = Site::new(&exchange(), &[&long]);
+    assert_eq!(site.protocol.encoded.copies, 15);
+    assert!(site.protocol.encoded.payload().len() <= COPIES_BYTES_MAX);
+    assert!(site.protocol.encoded.held_bytes() <= COPIES_BYTES_MAX + (2 << 20));
+}
+
+#[test]
+fn echoes_are_told_from_pushes() {
+    let mut site = Site::new(&exchange(), &["hello", "{seq}"]);
+    // Nothing is in flight.
+    let push = frame(Opcode::Text, b"hello");
+    assert!(site.receive(&push).expect("good").event.is_none());
+    let first = site.send(0, 1);
+    let second = site.send(1, 0);
+    let others = [
+        frame(Opcode::Text, b"hell"),
+        frame(Opcode::Text, b"hello!"),
+        frame(Opcode::Binary, b"hello"),
+        frame(Opcode::Text, b"jello"),
+    ];
+    assert!(
+        site.receive(&others.concat())
+            .expect("good")
+            .event
+            .is_none()
+    );
+    let parts = b"\x01\x02he\x80\x03llo";
+    let (place, answer) = done(site.receive(parts));
+    assert_eq!((place, answer.head_bytes, answer.body_bytes), (first, 4, 5));
+    let (place, answer) = done(site.receive(&frame(Opcode::Text, b"1")));
+    assert_eq!((place, answer.body_bytes), (second, 1));
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 5);
+    let pushed_bytes = push.len() + others.concat().len();
+    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
+    assert_eq!(overhead_bytes, pushed_bytes as u64);
+    assert_eq!(site.protocol.close(&mut site.connection), 0);
+}
+
+#[test]
+fn several_messages_answer_one() {
+    let several = WebSocketExchange {
+        replies: 3,
+        matching: ReplyMatch::Any,
+        ..exchange()
+    };
+    let mut site = Site::new(&several, &["a"]);
+    let place = site.send(0, 0);
+    let two = [frame(Opcode::Text, b"x"), frame(Opcode::Binary, b"yy")].concat();
+    assert!(site.receive(&two).expect("good").event.is_none());
+    let (done_place, answer) = done(site.receive(&frame(Opcode::Text, b"zzz")));
+    assert_eq!(done_place, place);
+    assert_eq!((answer.head_bytes, answer.body_bytes), (6, 6));
+    // One that is lost takes with it what came of its reply.
+    site.send(0, 0);
+    assert!(site.receive(&two).expect("good").event.is_none());
+    assert!(site.receive(b"\x81\x02x").expect("good").event.is_none());
+    let ending = site.protocol.ended(&mut site.connection);
+    assert!(matches!(ending, Ending::Fails(FailureKind::TruncatedReply)));
+    let abandoned = site.protocol.abandon(&mut site.connection);
+    assert_eq!(abandoned, Some((1, two.len() as u64 + 3)));
+    assert_eq!(site.protocol.abandon(&mut site.connection), None);
+}
+
+#[test]
+fn messages_without_replies_are_done_when_they_are_sent() {
+    let one_way = WebSocketExchange {
+        replies: 0,
+        ..exchange()
+    };
+    let mut site = Site::new(&one_way, &["a"]);
+    let first = site.send(0, 0);
+    site.protocol.sending(&mut site.connection);
+    // This one waits behind the send.
+    site.send(0, 0);
+    let taken = |site: &mut Site| {
+        let taken = site.protocol.taken(&mut site.connection, 9);
+        taken.map(|(place, answer)| (place, answer.body_bytes))
+    };
+    assert_eq!(taken(&mut site), Some((first, 0)));
+    assert_eq!(taken(&mut site), None);
+    // What comes all the same is a push.
+    let push = frame(Opcode::Text, b"a");
+    assert!(site.receive(&push).expect("good").event.is_none());
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+}
+
+#[test]
+fn pings_and_closes_are_answered_and_counted() {
+    let pinging = WebSocketExchange {
+        ping_interval_ns: Some(50),
+        ..exchange()
+    };
+    let mut site = Site::new(&pinging, &["a"]);
+    site.written();
+    assert_eq!(site.protocol.next_timeout_ns(&site.connection), 150);
+    let ping = frame(Opcode::Ping, b"are you there");
+    assert!(site.receive(&ping).expect("good").event.is_none());
+    let answers = read(&site.written());
+    assert!(matches!(answers[..], [(Event::Pong { .. }, _)]));
+    assert_eq!(answers[0].1, b"are you there");
+    let timed_out = site
+        .protocol
+        .timed_out(&mut site.connection, 160, &site.places, &mut site.out);
+    assert_eq!(timed_out, None);
+    assert!(matches!(
+        read(&site.written())[..],
+        [(Event::Ping { .. }, _)]
+    ));
+    assert_eq!(site.protocol.next_timeout_ns(&site.connection), 210);
+    site.send(0, 0);
+    site.written();
+    let close = site.receive(b"\x88\x02\x03\xf0").expect("good").event;
+    assert!(matches!(
+        close,
+        Some(ProtocolEvent::Closed(FailureKind::ClosePolicy))
+    ));
+    assert!(matches!(
+        read(&site.written())[..],
+        [(Event::Close { .. }, _)]
+    ));
+    let controls = site.protocol.take_controls(&mut site.connection);
+    let expected = ControlFrames {
+        pings_sent: 1,
+        pongs_received: 0,
+        pings_received: 1,
+        closes_received: 1,
+    };
+    assert_eq!(controls, Some(expected));
+    assert_eq!(site.protocol.take_controls(&mut site.connection), None);
+}
+
+#[test]
+fn what_breaks_the_protocol_is_answered_too() {
+    let mut site = Site::new(&exchange(), &["a"]);
+    site.send(0, 0);
+    site.written();
+    let broken = site.receive(b"\x81\x01\xff").expect_err("no UTF-8");
+    assert_eq!(broken.kind, FailureKind::WebSocketError);
+    let answers = read(&site.written());
+    assert_eq!(answers[0].1, 1007_u16.to_be_bytes());
+    let abandoned = site.protocol.abandon(&mut site.connection);
+    assert_eq!(abandoned, Some((0, 3)));
+}
+
+#[test]
+fn texts_are_utf8() {
+    let set = RequestSet::messages_in(
+        RequestOrder::Turns,
+        vec![MessageSpec {
+            name: "x".to_owned(),
+            template: Template::constant(vec![0xff]),
+        }],
+    );
+    let target = Target::parse_websocket("ws://host/", None).expect("a URL");
+    let plan = Plan::new(target, set.expect("a message"));
+    let refused = EncodedWebSocket::new(&plan, &exchange(), 1, 0).expect_err("no text");
+    assert!(refused.to_string().contains("--binary"), "{refused}");
+    let binary = WebSocketExchange {
+        is_binary: true,
+        ..exchange()
+    };
+    assert!(EncodedWebSocket::new(&plan, &binary, 1, 0).is_ok());
+}
