@@ -41,6 +41,7 @@ mod server_request;
 mod session_log;
 mod socket_tables;
 mod stored_run;
+mod tcpkali_options;
 mod tls;
 mod typed_text;
 mod websocket;
@@ -70,6 +71,7 @@ pub use server_request::server_request;
 pub use session_log::session_log;
 pub use socket_tables::socket_tables;
 pub use stored_run::stored_run;
+pub use tcpkali_options::tcpkali_options;
 pub use tls::tls;
 pub use typed_text::typed_text;
 pub use websocket::websocket;
@@ -104,6 +106,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("session_log", session_log),
     ("socket_tables", socket_tables),
     ("stored_run", stored_run),
+    ("tcpkali_options", tcpkali_options),
     ("tls", tls),
     ("typed_text", typed_text),
     ("websocket", websocket),

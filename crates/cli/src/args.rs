@@ -33,9 +33,9 @@ use crate::websocket_args::WebSocketArguments;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ... or h2load ...: the \
-        command lines and the text of these tools; with --explain, the same in brunt's own options \
-        (docs/drop-ins.md).\n\
+    after_help = "brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ..., h2load ... or \
+        tcpkali ...: the command lines and the text of these tools; with --explain, the same in \
+        brunt's own options (docs/drop-ins.md).\n\
         Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
         programs that decrypt captured packets.\n\

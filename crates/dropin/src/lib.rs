@@ -10,6 +10,7 @@ pub mod h2load;
 pub mod httperf;
 mod microseconds;
 mod shell;
+pub mod tcpkali;
 mod verdict;
 pub mod weighttp;
 pub mod wrk;

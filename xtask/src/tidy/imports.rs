@@ -42,6 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "brunt-dropin",
         &[
             "brunt-engine",
+            "brunt-proto",
             "brunt-load",
             "brunt-measure",
             "brunt-script",

@@ -4,6 +4,7 @@
 mod ab;
 mod h2load;
 mod httperf;
+mod tcpkali;
 mod weighttp;
 mod wrk;
 
@@ -38,6 +39,7 @@ enum Peer {
     Weighttp,
     H2load,
     Httperf,
+    Tcpkali,
 }
 
 /// Another tool in whose place brunt is called.
@@ -89,6 +91,7 @@ impl Called {
             Peer::Weighttp => brunt_dropin::weighttp::shown(&words),
             Peer::H2load => brunt_dropin::h2load::shown(&words),
             Peer::Httperf => brunt_dropin::httperf::shown(&words),
+            Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -104,6 +107,7 @@ fn peer(name: &str) -> Option<Peer> {
         "weighttp" => Some(Peer::Weighttp),
         "h2load" => Some(Peer::H2load),
         "httperf" => Some(Peer::Httperf),
+        "tcpkali" => Some(Peer::Tcpkali),
         _ => None,
     }
 }
@@ -116,6 +120,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Weighttp => weighttp::run(&words),
         Peer::H2load => h2load::run(&words),
         Peer::Httperf => httperf::run(&called.name, &words),
+        Peer::Tcpkali => tcpkali::run(&called.name, &words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -196,6 +201,7 @@ mod tests {
             ("/opt/weighttp -n 1", Some("/opt/weighttp [-n,1]")),
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("httperf --hog", Some("httperf [--hog]")),
+            ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

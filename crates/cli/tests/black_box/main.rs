@@ -20,6 +20,7 @@ mod dropin_ab;
 mod dropin_h2load;
 mod dropin_httperf;
 mod dropin_scripts;
+mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod find;

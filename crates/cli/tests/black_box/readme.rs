@@ -200,9 +200,11 @@ fn the_commands_work() {
         let mut words = arguments(&command);
         match words.first().map(String::as_str) {
             Some("serve") => {
-                let listen = words.iter().position(|word| word == "--listen");
-                if let Some(address) = listen.and_then(|at| words.get_mut(at + 1)) {
-                    "127.0.0.1:0".clone_into(address);
+                for option in ["--listen", "--tcp-listen"] {
+                    let listen = words.iter().position(|word| word == option);
+                    if let Some(address) = listen.and_then(|at| words.get_mut(at + 1)) {
+                        "127.0.0.1:0".clone_into(address);
+                    }
                 }
                 let mut serve = binary();
                 serve.args(&words);
@@ -224,7 +226,7 @@ fn the_commands_work() {
 fn the_options_that_it_names_exist() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
-    let help: String = ["", "serve", "compare", "sweep", "find"]
+    let help: String = ["", "serve", "tcp", "compare", "sweep", "find"]
         .map(|command| {
             let words = command.split_terminator(' ').chain(["--help"]);
             run_in(
