@@ -43,19 +43,25 @@ pub(crate) const TCP_HELP: &str = "\
 
 /// Messages and their replies.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Messages")]
 pub(crate) struct MessageArguments {
     /// Message to send; several are sent in turns, or as --order says. Figures are kept of each
-    #[arg(short, long = "message", value_name = "MESSAGE", value_parser = Source::of)]
+    #[arg(short, long = "message", value_name = "MESSAGE", value_parser = Source::of,
+          help_heading = "Messages")]
     pub(crate) messages: Vec<Source>,
     /// Where the reply to a message ends, as below; none: a message is done when the kernel took it
-    #[arg(long, value_name = "FRAMING")]
+    #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
     /// What each connection begins with, before its first message
-    #[arg(long, value_name = "MESSAGE", value_parser = Source::of)]
+    #[arg(long, value_name = "MESSAGE", value_parser = Source::of,
+          help_heading = "Messages")]
     pub(crate) first: Option<Source>,
     /// Where the reply to that ends, which is waited for [default: as --reply]
-    #[arg(long, value_name = "FRAMING", requires = "first")]
+    #[arg(
+        long,
+        value_name = "FRAMING",
+        requires = "first",
+        help_heading = "Messages"
+    )]
     pub(crate) first_reply: Option<Framing>,
 }
 

@@ -1,9 +1,10 @@
-//! Messages over TCP as brunt counts them, against redis-server's own count of commands.
+//! Messages over TCP as brunt counts them, against the counts of redis-server and brunt's own.
 
 use crate::loads::MACHINERIES;
 use crate::support::process::{brunt, brunt_with};
 use crate::support::redis::Redis;
 use crate::support::run::RunReport;
+use crate::support::serve::ServeTcp;
 
 /// Runs `load` on every backend, with one and with two workers; each sends `command` alone.
 fn compare(command: &str, load: &str, check: impl Fn(&RunReport)) {
@@ -106,6 +107,23 @@ fn over_a_unix_socket() {
     assert!(outcome.stdout.contains("msg/s"), "{outcome:?}");
     for word in ["req/s", "requests", "statuses"] {
         assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
+    }
+}
+
+/// Every byte of each echo is compared, and the server counts what it read and sent.
+#[test]
+fn echoes_of_the_reference_server_are_verified() {
+    let server = ServeTcp::start("echo", &[]);
+    for machinery in MACHINERIES {
+        let before = server.settled();
+        let load =
+            r"-m {conn}\x20{seq}\x20{rand:4000}\n -m ping\n --reply echo -c 4 -n 2000 --depth 3";
+        let report = machinery.run_tcp(load, &server.address.to_string());
+        let after = server.settled();
+        assert_eq!(report.requests().answered, 2_000, "{machinery:?}");
+        let received = after.bytes_received - before.bytes_received;
+        assert_eq!(report.total("bytes_sent"), received, "{machinery:?}");
+        assert_eq!(report.total("bytes_received"), received, "{machinery:?}");
     }
 }
 

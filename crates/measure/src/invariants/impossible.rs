@@ -246,6 +246,9 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
 /// of the sample may be too young to know the shortest round trip.
 pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
+    if !run.plan.awaits_replies() {
+        return Outcome::not_applicable("no replies are awaited");
+    }
     let round_trip = facts
         .workers()
         .filter_map(|worker| worker.kernel.min_rtt_ns)

@@ -470,6 +470,11 @@ impl PlanDescription {
         opening.is_some_and(|opening| opening.reply != "none")
     }
 
+    /// Whether replies are awaited; else what is sent is done with that.
+    pub fn awaits_replies(&self) -> bool {
+        self.messages.as_ref().is_none_or(|it| it.reply != "none")
+    }
+
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
         match (&self.messages, &self.websocket) {

@@ -1,8 +1,8 @@
 //! What TLS and HTTP/2 add, holding on a sound run and caught when broken.
 
 use super::*;
-use crate::Protocol;
 use crate::invariants::sample::over_tls;
+use crate::{MessagesDescription, Protocol};
 
 fn http1(run: &mut Run) {
     run.agents[0].negotiated.protocol = Protocol::Http1;
@@ -132,6 +132,52 @@ fn connections_and_failures_are_those_of_the_protocol() {
         }),
     ];
     verify(cases);
+}
+
+#[test]
+fn messages_have_failures_and_pushes_of_their_own() {
+    let cases = [
+        held("P1", "a wrong echo and a push", |run| {
+            of_messages(run, "echo");
+            let tally = &mut first(run).tallies.measure;
+            tally.failures = Default::default();
+            tally.failures.add(FailureKind::WrongEcho);
+            tally.pushes += 1;
+        }),
+        broken("P1", "a first exchange that is not in the plan", |run| {
+            of_messages(run, "echo");
+            run.latencies.greeting.record(100 * US);
+        }),
+        broken("P1", "GOAWAYs among messages", |run| {
+            of_messages(run, "echo");
+            first(run).tallies.measure.goaways = 1;
+        }),
+        broken("P1", "a push over HTTP/1.1", |run| {
+            first(run).tallies.before.pushes += 1
+        }),
+        broken("P1", "a reply that is cut short over HTTP/1.1", |run| {
+            let tally = &mut first(run).tallies.measure;
+            tally.failures = Default::default();
+            tally.failures.add(FailureKind::TruncatedReply);
+        }),
+        not_applicable("I3", "a message without a reply", |run| {
+            of_messages(run, "none");
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(2_010 * US);
+            }
+        }),
+    ];
+    verify(cases.map(|case| case.on(run)));
+}
+
+/// The run as one of messages.
+fn of_messages(run: &mut Run, reply: &str) {
+    run.agents[0].negotiated.protocol = Protocol::Messages;
+    run.plan.messages = Some(MessagesDescription {
+        first: "ping".to_owned(),
+        reply: reply.to_owned(),
+        opening: None,
+    });
 }
 
 #[test]
