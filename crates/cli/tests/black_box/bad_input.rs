@@ -61,7 +61,6 @@ fn refused_before_load(arguments: &[&str], words: &[&str]) {
 #[test]
 fn an_unknown_scheme() {
     refused(&["ftp://127.0.0.1/"], &["ftp", "http"]);
-    refused(&["wss://127.0.0.1/"], &["wss", "http and https"]);
 }
 
 #[test]
