@@ -218,6 +218,11 @@ impl FailureKind {
         matches!(self, Self::WrongEcho | Self::BadLength)
     }
 
+    /// Whether it can happen to messages alone, over TCP and WebSocket.
+    pub(crate) fn is_of_any_message(self) -> bool {
+        self.is_of_messages() || matches!(self, Self::TruncatedReply)
+    }
+
     /// Whether it can happen over WebSocket alone.
     pub(crate) fn is_of_websocket(self) -> bool {
         matches!(

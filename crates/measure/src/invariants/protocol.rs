@@ -58,8 +58,13 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
                 format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
             });
         }
-        if run.protocol() != Protocol::Messages {
-            foreign(&lifetime.failures, FailureKind::is_of_messages).for_each(|(label, count)| {
+        let is_foreign = match run.protocol() {
+            Protocol::Http1 | Protocol::Http2 => Some(FailureKind::is_of_any_message as fn(_) -> _),
+            Protocol::WebSocket => Some(FailureKind::is_of_messages as fn(_) -> _),
+            Protocol::Messages => None,
+        };
+        if let Some(is_foreign) = is_foreign {
+            foreign(&lifetime.failures, is_foreign).for_each(|(label, count)| {
                 let name = run.protocol().name();
                 problems.expect(false, || {
                     format!("worker {number}: {label} {count} times, over {name}")

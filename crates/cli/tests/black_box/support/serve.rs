@@ -2,11 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brunt_server::{Counters, TcpCounters};
 
 use super::process::{Process, binary, first_line, first_lines, with_hangup};
 use super::{http, wait_for};
+
+/// Attempts to start a server where another was killed, and the pause between them.
+const STARTS_MAX: u32 = 50;
+const START_PAUSE: Duration = Duration::from_millis(100);
 
 /// A reference server of the test's own.
 #[derive(Debug)]
@@ -91,18 +96,21 @@ impl Serve {
         self.address
     }
 
-    /// Starts one at `address`, where another was killed.
+    /// Starts one at `address`, where another was killed. The kernel may take a while to close the
+    /// sockets of that one's ring.
     pub(crate) fn start_again(address: SocketAddr) -> Self {
-        let (process, line) = listening(&["--listen", &address.to_string()]);
-        assert!(
-            line.contains(&address.to_string()),
-            "`brunt serve` says {line:?}"
-        );
-        Self {
-            address,
-            certificate: None,
-            process,
+        for _ in 0..STARTS_MAX {
+            let (process, line) = listening(&["--listen", &address.to_string()]);
+            if line.contains(&address.to_string()) {
+                return Self {
+                    address,
+                    certificate: None,
+                    process,
+                };
+            }
+            std::thread::sleep(START_PAUSE);
         }
+        panic!("no server starts at {address} any more");
     }
 
     /// Its process id.
