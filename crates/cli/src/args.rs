@@ -16,6 +16,7 @@ use crate::serve_tcp_args::ServeTcpArguments;
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{MessageArguments, TCP_HELP, of_messages};
+use crate::tcp_streams::StreamArguments;
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, idle_timeout, length, listed_name, method,
     pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages,
@@ -754,12 +755,15 @@ pub(crate) struct CompareArguments {
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_messages),
-    override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT",
+    override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT\n       \
+                      brunt tcp [OPTIONS] --send | --receive | --both HOST:PORT",
     after_help = TCP_HELP
 )]
 pub(crate) struct TcpArguments {
     #[command(flatten)]
     pub(crate) exchange: MessageArguments,
+    #[command(flatten)]
+    pub(crate) streams: StreamArguments,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
 }

@@ -48,6 +48,7 @@ mod sweep_journal;
 mod sweep_values;
 mod tcp;
 mod tcp_args;
+mod tcp_streams;
 mod time_wait;
 mod values;
 mod websocket;

@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use brunt_engine::Faults;
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, ServerCounter, Spin, Spoken, Stamps, Stop, Target, ThinkTime, Watch,
+    Schedule, ServerCounter, SocketOptions, Spin, Spoken, Stamps, Stop, Streams, Target, ThinkTime,
+    Watch,
 };
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
@@ -29,6 +30,7 @@ pub(crate) struct Load {
     protocol: ProtocolChoice,
     /// In place of HTTP.
     spoken: Option<Spoken>,
+    sockets: SocketOptions,
     reuse: Reuse,
     stop: Stop,
     logged_requests_max: u64,
@@ -86,6 +88,7 @@ impl Load {
             connections,
             protocol,
             spoken: None,
+            sockets: SocketOptions::default(),
             reuse,
             logged_requests_max: requests_max(arguments, &stop)?,
             stop,
@@ -117,6 +120,18 @@ impl Load {
     pub(crate) fn speaking(mut self, spoken: Spoken) -> Self {
         self.spoken = Some(spoken);
         self
+    }
+
+    /// The same with these options of its sockets.
+    pub(crate) fn over(mut self, sockets: SocketOptions) -> Self {
+        self.sockets = sockets;
+        self
+    }
+
+    /// The same with streams, of which there is one unless a number was typed.
+    pub(crate) fn streaming(mut self, streams: Streams, connections: Option<NonZeroU32>) -> Self {
+        self.connections = connections.unwrap_or(NonZeroU32::MIN);
+        self.speaking(Spoken::Streams(streams))
     }
 
     /// The plan, with what depends on the machine: the workers where `-t` gives no number, at most,
@@ -174,6 +189,7 @@ impl Load {
             connect_timeout_ns: arguments.connect_timeout,
             drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
             backend: backend_choice(arguments.backend),
+            sockets: self.sockets,
             source_addresses: arguments.source_addresses.clone(),
             stamps: match arguments.stamps {
                 StampsName::Full => Stamps::Full,

@@ -61,6 +61,7 @@ impl Doing {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     at_ns: u64,
+    /// Successful responses; of streams, bytes.
     successes: u64,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Line {
     is_simulated: bool,
     /// The rounds are those of an experiment, which takes so long by plan.
     experiment: Option<(Doing, u64)>,
+    /// There are streams and no requests.
+    is_streams: bool,
     /// Most that there may be.
     connections: u32,
     /// What successes per second are called.
@@ -148,6 +151,7 @@ impl Line {
         let protocol = match plan.spoken {
             Spoken::Http(_) => Protocol::Http1,
             Spoken::Messages(_) | Spoken::WebSocket(_) => Protocol::Messages,
+            Spoken::Streams(_) => Protocol::Streams,
         };
         let unit = protocol.unit().per_s;
         let (connections, schedule) = match &plan.model {
@@ -165,6 +169,7 @@ impl Line {
             form,
             is_simulated: plan.backend == BackendChoice::Sim,
             experiment: None,
+            is_streams: plan.one_way().is_some(),
             connections: connections.get(),
             unit,
             schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
@@ -232,8 +237,9 @@ impl Line {
                 length: self.length_of(doing),
                 live: progress.live as u32,
                 connections: self.connections,
-                successes_per_s,
+                successes_per_s: successes_per_s.filter(|_| !self.is_streams),
                 unit: self.unit,
+                bytes_per_s: successes_per_s.filter(|_| self.is_streams),
                 planned_rate: self.planned_rate(doing, elapsed_ns),
                 waiting: progress.waiting,
                 errors: progress.errors,
@@ -305,7 +311,10 @@ impl RunObserver for Line {
     fn snapshot(&mut self, snapshot: &Snapshot) {
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
-        counted.successes += snapshot.counts.successes;
+        counted.successes += match self.is_streams {
+            true => snapshot.counts.bytes,
+            false => snapshot.counts.successes,
+        };
     }
 }
 

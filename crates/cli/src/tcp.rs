@@ -1,4 +1,4 @@
-//! `brunt tcp`: messages over TCP and their replies.
+//! `brunt tcp`: messages over TCP and their replies, or one-way streams.
 
 use std::process::ExitCode;
 
@@ -26,10 +26,23 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
     }
     let url = typed.url.as_deref();
     let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
+    if let Some(streams) = arguments.streams.streams()? {
+        if let Some(option) = not_of_streams(typed) {
+            bail!("{option} is about messages; leave it out with --send, --receive and --both");
+        }
+        if target.scheme.is_secure() {
+            bail!("bandwidth is measured in clear text; leave out tls:// and --tls");
+        }
+        let load = Load::new(typed, Some(&target))?
+            .streaming(streams, typed.connections)
+            .over(arguments.streams.sockets());
+        return load::run_on(typed, Some(target), load);
+    }
     let exchange = exchange(arguments)?;
     let load = Load::new(typed, Some(&target))?
         .with_list(Some(messages(arguments)?))
-        .speaking(Spoken::Messages(exchange));
+        .speaking(Spoken::Messages(exchange))
+        .over(arguments.streams.sockets());
     load::run_on(typed, Some(target), load)
 }
 
@@ -61,6 +74,36 @@ pub(crate) fn about_requests(load: &LoadArguments) -> Option<&'static str> {
         ("--fault", !load.fault.is_empty()),
         ("--diagnose", load.diagnose),
         ("--schema", load.schema),
+    ];
+    let option = given.into_iter().find(|&(_, is_given)| is_given);
+    option.map(|(option, _)| option)
+}
+
+/// The first option given that streams have no use for.
+fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
+    let output = &load.output;
+    let given = [
+        ("--depth", load.pipeline.get() > 1),
+        ("--requests", load.requests.is_some()),
+        ("--rate", load.rate.is_some()),
+        ("--stages", load.stages.is_some()),
+        ("--arrivals", load.arrivals.is_some()),
+        ("--max-connections", load.max_connections.is_some()),
+        ("--queue", load.queue.is_some()),
+        ("--no-keepalive", load.no_keepalive),
+        (
+            "--requests-per-connection",
+            load.requests_per_connection.is_some(),
+        ),
+        ("--think-time", load.think_time.is_some()),
+        ("--tls", load.protocol.tls),
+        ("--unix-socket", load.unix_socket.is_some()),
+        ("--diagnose", load.diagnose),
+        ("--objective", !output.objective.is_empty()),
+        ("--request-log", output.request_log.is_some()),
+        ("--hdr-log", output.hdr_log.is_some()),
+        ("--hgrm", output.hgrm.is_some()),
+        ("--latency", output.latency),
     ];
     let option = given.into_iter().find(|&(_, is_given)| is_given);
     option.map(|(option, _)| option)

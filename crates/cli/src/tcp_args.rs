@@ -39,6 +39,7 @@ pub(crate) const TCP_HELP: &str = "\
     until-close; none.\n\
     brunt tcp -c 100 -m 'PING\\r\\n' --reply line localhost:6379\n\
     brunt tcp -r 20k -m @request.bin --reply len32be tls://host:9000\n\
+    brunt tcp --send -c 4 host:5001\n\
     See docs/tcp.md.";
 
 /// Messages and their replies.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Reuse, Schedule, Spin, ThinkTime, share};
+use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share};
 use brunt_measure::{Backend as BackendName, Protocol};
 use brunt_proto::http2::STREAMS_MAX;
 
@@ -33,6 +33,7 @@ impl<C: Carrier> Prepared<C> {
             worker,
             peer: self.peer.clone(),
             sources: self.sources.clone(),
+            sockets: self.sockets(),
             workers,
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
@@ -46,7 +47,8 @@ impl<C: Carrier> Prepared<C> {
                 spread: plan.think_spread,
                 seed: plan.think_seed,
             },
-            stamps_every: plan.stamps.every(),
+            // What streams receive is never looked at.
+            stamps_every: plan.stamps.every().filter(|_| plan.one_way().is_none()),
             spin: self.spin(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
@@ -61,10 +63,21 @@ impl<C: Carrier> Prepared<C> {
                 None => plan.logged_requests_max.div_ceil(workers.into()),
             },
             logged_responses_max: plan.logged_responses_max,
-            halves: plan.halves_warmup,
+            halves: plan.halves_warmup && plan.one_way().is_none(),
             busy_ns,
             control: Arc::clone(control),
             snapshots: None,
+        }
+    }
+
+    /// Options of the sockets: those of the plan, with what streams are paced at.
+    pub(crate) fn sockets(&self) -> SocketOptions {
+        let plan = &self.plan;
+        let streams = plan.one_way();
+        let paced = streams.and_then(|it| it.paced_bytes_per_s(plan.connections.get()));
+        SocketOptions {
+            paced_bytes_per_s: paced.or(plan.sockets.paced_bytes_per_s),
+            ..plan.sockets.clone()
         }
     }
 
@@ -92,7 +105,9 @@ impl<C: Carrier> Prepared<C> {
 
     fn requests_per_connection(&self) -> u64 {
         let possible = match self.negotiated.protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => u64::MAX,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
+                u64::MAX
+            }
             Protocol::Http2 => STREAMS_MAX,
         };
         match self.plan.reuse {

@@ -9,9 +9,9 @@ use brunt_load::{LoadModel, ReplyMatch, RequestOrder, Reuse, Schedule, Spoken, s
 use brunt_measure::{
     Amounts, ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder,
     MessagesDescription, ModelDescription, Negotiated, OpeningDescription, PlanDescription,
-    RequestDescription, RequestsDescription, ScheduleDescription, Seeds, Spin, StageDescription,
-    StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
-    WebSocketDescription, Window,
+    RequestDescription, RequestsDescription, ScheduleDescription, Seeds, SocketsDescription, Spin,
+    StageDescription, StageRates, Stamps, StopDescription, StreamsDescription, ThinkDescription,
+    ThinkSpread, TlsDescription, TlsVersion, WebSocketDescription, Window,
 };
 
 use crate::prepare::{Carrier, Prepared};
@@ -20,7 +20,7 @@ impl<C: Carrier> Prepared<C> {
     /// The plan as it is stored, with the amounts that the workers of this process have of it.
     pub(crate) fn describe_plan(&self) -> PlanDescription {
         let plan = &self.plan;
-        let first = plan.requests.first();
+        let first = plan.requests.first().filter(|_| plan.one_way().is_none());
         let list = !plan.requests.names().is_empty();
         let mut described = PlanDescription {
             url: plan.target.url.clone(),
@@ -53,7 +53,7 @@ impl<C: Carrier> Prepared<C> {
                 load::HttpChoice::Http2 => HttpChoice::Http2,
             }),
             messages: match &plan.spoken {
-                Spoken::Http(_) | Spoken::WebSocket(_) => None,
+                Spoken::Http(_) | Spoken::WebSocket(_) | Spoken::Streams(_) => None,
                 Spoken::Messages(exchange) => Some(MessagesDescription {
                     first: plan.requests.first_name(),
                     reply: exchange.reply.to_string(),
@@ -64,7 +64,7 @@ impl<C: Carrier> Prepared<C> {
                 }),
             },
             websocket: match &plan.spoken {
-                Spoken::Http(_) | Spoken::Messages(_) => None,
+                Spoken::Http(_) | Spoken::Messages(_) | Spoken::Streams(_) => None,
                 Spoken::WebSocket(exchange) => Some(WebSocketDescription {
                     first: plan.requests.first_name(),
                     binary: exchange.is_binary,
@@ -83,6 +83,21 @@ impl<C: Carrier> Prepared<C> {
                 .then(|| describe_tls(&plan.tls, &plan.target.host)),
             pipeline: plan.pipeline.get(),
             streams: plan.streams.get(),
+            one_way: plan.one_way().map(|streams| StreamsDescription {
+                sends: streams.sends,
+                receives: streams.receives,
+                paced_bits_per_s: streams.paced_bits_per_s.map(NonZeroU64::get),
+            }),
+            sockets: (plan.sockets != load::SocketOptions::default()).then(|| {
+                let bytes = |option: Option<NonZeroU32>| option.map(NonZeroU32::get);
+                SocketsDescription {
+                    is_nodelay: plan.sockets.is_nodelay,
+                    send_buffer_bytes: bytes(plan.sockets.send_buffer_bytes),
+                    receive_buffer_bytes: bytes(plan.sockets.receive_buffer_bytes),
+                    segment_bytes: bytes(plan.sockets.segment_bytes),
+                    congestion: plan.sockets.congestion.clone(),
+                }
+            }),
             requests_per_connection: match plan.reuse {
                 Reuse::Unlimited => None,
                 Reuse::Requests(count) => Some(count.get()),

@@ -38,6 +38,9 @@ const HTTP2_BYTES: u64 = 1 << 10;
 /// Memory of a request that is in flight: measured about 100 bytes in HTTP/2, and the worker's own
 /// notes.
 const REQUEST_BYTES: u64 = 256;
+/// What the buffers of a socket hold that is sent from or received into all the time: what the
+/// kernel gives them, where there are many, is a part of its memory for TCP.
+const SOCKET_BUFFER_BYTES: u64 = 1 << 20;
 /// Frames of bodies that one connection holds until they are sent, at most.
 const BODIES_BYTES: u64 = 144 << 10;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
@@ -158,7 +161,14 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
 fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
     let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
     let of_backends = match backend {
-        Backend::Uring => workers * Uring::descriptors(connections.div_ceil(workers), limit),
+        Backend::Uring => {
+            workers
+                * Uring::descriptors(
+                    connections.div_ceil(workers),
+                    limit,
+                    plan.one_way().is_some(),
+                )
+        }
         Backend::Epoll => workers + connections,
         Backend::Sim => 0,
     };
@@ -277,13 +287,14 @@ fn stage_bytes(model: &LoadModel) -> u64 {
 fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
     let depth = u64::from(negotiated.depth);
     let (protocol, copied) = match negotiated.protocol {
+        Protocol::Streams => (SOCKET_BUFFER_BYTES, 0),
         Protocol::Http1 => (0, payload_bytes),
         // What is filled in is written for each connection.
         Protocol::Messages | Protocol::WebSocket => (0, (payload_bytes * depth).min(BODIES_BYTES)),
         Protocol::Http2 => (HTTP2_BYTES, (payload_bytes * depth).min(BODIES_BYTES)),
     };
     let copies = match (negotiated.protocol, &negotiated.tls) {
-        (Protocol::Http1, None) => 0,
+        (Protocol::Http1, None) | (Protocol::Streams, _) => 0,
         (Protocol::Http1, Some(_)) | (_, None) => 1,
         (_, Some(_)) => 2,
     };

@@ -78,12 +78,15 @@ impl Negotiated {
         let protocol = match plan.spoken {
             Spoken::Messages(_) => Protocol::Messages,
             Spoken::WebSocket(_) => Protocol::WebSocket,
+            Spoken::Streams(_) => return Ok(Self::streams()),
             Spoken::Http(HttpChoice::Http1) => Protocol::Http1,
             Spoken::Http(HttpChoice::Auto) if !plan.target.scheme.is_secure() => Protocol::Http1,
             Spoken::Http(HttpChoice::Http2 | HttpChoice::Auto) => Protocol::Http2,
         };
         let depth = match protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => plan.pipeline.get(),
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
+                plan.pipeline.get()
+            }
             Protocol::Http2 => {
                 refuse_pipeline(plan)?;
                 plan.streams.get()
@@ -95,6 +98,16 @@ impl Negotiated {
             tls: None,
             depth,
         })
+    }
+
+    /// Streams have nothing to agree on.
+    fn streams() -> Self {
+        Self {
+            protocol: Protocol::Streams,
+            note: None,
+            tls: None,
+            depth: 1,
+        }
     }
 
     /// With the servers of `machine`, over TLS with `side` where that is given.
@@ -110,7 +123,7 @@ impl Negotiated {
         let alpn = match negotiated.protocol {
             Protocol::Http1 | Protocol::WebSocket => Some(ALPN_HTTP1),
             Protocol::Http2 => Some(ALPN_HTTP2),
-            Protocol::Messages => None,
+            Protocol::Messages | Protocol::Streams => None,
         };
         let session = machine.negotiate(alpn, side.as_ref()).map_err(|reason| {
             let server = plan.target.authority.clone();
@@ -173,6 +186,7 @@ impl Negotiation<'_> {
         let tls = side.map(|side| self.secure(side)).transpose()?;
         let http = match &plan.spoken {
             Spoken::Http(http) => *http,
+            Spoken::Streams(_) => return Ok(Negotiated::streams()),
             Spoken::Messages(_) => {
                 self.listen_for_refusal(tls.as_ref())?;
                 return Ok(Negotiated {
@@ -428,9 +442,10 @@ impl Negotiation<'_> {
                 NegotiateError::Certificate { server, reason }
             }
             LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken {
-                Spoken::Http(HttpChoice::Auto) | Spoken::Messages(_) | Spoken::WebSocket(_) => {
-                    NegotiateError::Handshake { server, reason }
-                }
+                Spoken::Http(HttpChoice::Auto)
+                | Spoken::Messages(_)
+                | Spoken::WebSocket(_)
+                | Spoken::Streams(_) => NegotiateError::Handshake { server, reason },
                 Spoken::Http(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
                 Spoken::Http(HttpChoice::Http2) => NegotiateError::NoHttp2 {
                     server,

@@ -47,6 +47,8 @@ pub struct Progress {
     pub errors: u64,
     /// Failures of any scope so far, all phases.
     pub failures: u64,
+    /// Bytes of streams so far, received and handed to the kernel, all phases; 0 without streams.
+    pub bytes: u64,
     /// Open connections now.
     pub live: u64,
     /// Planned arrivals that wait for a connection now.
@@ -141,6 +143,7 @@ impl Snapshots {
                 successes: progress.successes + counts.successes,
                 errors: progress.errors + counts.errors,
                 failures: progress.failures + counts.failures,
+                bytes: progress.bytes + counts.bytes,
                 ..counts
             };
         }
@@ -155,6 +158,7 @@ impl Snapshots {
                 successes: sum.successes + worker.successes,
                 errors: sum.errors + worker.errors,
                 failures: sum.failures + worker.failures,
+                bytes: sum.bytes + worker.bytes,
                 live: sum.live + worker.live,
                 waiting: sum.waiting + worker.waiting,
             })
@@ -225,6 +229,7 @@ impl Shown {
                 successes: counts.successes - self.counts.successes,
                 errors: counts.errors - self.counts.errors,
                 failures: counts.failures - self.counts.failures,
+                bytes: counts.bytes - self.counts.bytes,
                 ..counts
             },
             response: self

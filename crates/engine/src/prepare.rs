@@ -11,6 +11,7 @@ use brunt_io::backend::Peer;
 use brunt_io::blocking::{Deadline, Link};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
+use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
@@ -121,6 +122,12 @@ pub enum PrepareError {
         /// The target's.
         target: String,
     },
+    /// An option of the sockets cannot be had.
+    #[error(transparent)]
+    Sockets(#[from] SocketOptionError),
+    /// Bandwidth is measured over TCP alone.
+    #[error("a Unix socket has no account of what was acknowledged; give the server's HOST:PORT")]
+    StreamsOverUnix,
     /// A source address cannot be used.
     #[error("cannot connect from {address}: {reason}; --source-address takes a local address")]
     SourceAddress {
@@ -334,6 +341,11 @@ fn prepared<C: Carrier>(
         }
     }
     let sources = limits::sources(&plan, &peer);
+    // What is simulated has a Unix socket for its peer.
+    let is_unix = matches!(peer, Peer::Unix(_)) && carrier.backend() != Backend::Sim;
+    if is_unix && plan.one_way().is_some() {
+        return Err(PrepareError::StreamsOverUnix);
+    }
     let limits = limits::check(
         &plan,
         &negotiated,
@@ -344,7 +356,7 @@ fn prepared<C: Carrier>(
     )?;
     let name_of = plan.requests.name_of().into();
     let workers = plan.workers.get();
-    Ok(Prepared {
+    let prepared = Prepared {
         faults: Faults::default(),
         plan,
         peer,
@@ -358,7 +370,11 @@ fn prepared<C: Carrier>(
         usable_cpus: usable_cpus(),
         placed,
         workers: 0..workers,
-    })
+    };
+    if let Peer::Tcp(target) = prepared.peer {
+        socket::check_options(target, &prepared.sockets())?;
+    }
+    Ok(prepared)
 }
 
 /// The backend to use, and why it is not the one asked for.

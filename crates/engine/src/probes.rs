@@ -8,7 +8,7 @@ use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
-use brunt_load::Plan;
+use brunt_load::{Plan, ServerCounter};
 use brunt_measure::{Evidence, Window};
 use brunt_probe::observer::{Observer, Sources};
 use brunt_probe::server::ServerWatch;
@@ -84,7 +84,7 @@ impl Probes {
         };
         let counter = match &plan.server_counter {
             Some(counter) => {
-                let reader = CounterReader::new(counter, &tls)?;
+                let reader = CounterReader::new(&of_streams(plan, counter), &tls)?;
                 let before = match is_again {
                     true => read_settled(&reader)?,
                     false => reader.read()?,
@@ -186,6 +186,17 @@ fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Readin
         }
     }
     last
+}
+
+/// What of the reference server's page counts the bytes of streams, unless a value was named.
+fn of_streams(plan: &Plan, counter: &ServerCounter) -> ServerCounter {
+    let mut counter = counter.clone();
+    if plan.one_way().is_some() {
+        counter
+            .path
+            .get_or_insert_with(|| "tcp.bytes_received".to_owned());
+    }
+    counter
 }
 
 #[cfg(test)]

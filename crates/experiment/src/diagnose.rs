@@ -306,7 +306,7 @@ fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
     match protocol {
         Protocol::Http1 => plan.spoken = HttpChoice::Http1.into(),
         Protocol::Http2 => plan.spoken = HttpChoice::Http2.into(),
-        Protocol::Messages | Protocol::WebSocket => {}
+        Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {}
     }
     if let Some(most) = levels.iter().map(|level| level.connections).max() {
         plan.connections = most;

@@ -7,6 +7,8 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brunt_load::SocketOptions;
+
 use crate::tcp_info::TcpInfo;
 
 /// The place of one connection in a backend, chosen by the caller, from 0, dense. A slot is free
@@ -211,6 +213,14 @@ pub trait ClientBackend: Backend {
     /// were accepted are never stamped.
     fn set_stamps(&mut self, _every: Option<NonZeroU32>) {}
 
+    /// Options of the sockets of TCP connections that are opened from now on; without it, those of
+    /// [`SocketOptions::default`].
+    fn set_sockets(&mut self, _options: &SocketOptions) {}
+
+    /// Keeps the kernel's account of every connection that is opened from now on, and not of a
+    /// sample alone.
+    fn keep_accounts(&mut self) {}
+
     /// Starts a connection attempt in a free slot, from `source` (its port is left to the kernel)
     /// where given. An error is a limit of this machine (no descriptor, no port, no memory) or a
     /// refusal that the kernel gave at once; the slot stays free.
@@ -267,6 +277,12 @@ pub trait ClientBackend: Backend {
     /// The kernel's own account of an open connection. Absent where this connection is not in the
     /// backend's sample, or is not TCP.
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
+
+    /// The same of a connection on which bytes keep coming in: what it says to be unread may have
+    /// come after the rest was read.
+    fn moving_tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        self.tcp_info(slot)
+    }
 }
 
 /// What a server needs of a backend beside that: connections that others make.

@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
+use brunt_load::SocketOptions;
 use brunt_proto::tls::{ClientSide, Negotiated, Scratch, Session, TlsError};
 use socket2::Socket;
 
@@ -94,7 +95,7 @@ pub struct Link {
 impl Link {
     /// Connects, within `patience`.
     pub fn connect(peer: &Peer, patience: Duration) -> io::Result<Self> {
-        let socket = socket::client(peer, None, Blocking::Yes)?;
+        let socket = socket::client(peer, None, Blocking::Yes, &SocketOptions::default())?;
         socket.connect_timeout(&socket::address(peer)?, patience)?;
         Ok(Self {
             socket,

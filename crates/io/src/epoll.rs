@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use brunt_load::SocketOptions;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -30,7 +31,9 @@ const READY_MAX: usize = 1_024;
 /// Reads of one socket in a turn: whoever sends without end must not keep the others, and the
 /// caller's clock, waiting.
 const READS_MAX: u32 = 8;
-/// Bytes of all sockets after which a turn ends; the next one goes on from there.
+/// Bytes of all sockets after which a turn ends; the next one goes on from there. As many may be
+/// written besides: whoever writes again as soon as a write is taken must not keep what is read
+/// waiting, nor the caller's clock.
 const TURN_BYTES_MAX: usize = 4 << 20;
 /// Bytes discarded at once.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -56,6 +59,8 @@ pub struct Epoll {
     reads: u32,
     /// Bytes read in this turn.
     turn_bytes: usize,
+    /// Bytes written in this turn.
+    turn_written: usize,
     /// Readiness that was not read to its end in this turn.
     unfinished: Vec<epoll::Event>,
     /// Events known without asking the kernel.
@@ -70,6 +75,7 @@ pub struct Epoll {
     gather_ns: u64,
     send_calls: SendCalls,
     real_time: RealTime,
+    sockets: SocketOptions,
 }
 
 #[derive(Default)]
@@ -129,6 +135,7 @@ impl Epoll {
             ready_next: 0,
             reads: 0,
             turn_bytes: 0,
+            turn_written: 0,
             unfinished: Vec::new(),
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
@@ -138,6 +145,7 @@ impl Epoll {
             gather_ns: 0,
             send_calls: SendCalls::default(),
             real_time: RealTime::default(),
+            sockets: SocketOptions::default(),
         })
     }
 
@@ -176,6 +184,7 @@ impl Epoll {
             payloads,
             events,
             send_calls,
+            turn_written,
             ..
         } = self;
         let connection = &mut slots[slot.0 as usize];
@@ -193,6 +202,7 @@ impl Epoll {
                         send_calls.note(slot, SendCall { from_ns, to_ns });
                     }
                     *taken += count;
+                    *turn_written += count;
                     if *taken == bytes.len() {
                         break Event::Sent(slot);
                     }
@@ -418,6 +428,7 @@ impl Backend for Epoll {
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         self.turn_bytes = 0;
+        self.turn_written = 0;
         if self.ready_next < self.ready.len() {
             // The kernel keeps what became ready meanwhile.
             self.ready.drain(..self.ready_next);
@@ -464,7 +475,9 @@ impl Backend for Epoll {
             self.read = (0, 0);
             self.received = 0;
             self.received_stamp_ns = None;
-            if let Some((generation, event)) = self.events.pop_front() {
+            if self.turn_written < TURN_BYTES_MAX
+                && let Some((generation, event)) = self.events.pop_front()
+            {
                 if generation == self.slots[event.slot().0 as usize].generation {
                     return Some(event);
                 }
@@ -527,8 +540,12 @@ impl ClientBackend for Epoll {
         self.send_calls.set_every(every);
     }
 
+    fn set_sockets(&mut self, options: &SocketOptions) {
+        self.sockets = options.clone();
+    }
+
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
-        let socket = socket::client(peer, source, Blocking::No)?;
+        let socket = socket::client(peer, source, Blocking::No, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
         let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
         if has_receive_stamps {
@@ -578,6 +595,11 @@ impl ClientBackend for Epoll {
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
         let socket = self.slots.get(slot.0 as usize)?.socket.as_ref()?;
         TcpInfo::read(socket.as_fd()).ok()
+    }
+
+    fn moving_tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        let socket = self.slots.get(slot.0 as usize)?.socket.as_ref()?;
+        TcpInfo::read_moving(socket.as_fd()).ok()
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use brunt_load::SocketOptions;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use thiserror::Error;
 
 use crate::backend::Peer;
 
@@ -21,8 +24,13 @@ pub enum Blocking {
     No,
 }
 
-/// Makes an unconnected stream socket for `peer`, bound to `source` where given.
-pub fn client(peer: &Peer, source: Option<SocketAddr>, blocking: Blocking) -> io::Result<Socket> {
+/// Makes an unconnected stream socket for `peer`, bound to `source` where given. TCP has `options`.
+pub fn client(
+    peer: &Peer,
+    source: Option<SocketAddr>,
+    blocking: Blocking,
+    options: &SocketOptions,
+) -> io::Result<Socket> {
     let (domain, protocol) = match peer {
         Peer::Tcp(address) => (Domain::for_address(*address), Some(Protocol::TCP)),
         Peer::Unix(_) => (Domain::UNIX, None),
@@ -35,13 +43,159 @@ pub fn client(peer: &Peer, source: Option<SocketAddr>, blocking: Blocking) -> io
     };
     let socket = Socket::new_raw(domain, kind, protocol)?;
     if matches!(peer, Peer::Tcp(_)) {
-        socket.set_tcp_nodelay(true)?;
+        set_options(&socket, options)?;
         if let Some(source) = source {
             bind_address_no_port(&socket)?;
             socket.bind(&source.into())?;
         }
     }
     Ok(socket)
+}
+
+/// Why an option of a socket cannot be had.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SocketOptionError {
+    /// The kernel gives a smaller buffer.
+    #[error(
+        "{option} asks for {asked} bytes and the kernel gives {given}; raise it with \
+         `sysctl -w {setting}={asked}`, or ask for less"
+    )]
+    Buffer {
+        /// As typed.
+        option: &'static str,
+        /// Bytes asked for.
+        asked: u32,
+        /// Bytes that the kernel gives.
+        given: u32,
+        /// What bounds it.
+        setting: &'static str,
+    },
+    /// The kernel does not have this congestion control.
+    #[error("--congestion {name}: {reason}; this kernel has {available}")]
+    Congestion {
+        /// As typed.
+        name: String,
+        /// The kernel's reason.
+        reason: io::Error,
+        /// The names of those that it has.
+        available: String,
+    },
+    /// The kernel refuses one of the others.
+    #[error("cannot set {option}: {reason}")]
+    Refused {
+        /// As typed.
+        option: &'static str,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+}
+
+/// Whether a socket to `target` can have these options, all of them in full.
+///
+/// # Errors
+///
+/// The kernel refuses one, or gives less.
+pub fn check_options(target: SocketAddr, options: &SocketOptions) -> Result<(), SocketOptionError> {
+    let refused = |option| move |reason| SocketOptionError::Refused { option, reason };
+    let domain = Domain::for_address(target);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(refused("them"))?;
+    if let Some(name) = &options.congestion {
+        set_congestion(&socket, name).map_err(|reason| SocketOptionError::Congestion {
+            name: name.clone(),
+            reason,
+            available: std::fs::read_to_string(
+                "/proc/sys/net/ipv4/tcp_available_congestion_control",
+            )
+            .map_or_else(
+                |_| "none that it names".to_owned(),
+                |names| names.trim().to_owned(),
+            ),
+        })?;
+    }
+    if let Some(bytes) = options.segment_bytes {
+        set_segment_bytes(&socket, bytes).map_err(refused("--mss"))?;
+    }
+    if let Some(bytes_per_s) = options.paced_bytes_per_s {
+        set_pacing(&socket, bytes_per_s).map_err(refused("--bandwidth"))?;
+    }
+    if let Some(asked) = options.send_buffer_bytes {
+        socket
+            .set_send_buffer_size(asked.get() as usize)
+            .map_err(refused("--sndbuf"))?;
+        let given = socket.send_buffer_size().map_err(refused("--sndbuf"))?;
+        was_given("--sndbuf", asked.get(), given, "net.core.wmem_max")?;
+    }
+    if let Some(asked) = options.receive_buffer_bytes {
+        socket
+            .set_recv_buffer_size(asked.get() as usize)
+            .map_err(refused("--rcvbuf"))?;
+        let given = socket.recv_buffer_size().map_err(refused("--rcvbuf"))?;
+        was_given("--rcvbuf", asked.get(), given, "net.core.rmem_max")?;
+    }
+    Ok(())
+}
+
+/// The kernel doubles what is asked for, to have room for its own (socket(7), SO_SNDBUF), and cuts
+/// it to a limit without a word.
+fn was_given(
+    option: &'static str,
+    asked: u32,
+    doubled: usize,
+    setting: &'static str,
+) -> Result<(), SocketOptionError> {
+    let given = u32::try_from(doubled / 2).unwrap_or(u32::MAX);
+    match given < asked {
+        true => Err(SocketOptionError::Buffer {
+            option,
+            asked,
+            given,
+            setting,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Sets the options of a TCP socket that is not connected yet: the window scale and the segment
+/// size are agreed on with the connection.
+fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
+    socket.set_tcp_nodelay(options.is_nodelay)?;
+    if let Some(bytes) = options.send_buffer_bytes {
+        socket.set_send_buffer_size(bytes.get() as usize)?;
+    }
+    if let Some(bytes) = options.receive_buffer_bytes {
+        socket.set_recv_buffer_size(bytes.get() as usize)?;
+    }
+    if let Some(bytes) = options.segment_bytes {
+        set_segment_bytes(socket, bytes)?;
+    }
+    if let Some(name) = &options.congestion {
+        set_congestion(socket, name)?;
+    }
+    if let Some(bytes_per_s) = options.paced_bytes_per_s {
+        set_pacing(socket, bytes_per_s)?;
+    }
+    Ok(())
+}
+
+fn set_segment_bytes(socket: &Socket, bytes: NonZeroU32) -> io::Result<()> {
+    let bytes = libc::c_int::try_from(bytes.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
+}
+
+fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_tcp_congestion(socket, name)?)
+}
+
+/// Has TCP itself pace what it sends (since Linux 4.13), or the queue discipline `fq` where the
+/// route has it.
+fn set_pacing(socket: &Socket, bytes_per_s: NonZeroU64) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        bytes_per_s.get(),
+    )
 }
 
 /// The kernel's form of the peer's address.
@@ -134,20 +288,96 @@ fn bind_address_no_port(socket: &Socket) -> io::Result<()> {
 
 /// Sets an option that is on or off.
 fn enable(socket: &Socket, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
-    let enable: libc::c_int = 1;
-    // SAFETY: the pointer and length describe `enable`, which outlives the call.
+    let on: libc::c_int = 1;
+    set(socket, level, option, on)
+}
+
+/// Sets an option to a value of the type that it has.
+fn set<T: Copy>(
+    socket: &Socket,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: T,
+) -> io::Result<()> {
+    // SAFETY: the pointer and length describe `value`, which outlives the call.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             level,
             option,
-            std::ptr::from_ref(&enable).cast(),
-            size_of_val(&enable) as libc::socklen_t,
+            std::ptr::from_ref(&value).cast(),
+            size_of::<T>() as libc::socklen_t,
         )
     };
     if outcome == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loopback() -> SocketAddr {
+        ([127, 0, 0, 1], 9).into()
+    }
+
+    #[test]
+    fn options_reach_the_socket() {
+        let options = SocketOptions {
+            is_nodelay: false,
+            send_buffer_bytes: NonZeroU32::new(20_000),
+            receive_buffer_bytes: NonZeroU32::new(30_000),
+            segment_bytes: NonZeroU32::new(1_000),
+            congestion: Some("reno".to_owned()),
+            paced_bytes_per_s: NonZeroU64::new(5_000_000_000),
+        };
+        check_options(loopback(), &options).expect("the kernel has them");
+        let socket = client(&Peer::Tcp(loopback()), None, Blocking::Yes, &options);
+        let socket = socket.expect("a socket");
+        assert!(!socket.tcp_nodelay().expect("it says"));
+        assert_eq!(socket.send_buffer_size().expect("it says"), 40_000);
+        assert_eq!(socket.recv_buffer_size().expect("it says"), 60_000);
+        let congestion = rustix::net::sockopt::tcp_congestion(&socket).expect("it says");
+        assert_eq!(congestion, "reno");
+        let mut rate = 0_u64;
+        let mut length = size_of::<u64>() as libc::socklen_t;
+        // SAFETY: the pointer and length describe `rate`, which outlives the call.
+        let outcome = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_MAX_PACING_RATE,
+                std::ptr::from_mut(&mut rate).cast(),
+                &mut length,
+            )
+        };
+        assert_eq!((outcome, rate), (0, 5_000_000_000));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_give_in_full_is_refused() {
+        let huge = SocketOptions {
+            send_buffer_bytes: NonZeroU32::new(i32::MAX as u32),
+            ..SocketOptions::default()
+        };
+        let refusal = check_options(loopback(), &huge).expect_err("no kernel gives that");
+        assert!(
+            refusal.to_string().contains("net.core.wmem_max"),
+            "{refusal}"
+        );
+        let unknown = SocketOptions {
+            congestion: Some("nosuch".to_owned()),
+            ..SocketOptions::default()
+        };
+        let refusal = check_options(loopback(), &unknown)
+            .expect_err("it has no such")
+            .to_string();
+        assert!(
+            refusal.contains("nosuch") && refusal.contains("reno"),
+            "{refusal}"
+        );
     }
 }

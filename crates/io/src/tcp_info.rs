@@ -10,6 +10,19 @@ pub struct TcpInfo {
     pub bytes_received: u64,
     /// Payload bytes that wait in the receive queue.
     pub bytes_unread: u64,
+    /// Payload bytes that the peer's kernel acknowledged (`tcpi_bytes_acked`, without the
+    /// connection request that it counts as one byte).
+    pub bytes_acked: u64,
+    /// Payload bytes that were given to the kernel and that the peer has not acknowledged, whether
+    /// sent or not (`tcpi_notsent_bytes`, and `tcpi_bytes_sent` less those sent again and those
+    /// acknowledged); before Linux 4.19 those not sent alone.
+    pub bytes_unacknowledged: u64,
+    /// Payload bytes sent again (`tcpi_bytes_retrans`); 0 before Linux 4.19.
+    pub bytes_retransmitted: u64,
+    /// Bytes per second that the path delivered lately (`tcpi_delivery_rate`); 0 before Linux 4.9.
+    pub delivery_bytes_per_s: u64,
+    /// Smoothed round trip (`tcpi_rtt`), nanoseconds; 0 before the first.
+    pub smoothed_rtt_ns: u64,
     /// Smallest round trip seen (`tcpi_min_rtt`), nanoseconds; absent before the first.
     pub min_rtt_ns: Option<u64>,
     /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
@@ -35,15 +48,20 @@ pub struct TcpInfo {
 }
 
 /// Offsets into `struct tcp_info`. The kernel only ever appends to it.
+const RTT_OFFSET: usize = 68;
 const RECEIVE_RTT_OFFSET: usize = 92;
 const TOTAL_RETRANS_OFFSET: usize = 100;
+const BYTES_ACKED_OFFSET: usize = 120;
 const BYTES_RECEIVED_OFFSET: usize = 128;
+const NOT_SENT_OFFSET: usize = 144;
 const MIN_RTT_OFFSET: usize = 148;
 const DATA_SEGMENTS_IN_OFFSET: usize = 152;
 const DATA_SEGMENTS_OUT_OFFSET: usize = 156;
+const DELIVERY_RATE_OFFSET: usize = 160;
 const BUSY_TIME_OFFSET: usize = 168;
 const RWND_LIMITED_OFFSET: usize = 176;
 const SNDBUF_LIMITED_OFFSET: usize = 184;
+const BYTES_SENT_OFFSET: usize = 200;
 const BYTES_RETRANS_OFFSET: usize = 208;
 const OUT_OF_ORDER_OFFSET: usize = 224;
 /// How often a reading is repeated while bytes come in.
@@ -69,6 +87,20 @@ impl TcpInfo {
             }
         }
         Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// The same of a connection on which bytes keep coming in: what waits in the receive queue is
+    /// read last, and has those with it that came since.
+    ///
+    /// # Errors
+    ///
+    /// The socket is not TCP, or the kernel is older than 4.9.
+    pub fn read_moving(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let info = read_kernel(socket)?;
+        Ok(Self {
+            bytes_unread: rustix::io::ioctl_fionread(socket)?,
+            ..info
+        })
     }
 }
 
@@ -114,10 +146,18 @@ fn parse(bytes: &[u8]) -> TcpInfo {
         narrow(TOTAL_RETRANS_OFFSET)
     };
     let ns_of = |us: u64| us.saturating_mul(1_000);
+    let bytes_acked = wide(BYTES_ACKED_OFFSET).saturating_sub(1);
+    let sent_once = wide(BYTES_SENT_OFFSET).saturating_sub(wide(BYTES_RETRANS_OFFSET));
+    let on_the_way = sent_once.saturating_sub(bytes_acked);
     let (min_rtt_us, receive_rtt_us) = (narrow(MIN_RTT_OFFSET), narrow(RECEIVE_RTT_OFFSET));
     TcpInfo {
         bytes_received: wide(BYTES_RECEIVED_OFFSET),
         bytes_unread: 0,
+        bytes_acked,
+        bytes_unacknowledged: u64::from(narrow(NOT_SENT_OFFSET)) + on_the_way,
+        bytes_retransmitted: wide(BYTES_RETRANS_OFFSET),
+        delivery_bytes_per_s: wide(DELIVERY_RATE_OFFSET),
+        smoothed_rtt_ns: ns_of(narrow(RTT_OFFSET).into()),
         min_rtt_ns: (min_rtt_us != u32::MAX).then(|| ns_of(min_rtt_us.into())),
         segments_sent: narrow(DATA_SEGMENTS_OUT_OFFSET).into(),
         segments_retransmitted: segments_retransmitted.into(),
@@ -145,6 +185,13 @@ mod tests {
         let info = parse(&bytes);
         assert_eq!(info.min_rtt_ns, Some(21_000));
         assert_eq!(info.busy_ns, 9_000);
+        let narrow = |first: u8| u32::from_ne_bytes([0, 1, 2, 3].map(|next| (first + next) % 7));
+        assert_eq!(info.smoothed_rtt_ns, u64::from(narrow(5)) * 1_000);
+        let wide =
+            |first: u8| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|it| (first + it) % 7));
+        assert_eq!(info.bytes_acked, wide(1) - 1);
+        assert_eq!(info.delivery_bytes_per_s, wide(6));
+        assert_eq!(info.bytes_retransmitted, wide(5));
         assert_eq!(
             info.segments_out_of_order,
             u64::from(u32::from_ne_bytes([0, 1, 2, 3]))
@@ -153,6 +200,25 @@ mod tests {
         bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4].fill(0xff);
         let info = parse(&bytes);
         assert_eq!((info.min_rtt_ns, info.receive_rtt_ns), (None, None));
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_waits_here_or_is_on_its_way() {
+        let mut bytes = [0_u8; 256];
+        for (offset, value) in [
+            (BYTES_SENT_OFFSET, 10_000_u64),
+            (BYTES_RETRANS_OFFSET, 1_000),
+            // One of them is the connection request.
+            (BYTES_ACKED_OFFSET, 4_001),
+        ] {
+            bytes[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        bytes[NOT_SENT_OFFSET..NOT_SENT_OFFSET + 4].copy_from_slice(&70_u32.to_ne_bytes());
+        let info = parse(&bytes);
+        assert_eq!(
+            (info.bytes_acked, info.bytes_unacknowledged),
+            (4_000, 5_070)
+        );
     }
 
     #[test]

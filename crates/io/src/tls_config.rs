@@ -140,12 +140,12 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
         .transpose()
 }
 
-/// What is offered (ALPN) where this is to be spoken: for messages nothing. WebSocket begins with
-/// HTTP/1.1.
+/// What is offered (ALPN) where this is to be spoken: for messages and streams nothing. WebSocket
+/// begins with HTTP/1.1.
 fn offered_for(spoken: &Spoken) -> &'static [&'static [u8]] {
     match spoken {
         Spoken::Http(http) => offered(*http),
-        Spoken::Messages(_) => &[],
+        Spoken::Messages(_) | Spoken::Streams(_) => &[],
         Spoken::WebSocket(_) => offered(HttpChoice::Http1),
     }
 }

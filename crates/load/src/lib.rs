@@ -9,7 +9,9 @@ mod request_set;
 mod round;
 pub mod sessions;
 mod share;
+mod sockets;
 mod spoken;
+mod streams;
 mod target;
 mod think_time;
 mod tls;
@@ -26,9 +28,11 @@ pub use plan::{
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
 pub use round::Round;
 pub use share::share;
+pub use sockets::SocketOptions;
 pub use spoken::{
     MessageExchange, MessageSpec, OpeningMessage, ReplyMatch, Spoken, WebSocketExchange,
 };
+pub use streams::Streams;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};

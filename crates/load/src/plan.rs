@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::{HttpChoice, RequestSet, Schedule, Spoken, Target, ThinkSpread, TlsSpec};
+use crate::{
+    HttpChoice, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target, ThinkSpread, TlsSpec,
+};
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +163,7 @@ pub struct ServerCounter {
 pub struct Plan {
     /// The server under test.
     pub target: Target,
-    /// What is sent.
+    /// The requests of HTTP.
     pub requests: RequestSet,
     /// What makes a request due.
     pub model: LoadModel,
@@ -217,6 +219,8 @@ pub struct Plan {
     pub drain_limit_ns: u64,
     /// The backend that was asked for.
     pub backend: BackendChoice,
+    /// Options of the sockets of TCP connections.
+    pub sockets: SocketOptions,
     /// Local addresses to connect from; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
     /// On which connections the kernel's receive time stamps are taken.
@@ -273,6 +277,7 @@ impl Plan {
             connect_timeout_ns: 5 * SECOND_NS,
             drain_limit_ns: 10 * SECOND_NS,
             backend: BackendChoice::Auto,
+            sockets: SocketOptions::default(),
             source_addresses: Vec::new(),
             stamps: Stamps::Sampled,
             spin: Spin::Auto,
@@ -290,6 +295,14 @@ impl Plan {
     pub const DURATION_NS_DEFAULT: u64 = 10_000_000_000;
     /// Length of the warm-up, unless something else is asked for, nanoseconds.
     pub const WARMUP_NS_DEFAULT: u64 = 1_000_000_000;
+
+    /// What its streams are; absent where connections carry requests.
+    pub fn one_way(&self) -> Option<&Streams> {
+        match &self.spoken {
+            Spoken::Http(_) | Spoken::Messages(_) | Spoken::WebSocket(_) => None,
+            Spoken::Streams(streams) => Some(streams),
+        }
+    }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
     /// first attempts is due.

@@ -2,7 +2,7 @@
 
 use brunt_proto::messages::{Framing, Template};
 
-use crate::HttpChoice;
+use crate::{HttpChoice, Streams};
 
 /// What is spoken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum Spoken {
     Messages(MessageExchange),
     /// Messages of WebSocket.
     WebSocket(WebSocketExchange),
+    /// Bytes without end, in a closed loop with a duration.
+    Streams(Streams),
 }
 
 impl Spoken {
@@ -20,7 +22,7 @@ impl Spoken {
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
-            Self::Messages(_) | Self::WebSocket(_) => None,
+            Self::Messages(_) | Self::WebSocket(_) | Self::Streams(_) => None,
         }
     }
 }

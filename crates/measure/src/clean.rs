@@ -90,6 +90,10 @@ impl Clean {
 
     /// What is left of the window of `run`. Absent where nothing was stolen, as far as is known.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
+        if run.is_streams() {
+            // What is kept over time is that of requests.
+            return None;
+        }
         let mut spans = Vec::new();
         for agent in &run.agents {
             match stolen_spans(agent) {

@@ -8,6 +8,7 @@
 
 mod attainment;
 mod backend;
+mod bandwidth;
 mod binomial;
 mod bounded;
 mod by_name;
@@ -64,6 +65,7 @@ mod spread;
 mod stages;
 mod status;
 mod steadiness;
+mod stream_record;
 mod student_t;
 mod success;
 mod summary;
@@ -78,6 +80,7 @@ mod with_connect;
 
 pub use attainment::ObjectiveOutcome;
 pub use backend::Backend;
+pub use bandwidth::{Bandwidth, BandwidthInterval};
 pub use bounded::WORKERS_MAX;
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
@@ -135,9 +138,10 @@ pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
     HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, MessagesDescription,
     ModelDescription, Negotiated, NegotiatedTls, OpeningDescription, PlanDescription, Protocol,
-    RequestDescription, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds, Spin,
-    StageDescription, StageRates, Stamps, StopDescription, ThinkDescription, ThinkSpread,
-    TlsDescription, TlsVersion, Unit, UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
+    RequestDescription, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds,
+    SocketsDescription, Spin, StageDescription, StageRates, Stamps, StopDescription,
+    StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, Unit,
+    UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use single_run::{Range, SingleRun};
@@ -147,6 +151,7 @@ pub use spread::Spread;
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use steadiness::Steadiness;
+pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
 pub use success::{NoSuccess, NoSuccessCause};
 pub use summary::{Figure, Summary};
 pub use sweep::{

@@ -6,7 +6,7 @@ use crate::bounded;
 use crate::once::since_ns;
 use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
-    Series,
+    Series, StreamRecord,
 };
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
@@ -246,6 +246,23 @@ impl ThreadUse {
 }
 
 impl KernelSample {
+    /// What was counted of streams over the window, for those who look at samples.
+    pub(crate) fn of_streams(streams: &StreamRecord) -> Self {
+        let window = &streams.window;
+        Self {
+            connections: streams.streams,
+            min_rtt_ns: streams.min_rtt_ns,
+            segments_sent: window.segments_sent,
+            segments_retransmitted: window.segments_retransmitted,
+            segments_received: window.segments_received,
+            segments_out_of_order: window.segments_out_of_order,
+            busy_ns: window.busy_ns,
+            receive_window_limited_ns: window.receive_window_limited_ns,
+            send_buffer_limited_ns: window.send_buffer_limited_ns,
+            ..Self::default()
+        }
+    }
+
     /// Adds the sample of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.connections = self.connections.saturating_add(other.connections);
@@ -357,6 +374,9 @@ pub struct WorkerRecord {
     pub first_service_ns_min: Option<u64>,
     /// The kernel's view of a sample of its connections.
     pub kernel: KernelSample,
+    /// The kernel's accounts of all of its streams; absent where connections carry requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamRecord>,
     /// What the server said in its first errors, each with another status; empty where that was not
     /// asked for.
     #[serde(
@@ -398,6 +418,9 @@ impl WorkerRecord {
             &mut self.first_send,
         ] {
             *edge = edge.since(origin_ns);
+        }
+        if let Some(streams) = &mut self.streams {
+            streams.count_from(origin_ns);
         }
         for downtime in &mut self.downtimes {
             downtime.from_ns = since_ns(downtime.from_ns, origin_ns);

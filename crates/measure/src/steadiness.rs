@@ -102,8 +102,13 @@ pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
 
 /// Successful replies in each point of the series that lies wholly inside the window. Where
 /// nothing came to the end, there are no points: those are 0.
+/// Of streams it is their bytes.
 pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
     let whole = run.window_ns / series.interval_ns.max(1);
+    if run.is_streams() {
+        let whole = whole.min(POINTS_MAX);
+        return run.stream_bytes_over(series.interval_ns, whole as usize);
+    }
     let points = series.points.iter().map(|point| point.successes as f64);
     points
         .chain(std::iter::repeat(0.0))

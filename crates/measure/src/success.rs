@@ -27,6 +27,8 @@ pub enum NoSuccessCause {
     Unanswered,
     /// No request was due.
     NothingSent,
+    /// Streams were open, and no byte moved on them.
+    NothingMoved,
 }
 
 impl Run {
@@ -38,7 +40,14 @@ impl Run {
 
 /// [`Run::no_success`], of a run whose summary is at hand.
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
-    let has_success = summary.window.replies.successes() > 0 || run.latencies.response.count() > 0;
+    let has_moved = || {
+        let mut streams = run.stream_records();
+        summary.window.bytes_received > 0 || streams.any(|it| it.window.bytes_acked > 0)
+    };
+    let has_success = match run.is_streams() {
+        true => has_moved(),
+        false => summary.window.replies.successes() > 0 || run.latencies.response.count() > 0,
+    };
     if has_success || run.window_ns == 0 || run.workers().next().is_none() {
         return None;
     }
@@ -63,7 +72,10 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
         .chain([(NoSuccessCause::Unanswered, summary.in_flight_at_end)]);
     let of_attempts = failures(FailureScope::Connect).map(by_kind);
     let nothing = NoSuccess {
-        cause: NoSuccessCause::NothingSent,
+        cause: match run.is_streams() && summary.live.max > 0 {
+            true => NoSuccessCause::NothingMoved,
+            false => NoSuccessCause::NothingSent,
+        },
         count: 0,
         total: 0,
     };

@@ -45,9 +45,10 @@ pub use experiment::{
     exceeded_limits, limits_not_judged, side_name, write_experiment,
 };
 pub use figures::{
-    AgentFigures, AllPhases, CleanSummary, ClientFigures, GeneratorFigures, Latency, LiveRange,
-    ObjectiveFigures, OverloadFigures, QuantileInterval, RateIntervalFigures, Replies, Requests,
-    ResponseParts, ServerFigures, StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
+    AgentFigures, AllPhases, BandwidthFigures, BandwidthPoint, CleanSummary, ClientFigures,
+    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, OverloadFigures, QuantileInterval,
+    RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, StageFigures,
+    SteadinessFigures, StoredSummary, VerdictFigures,
 };
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Figure, Judged, Quantile, Verdict};
+use brunt_measure::{Bandwidth, Figure, Judged, Quantile, Verdict};
 
 use crate::{objective, units};
 
@@ -44,6 +44,9 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
         let _ = writeln!(page, "Throughput: {}", escaped(&reason));
         return;
     }
+    if run.is_streams() {
+        return bandwidth(judged, page);
+    }
     let (mut heads, mut cells) = (vec!["throughput"], Vec::new());
     cells.push(match &judged.summary.successes_per_s {
         Figure::Known(rate) => {
@@ -72,6 +75,26 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
     ));
     let rule = vec!["---:"; heads.len()].join("|");
     let _ = writeln!(page, "| {} |\n|{rule}|", heads.join(" | "));
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+/// The rates of streams.
+fn bandwidth(judged: &Judged<'_>, page: &mut String) {
+    let found = Bandwidth::of(judged.run, &judged.summary);
+    let rate = |figure: &Figure| match figure {
+        Figure::Known(bytes_per_s) => units::bits_per_s(bytes_per_s * 8.0),
+        Figure::Absent(reason) => escaped(reason),
+    };
+    let cells = [
+        rate(&found.up_bytes_per_s),
+        rate(&found.down_bytes_per_s),
+        units::count(found.streams),
+        units::count(found.window.segments_retransmitted),
+    ];
+    let _ = writeln!(
+        page,
+        "| up | down | streams | segments sent again |\n|---:|---:|---:|---:|"
+    );
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 

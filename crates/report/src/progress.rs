@@ -20,6 +20,8 @@ pub struct Progress<'a> {
     pub successes_per_s: Option<f64>,
     /// What that counts: `req/s` or `msg/s`.
     pub unit: &'a str,
+    /// Recent bytes per second of streams, which have no replies; absent without streams.
+    pub bytes_per_s: Option<f64>,
     /// What the schedule asks for now; absent without one, and when it is over.
     pub planned_rate: Option<PlannedRate>,
     /// Arrivals that wait for a connection.
@@ -78,6 +80,11 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     );
     items.extend(
         progress
+            .bytes_per_s
+            .map(|rate| units::bits_per_s(rate * 8.0)),
+    );
+    items.extend(
+        progress
             .planned_rate
             .map(|planned| format!("plan {} {}", units::rate(planned.per_s), planned.unit)),
     );
@@ -102,6 +109,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn streams_have_bits_per_second() {
+        let progress = Progress {
+            phase: "measure",
+            elapsed_ns: 1_000_000_000,
+            length: None,
+            live: 2,
+            connections: 2,
+            successes_per_s: None,
+            unit: "B/s",
+            bytes_per_s: Some(125_000_000.0),
+            planned_rate: None,
+            waiting: 0,
+            errors: 0,
+            failures: 0,
+        };
+        let line = progress_line(&progress, 100);
+        assert_eq!(line, "measure 1.0 s · 2 of 2 connections · 1.00 Gbit/s");
+    }
+
+    #[test]
     fn the_line_keeps_to_its_width() {
         let progress = Progress {
             phase: "measure",
@@ -111,6 +138,7 @@ mod tests {
             connections: 1_000,
             successes_per_s: Some(155_310.4),
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: None,
             waiting: 0,
             errors: 0,
@@ -140,6 +168,7 @@ mod tests {
             connections: 1_000,
             successes_per_s: Some(4_998.0),
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: Some(PlannedRate {
                 per_s: 5_000.0,
                 unit: "req/s",
@@ -155,6 +184,7 @@ mod tests {
         let progress = Progress {
             successes_per_s: Some(52.1),
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: Some(PlannedRate {
                 per_s: 0.5,
                 unit: "connections/s",
@@ -180,6 +210,7 @@ mod tests {
             connections: 64,
             successes_per_s: Some(0.0),
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: None,
             waiting: 0,
             errors: 98_012,
@@ -209,6 +240,7 @@ mod tests {
             connections: 1_000_000,
             successes_per_s: None,
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: None,
             waiting: 0,
             errors: 0,
@@ -233,6 +265,7 @@ mod tests {
             connections: 1,
             successes_per_s: None,
             unit: "req/s",
+            bytes_per_s: None,
             planned_rate: None,
             waiting: 0,
             errors: 0,

@@ -10,7 +10,8 @@ use brunt_measure::{
 use crate::figures::data_name;
 use crate::foreign;
 use crate::{
-    CleanSummary, GeneratorFigures, QuantileInterval, ReportError, ServerFigures, StoredSummary,
+    BandwidthFigures, CleanSummary, GeneratorFigures, QuantileInterval, ReportError, ServerFigures,
+    StoredSummary,
 };
 
 type Cell = fn(&Run, &StoredSummary) -> String;
@@ -635,6 +636,42 @@ const COLUMNS: &[(&str, Cell)] = &[
         let missed = figures.objectives.iter().filter(|it| !it.met);
         cell(Some(missed.count()))
     }),
+    ("up_bytes_per_s", |_, figures| {
+        bandwidth(figures, |it| it.up_bytes_per_s)
+    }),
+    ("down_bytes_per_s", |_, figures| {
+        bandwidth(figures, |it| it.down_bytes_per_s)
+    }),
+    ("up_bytes", |_, figures| {
+        bandwidth(figures, |it| Some(it.up_bytes))
+    }),
+    ("down_bytes", |_, figures| {
+        bandwidth(figures, |it| Some(it.down_bytes))
+    }),
+    ("fairness", |_, figures| {
+        bandwidth(figures, |it| it.fairness)
+    }),
+    ("segments_sent", |_, figures| {
+        bandwidth(figures, |it| Some(it.segments_sent))
+    }),
+    ("segments_retransmitted", |_, figures| {
+        bandwidth(figures, |it| Some(it.segments_retransmitted))
+    }),
+    ("smoothed_rtt_ns", |_, figures| {
+        bandwidth(figures, |it| it.smoothed_rtt_ns)
+    }),
+    ("receive_window_limited_share", |_, figures| {
+        bandwidth(figures, |it| it.receive_window_limited_share)
+    }),
+    ("send_buffer_limited_share", |_, figures| {
+        bandwidth(figures, |it| it.send_buffer_limited_share)
+    }),
+    ("client_cpu_s_per_gb", |_, figures| {
+        bandwidth(figures, |it| it.client_cpu_s_per_gb)
+    }),
+    ("server_cpu_s_per_gb", |_, figures| {
+        bandwidth(figures, |it| it.server_cpu_s_per_gb)
+    }),
 ];
 
 /// Writes the header and the row of `run`.
@@ -684,6 +721,14 @@ fn generator<T: ToString>(
     content: fn(&GeneratorFigures) -> Option<T>,
 ) -> String {
     cell(figures.generator.as_ref().and_then(content))
+}
+
+/// A cell that only a run of streams has.
+fn bandwidth<T: ToString>(
+    figures: &StoredSummary,
+    content: fn(&BandwidthFigures) -> Option<T>,
+) -> String {
+    cell(figures.bandwidth.as_ref().and_then(content))
 }
 
 /// A cell that only a run over TLS has.

@@ -54,6 +54,20 @@ pub fn bytes_per_s(rate: f64) -> String {
     )
 }
 
+/// The same in bits, as networks count: `38.2 Gbit/s`.
+pub fn bits_per_s(rate: f64) -> String {
+    scaled(
+        rate,
+        &[
+            (1.0, "bit/s"),
+            (1e3, "kbit/s"),
+            (1e6, "Mbit/s"),
+            (1e9, "Gbit/s"),
+            (1e12, "Tbit/s"),
+        ],
+    )
+}
+
 /// Events per second without a unit: whole from 100 up (`155,310`), three significant digits below
 /// (`12.5`).
 pub fn rate(per_s: f64) -> String {

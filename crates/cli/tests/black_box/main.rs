@@ -6,6 +6,7 @@
 )]
 
 mod bad_input;
+mod bandwidth;
 mod broken;
 mod calibrate;
 mod carriers;

@@ -105,7 +105,8 @@ impl Measured {
         let negotiated = &run.first().negotiated;
         let mut measured = Self {
             protocol: match (negotiated.protocol, &negotiated.tls) {
-                (Protocol::Http1, _) => "http/1.1",
+                // It loads with HTTP alone.
+                (Protocol::Http1 | Protocol::Streams, _) => "http/1.1",
                 (Protocol::Http2, Some(_)) => "h2",
                 (Protocol::Http2, None) => "h2c",
                 // Not of a plan of h2load's.

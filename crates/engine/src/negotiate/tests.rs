@@ -9,8 +9,8 @@ use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_io::tls_peer::{self, Authority, Identity, serve};
 use brunt_load::{
-    BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, Spin, Stamps, Stop,
-    Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
+    BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, SocketOptions, Spin,
+    Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::tls::{ServerOptions, ServerSide};
 
@@ -30,6 +30,7 @@ fn many(count: u32) -> NonZeroU32 {
 fn plan(url: &str, http: HttpChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
     Plan {
+        sockets: SocketOptions::default(),
         requests: RequestSet::one(RequestSpec::get(&target.path)),
         target,
         model: LoadModel::Closed {
@@ -219,7 +220,9 @@ fn what_is_negotiated_over_tls() {
         let mut plan = world.plan(http);
         (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
         let bytes = match protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => Vec::new(),
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
+                Vec::new()
+            }
             Protocol::Http2 => settings(streams_max),
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brunt_load::{Plan, Spoken};
+use brunt_load::{Plan, Spoken, Streams};
 use brunt_measure::Protocol;
 
 use super::ClientProtocol;
@@ -10,6 +10,7 @@ use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
 use super::messages::{EncodedMessages, Messages};
+use super::streams::{StreamPayload, StreamProtocol};
 use super::websocket::{EncodedWebSocket, WebSocket};
 
 /// What a run is over each protocol.
@@ -28,6 +29,7 @@ pub(crate) enum EncodedRequests {
     Http2(Arc<Http2Requests>),
     Messages(Arc<EncodedMessages>),
     WebSocket(Arc<EncodedWebSocket>),
+    Streams(Arc<StreamPayload>),
 }
 
 impl EncodedRequests {
@@ -50,6 +52,15 @@ impl EncodedRequests {
                 let messages = EncodedMessages::new(plan, depth, clock_origin_unix_ns)?;
                 Self::Messages(Arc::new(messages))
             }
+            Protocol::Streams => {
+                // It is spoken only where the plan says so.
+                let streams = plan.one_way().copied().unwrap_or(Streams {
+                    sends: false,
+                    receives: true,
+                    paced_bits_per_s: None,
+                });
+                Self::Streams(Arc::new(StreamPayload::new(streams)))
+            }
         })
     }
 
@@ -60,17 +71,20 @@ impl EncodedRequests {
             Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests))),
             Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages))),
             Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages))),
+            Self::Streams(payload) => what.run(StreamProtocol::new(Arc::clone(payload))),
         }
     }
 
     /// Bytes of one request: in HTTP/1.1 a closing one where every request closes, else an ordinary
-    /// one; in HTTP/2 of any but the first of a connection. Of messages the longest.
+    /// one; in HTTP/2 of any but the first of a connection. Of messages the longest, of streams
+    /// what they send at a time.
     pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
         match self {
             Self::Http1(requests) => requests.bytes(every_one_closes),
             Self::Http2(requests) => requests.bytes(),
             Self::Messages(messages) => messages.bytes(),
             Self::WebSocket(messages) => messages.bytes(),
+            Self::Streams(payload) => payload.bytes(),
         }
     }
 
@@ -81,6 +95,7 @@ impl EncodedRequests {
             Self::Http2(requests) => requests.held_bytes(),
             Self::Messages(messages) => messages.held_bytes(),
             Self::WebSocket(messages) => messages.held_bytes(),
+            Self::Streams(payload) => payload.bytes(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod http2;
 mod in_order;
 mod messages;
 mod rendered;
+mod streams;
 mod verbatim;
 mod websocket;
 
@@ -224,6 +225,14 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.
     const FLOODED: FailureKind = FailureKind::Http2Error;
+
+    /// There are no requests: connections carry bytes without end.
+    const IS_STREAM: bool = false;
+
+    /// What a stream sends over and over; absent where it only receives, and without streams.
+    fn stream(&self) -> Option<Part> {
+        None
+    }
 
     /// Called once by each worker, before all else; `add` hands a payload to its backend.
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);

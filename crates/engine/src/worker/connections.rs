@@ -221,6 +221,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Ends an open connection and, if there is use for it, opens the next one in its place.
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         let resume_ns = self.resumes_ns(slot, now_ns);
+        self.end_stream(slot);
         self.backend.close(slot);
         self.accounting.recorder.disconnected(now_ns);
         self.lose(slot, now_ns);

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod arrivals;
+mod bandwidth;
 mod connections;
 mod dialling;
 mod error_bodies;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
 use brunt_io::spin::Spinner;
-use brunt_load::{Arrivals, RequestSource, Spin, ThinkTime};
+use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
 use brunt_measure::{FailureKind, KernelSample, Recorder, SetUp, Window};
 use brunt_probe::thread_meter::ThreadMeter;
 
@@ -39,6 +40,7 @@ use crate::protocol::{ClientProtocol, StartOfWorker};
 use crate::sources::Sources;
 use crate::trial::Gauge;
 use accounting::Accounting;
+use bandwidth::StreamAccounts;
 use dialling::{Dialling, Opening};
 use free::FreeConnections;
 use halving::Experiment;
@@ -87,6 +89,8 @@ pub(crate) struct Task {
     pub(crate) peer: Peer,
     /// Local addresses.
     pub(crate) sources: Sources,
+    /// Options of the sockets.
+    pub(crate) sockets: SocketOptions,
     /// Workers that share them.
     pub(crate) workers: u32,
     pub(crate) pace: Pace,
@@ -226,6 +230,7 @@ pub(crate) struct Worker<B, P: ClientProtocol> {
     timeline: Timeline,
     wake_ups: WakeUps,
     round: Round,
+    streams: StreamAccounts,
     /// What makes the requests; absent where they are those of the plan.
     generated: Option<Box<Generated>>,
 }
@@ -239,6 +244,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         protocol.start(start, &mut |payload| backend.add_payload(payload));
         backend.set_stamps(task.stamps_every);
+        backend.set_sockets(&task.sockets);
+        if P::IS_STREAM {
+            backend.keep_accounts();
+        }
         Self::with(backend, protocol, task, spinner)
     }
 
@@ -339,6 +348,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },
+            streams: StreamAccounts::new(slots),
             backend,
             protocol,
             task,
@@ -400,11 +410,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         self.timeline.mode = Mode::Load;
         self.start_halving(start.load_ns, window);
+        self.schedule_readings(window);
         self.start_load(start.load_ns);
         while self.goes_on() {
             self.turn(self.timeline.window_end_ns)?;
         }
         let left_ns = self.backend.now_ns();
+        self.read_streams(left_ns, true);
         let spun_ns = self.wake_ups.spinner.spun_ns();
         let thread = self
             .wake_ups
@@ -557,6 +569,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.take_overhead(slot, now_ns);
         }
         self.take_kernel_sample();
+        self.end_streams();
         for slot in self.connections.slots() {
             self.stop_awaiting_retry(slot, now_ns);
             while let Some((issue, discarded_bytes)) = self.take_any(slot, None) {
@@ -615,6 +628,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 .min(from_ns + NOTICE_NS)
                 .min(due_ns)
                 .min(arrival_ns)
+                .min(self.streams.next_ns())
                 .min(quiet_until_ns.max(from_ns + 1))
         };
         // Until then it is not expected to run. What is overdue already waited for its turn, not
@@ -637,6 +651,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.fall_due(deadline, now_ns);
         }
         self.count_slices(now_ns);
+        if now_ns >= self.streams.next_ns() {
+            self.read_streams(now_ns, false);
+        }
         if self.is_releasing() {
             self.release();
         }

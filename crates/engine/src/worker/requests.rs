@@ -106,6 +106,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if !connection.may_write() || connection.state != State::Open {
             return;
         }
+        if P::IS_STREAM {
+            self.send_stream(slot, now_ns);
+            return;
+        }
         if self.generated.is_some() {
             self.send_generated(slot, now_ns);
             return;

@@ -1,6 +1,7 @@
 //! The engine as a whole: the same cases on every backend, and properties of simulated runs.
 #![expect(clippy::disallowed_methods, reason = "peers of a test run beside it")]
 
+mod bandwidth;
 mod common;
 mod counts;
 mod failures;

@@ -42,7 +42,7 @@ impl Wire {
     /// Requests in flight per connection.
     fn depth(self) -> u32 {
         match self.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => 1,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 1,
             Protocol::Http2 => 8,
         }
     }
@@ -330,7 +330,9 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
         });
         expect_valid(&run, &what);
         let depth = match wire.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => pipeline,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
+                pipeline
+            }
             Protocol::Http2 => wire.depth(),
         };
         let places = u64::from(run.plan.connections * depth);

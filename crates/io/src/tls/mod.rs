@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use brunt_load::SocketOptions;
 use brunt_proto::tls::{ClientSide, Scratch, ServerSide, Session, TlsError};
 
 use crate::backend::{
@@ -645,6 +646,10 @@ impl<B: ClientBackend> ClientBackend for Tls<B> {
 
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.inner.set_stamps(every);
+    }
+
+    fn set_sockets(&mut self, options: &SocketOptions) {
+        self.inner.set_sockets(options);
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {

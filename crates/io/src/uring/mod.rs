@@ -6,6 +6,7 @@
 //! with something to do cost, however many there are. (Polling the rings' own descriptors would
 //! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
+mod accounts;
 mod buffers;
 mod receives;
 mod ring;
@@ -17,9 +18,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use brunt_load::SocketOptions;
 use io_uring::cqueue;
 
 use crate::backend::{
@@ -31,6 +33,7 @@ use crate::payloads::Payloads;
 use crate::send_calls::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
+use accounts::Accounts;
 use ring::{Ring, Timespec};
 use rings::RingSet;
 use sends::Sends;
@@ -43,10 +46,6 @@ const RING_FILES_MAX: u32 = 16_384;
 /// over all of them. The kernel fills up to 32 for one connection before it looks at the next.
 const BUFFERS_MIN: u32 = 64;
 const BUFFERS_MAX: u32 = 256;
-/// One connection in this many keeps a descriptor, so that the kernel's account of it can be read.
-const SAMPLE_EVERY: u32 = 64;
-/// Connections in that sample at most.
-const SAMPLE_MAX: usize = 16;
 /// Bytes that one receive discards at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// Receives of one completion each after bytes were discarded: the end of that response, and the
@@ -79,7 +78,8 @@ pub struct Uring {
     rearmed_last: Vec<(Slot, u32)>,
     /// Counts waits.
     turn: u32,
-    sample: Vec<(Slot, OwnedFd)>,
+    accounts: Accounts,
+    sockets: SocketOptions,
     listener: Option<OwnedFd>,
     /// The connections that are accepted are of TCP.
     listens_on_tcp: bool,
@@ -203,7 +203,8 @@ impl Uring {
             rearmed_next: None,
             rearmed_last: Vec::new(),
             turn: 0,
-            sample: Vec::new(),
+            accounts: Accounts::default(),
+            sockets: SocketOptions::default(),
             listener: None,
             listens_on_tcp: false,
             on_request: false,
@@ -234,11 +235,11 @@ impl Uring {
     }
 
     /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
-    /// rings, with an eventfd for each but the first, and the sample.
-    pub fn descriptors(slots: u64, limit: u64) -> u64 {
+    /// rings, with an eventfd for each but the first, and the sample, which may be all of them.
+    pub fn descriptors(slots: u64, limit: u64, keeps_accounts: bool) -> u64 {
         let ring_files = limit.clamp(1, RING_FILES_MAX.into());
-        let sample = slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64);
-        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + sample
+        let kept = Accounts::descriptors(slots, keeps_accounts);
+        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + kept
     }
 
     /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table,
@@ -510,9 +511,7 @@ impl Backend for Uring {
             self.queue_cancel(slot, Operation::Send, generation);
         }
         self.rings[ring].clear_file(place);
-        if let Some(index) = self.sample.iter().position(|(known, _)| *known == slot) {
-            self.sample.swap_remove(index);
-        }
+        self.accounts.closed(slot);
     }
 
     fn reset(&mut self, slot: Slot) {
@@ -603,8 +602,16 @@ impl ClientBackend for Uring {
         self.send_calls.set_every(every);
     }
 
+    fn set_sockets(&mut self, options: &SocketOptions) {
+        self.sockets = options.clone();
+    }
+
+    fn keep_accounts(&mut self) {
+        self.accounts.keep_all();
+    }
+
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
-        let socket = socket::client(peer, source, Blocking::Yes)?;
+        let socket = socket::client(peer, source, Blocking::Yes, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
         let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
         if has_receive_stamps {
@@ -627,9 +634,7 @@ impl ClientBackend for Uring {
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
         self.queued(slot, ring, Ok(()));
-        if slot.0.is_multiple_of(SAMPLE_EVERY) && self.sample.len() < SAMPLE_MAX {
-            self.sample.push((slot, socket.into()));
-        }
+        self.accounts.opened(slot, socket.into());
         Ok(())
     }
 
@@ -664,8 +669,11 @@ impl ClientBackend for Uring {
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
-        let (_, socket) = self.sample.iter().find(|(known, _)| *known == slot)?;
-        TcpInfo::read(socket.as_fd()).ok()
+        TcpInfo::read(self.accounts.of(slot)?).ok()
+    }
+
+    fn moving_tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        TcpInfo::read_moving(self.accounts.of(slot)?).ok()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
+use super::streams;
 use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord, after_ns};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
@@ -43,6 +44,9 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     let (run, summary) = (facts.run, &facts.summary);
     if facts.no_window() {
         return Outcome::not_applicable("there is no window");
+    }
+    if run.is_streams() {
+        return Outcome::not_applicable("streams have no requests, hence no response times");
     }
     let depth = f64::from(run.depth().max(1));
     let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
@@ -296,6 +300,9 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     let mut problems = Problems::default();
     let reply_bytes_least = match facts.run.protocol() {
+        Protocol::Streams => {
+            return Outcome::not_applicable("streams have no replies: I5 and T1 have their bytes");
+        }
         Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
         Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
         // A message may be done when it is sent.
@@ -348,6 +355,9 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
 
 /// I5. The kernel counts the FIN of a peer that has closed as one byte more.
 pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
+    if facts.run.is_streams() {
+        return streams::kernel_received(facts);
+    }
     let mut problems = Problems::default();
     let (mut connections, mut bytes) = (0, 0);
     for worker in facts.workers() {

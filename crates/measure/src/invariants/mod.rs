@@ -16,6 +16,9 @@ mod resources;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
+pub(crate) mod sample_streams;
+mod streams;
+#[cfg(test)]
 mod tests;
 mod windows;
 mod witnesses;
@@ -250,6 +253,13 @@ pub const INVARIANTS: &[Invariant] = &[
         scope: Scope::Run,
         rule: "the server counted what was answered, and at most twice what was sent",
         check: witnesses::server_agrees,
+    },
+    Invariant {
+        id: "T1",
+        scope: Scope::Run,
+        rule: "bytes of streams that the peer's kernel acknowledged were sent, and read by the \
+               receiver or in its buffers",
+        check: streams::acknowledged_was_read,
     },
     Invariant {
         id: "R1",

@@ -26,7 +26,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         });
         let goaways = lifetime.goaways;
         let goaways_most = match run.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => 0,
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 0,
             Protocol::Http2 => opened,
         };
         problems.expect(goaways <= goaways_most, || {
@@ -59,7 +59,9 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             });
         }
         let is_foreign = match run.protocol() {
-            Protocol::Http1 | Protocol::Http2 => Some(FailureKind::is_of_any_message as fn(_) -> _),
+            Protocol::Http1 | Protocol::Http2 | Protocol::Streams => {
+                Some(FailureKind::is_of_any_message as fn(_) -> _)
+            }
             Protocol::WebSocket => Some(FailureKind::is_of_messages as fn(_) -> _),
             Protocol::Messages => None,
         };
@@ -87,7 +89,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     });
     let greetings = run.latencies.greeting.count();
     let greetings_due = match run.protocol() {
-        Protocol::Http1 => 0,
+        Protocol::Http1 | Protocol::Streams => 0,
         Protocol::Messages if !run.plan.is_opened_by_message() => 0,
         Protocol::Http2 | Protocol::Messages | Protocol::WebSocket => lifetime.connections_opened,
     };

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, bytes_per_s, percent};
-use crate::{Backend, Ceiling, Route, ServerCount};
+use crate::{Backend, Bandwidth, Ceiling, Route, ServerCount};
 
 /// Share of a link's speed that payload can take: the rest is headers and gaps between packets.
 const LINK_SHARE_MOST: f64 = 0.98;
@@ -59,9 +59,14 @@ fn payloads(facts: &Facts<'_>) -> [Payload; 2] {
     let of = |direction, bytes, outside_bytes| {
         Payload::new(direction, bytes, outside_bytes, facts.window_ns())
     };
+    let sent_bytes = match facts.run.is_streams() {
+        // What was handed over waits in the sockets for as long as the link is full.
+        true => Bandwidth::of(facts.run, &facts.summary).window.bytes_acked,
+        false => window.bytes_sent,
+    };
     [
         of("received", window.bytes_received, places * reply_bytes),
-        of("sent", window.bytes_sent, unsent_bytes),
+        of("sent", sent_bytes, unsent_bytes),
     ]
 }
 
@@ -159,6 +164,9 @@ fn under_speed(facts: &Facts<'_>, link: &Link) -> Outcome {
 
 /// The ceiling is of receiving: a server that throws away what it is sent may take more.
 fn under_ceiling(facts: &Facts<'_>) -> Outcome {
+    if facts.run.is_streams() {
+        return Outcome::not_applicable("the ceiling of this machine is one of HTTP");
+    }
     let (agent, host) = (facts.agent(), &facts.agent().host);
     let workers = agent.share.workers;
     let Some(calibration) = &agent.calibration else {
@@ -212,6 +220,9 @@ fn ceiling_of(ceiling: &Ceiling, workers: u32) -> Option<f64> {
 /// it may have counted or not: it may never have seen it, or have answered to nobody. What others
 /// sent meanwhile says nothing against the run.
 pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
+    if facts.run.is_streams() {
+        return Outcome::not_applicable("streams have no requests: T1 has the receiver's count");
+    }
     let count = match facts.run.server_count() {
         Ok(Some(count)) => count,
         Ok(None) => {

@@ -29,6 +29,9 @@ pub enum Protocol {
     /// WebSocket (RFC 6455).
     #[serde(rename = "WebSocket")]
     WebSocket,
+    /// One-way streams of bytes over TCP.
+    #[serde(rename = "TCP streams")]
+    Streams,
 }
 
 impl Protocol {
@@ -39,6 +42,7 @@ impl Protocol {
             Self::Http2 => "HTTP/2",
             Self::Messages => "messages",
             Self::WebSocket => "WebSocket",
+            Self::Streams => "TCP streams",
         }
     }
 
@@ -55,13 +59,18 @@ impl Protocol {
                 many: "messages",
                 per_s: "msg/s",
             },
+            Self::Streams => Unit {
+                one: "byte",
+                many: "bytes",
+                per_s: "B/s",
+            },
         }
     }
 
     /// Whether replies come in the order of what they answer.
     pub fn is_in_order(self) -> bool {
         match self {
-            Self::Http1 | Self::Messages | Self::WebSocket => true,
+            Self::Http1 | Self::Messages | Self::WebSocket | Self::Streams => true,
             Self::Http2 => false,
         }
     }
@@ -70,7 +79,7 @@ impl Protocol {
     pub fn has_statuses(self) -> bool {
         match self {
             Self::Http1 | Self::Http2 => true,
-            Self::Messages | Self::WebSocket => false,
+            Self::Messages | Self::WebSocket | Self::Streams => false,
         }
     }
 }

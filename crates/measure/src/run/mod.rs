@@ -4,6 +4,7 @@ mod agent;
 mod amounts;
 mod clock;
 mod merge;
+mod one_way;
 mod overlap;
 mod plan;
 mod sound;
@@ -25,6 +26,7 @@ pub use agent::{
 pub use amounts::{Amounts, StageRates};
 pub use clock::{AgentClock, RunEdges, after_ns};
 pub use merge::MergeError;
+pub use one_way::{SocketsDescription, StreamsDescription};
 pub use overlap::WindowOverlap;
 pub use plan::{
     ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder, MessagesDescription,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::{Protocol, Unit};
 use super::amounts::{Amounts, STAGES_MAX, StageRates};
+use super::one_way::{SocketsDescription, StreamsDescription};
 use crate::bounded;
 
 /// Most header fields of a request whose names are kept.
@@ -429,6 +430,12 @@ pub struct PlanDescription {
     pub pipeline: u32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: u32,
+    /// The one-way streams that connections carry; absent where they carry requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<StreamsDescription>,
+    /// Options of TCP sockets; absent where all are the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<SocketsDescription>,
     /// Requests after which a connection is replaced; null for no limit.
     pub requests_per_connection: Option<u64>,
     /// Think times; null without any.

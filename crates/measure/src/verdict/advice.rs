@@ -177,7 +177,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
                     format!("more workers: -t {}", usable.min(connections))
                 } else if run.depth() > 1 && connections < usable {
                     let option = match run.protocol() {
-                        Protocol::Http1 => "--pipeline",
+                        Protocol::Http1 | Protocol::Streams => "--pipeline",
                         Protocol::Http2 => "--streams",
                         Protocol::Messages | Protocol::WebSocket => "--depth",
                     };
@@ -238,6 +238,7 @@ pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
 pub(super) fn of_planned_rate(plan: &PlanDescription) -> Vec<String> {
     vec![
         match plan.model {
+            _ if plan.one_way.is_some() => "for the capacity: a higher --bandwidth, or none",
             ModelDescription::Sessions { .. } => "for the capacity: a higher --connection-rate",
             _ => "for the capacity: a higher -r, or none",
         }
@@ -266,7 +267,9 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let now = case.connections_most();
     let connections = format!("{option} {}", more(now));
     let mut advice = vec![match (run.protocol(), &run.first().negotiated.note) {
-        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket, _) => connections,
+        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams, _) => {
+            connections
+        }
         // Streams beyond the requests that a connection carries would not be used.
         (Protocol::Http2, None) if !plan.keepalive() || plan.requests_per_connection.is_some() => {
             connections
@@ -276,7 +279,8 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
         (Protocol::Http2, Some(note)) => format!("{connections}; {}", truncated(note)),
     }];
     // A lock in the server, or another service behind it, looks the same from here.
-    if case.elasticity.is_none() && now > 1 && case.run.is_plain() {
+    let may_diagnose = case.run.is_plain() && !case.run.is_streams();
+    if case.elasticity.is_none() && now > 1 && may_diagnose {
         advice.push("--diagnose: make sure that more connections give more".to_owned());
     }
     advice
@@ -310,6 +314,18 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let length_ns = plan.stop.duration_ns.unwrap_or(LONGER_LEAST_NS);
     let with = |option: &str| command::repeated(plan, length_ns, &[option]);
     let mut advice = Vec::new();
+    if plan.one_way.is_some() {
+        if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
+            advice.push("--watch PID: watches the server's process".to_owned());
+        }
+        if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
+            let slowest = "--link-speed 10gbit: with the speed of the slowest link on the way";
+            advice.push(slowest.to_owned());
+        }
+        let more = plan.connections.saturating_mul(MORE as u32);
+        advice.push(format!("-c {more}: more streams"));
+        return advice;
+    }
     if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
         advice.push(with("--diagnose"));
     }

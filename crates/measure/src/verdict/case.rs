@@ -17,7 +17,7 @@ use crate::overload::overload_of;
 use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
-    AgentRecord, Clean, CleanFigures, CpuTimes, Effect, Evidence, FailureKind, Halving,
+    AgentRecord, Bandwidth, Clean, CleanFigures, CpuTimes, Effect, Evidence, FailureKind, Halving,
     KernelSample, MeanParts, ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol,
     Quantile, Route, Run, ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness,
     Summary, TcpCounters, ThreadUse, Throttling, WorkerRecord, samples_needed,
@@ -276,10 +276,11 @@ impl<'a> Case<'a> {
 
     fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
         let mut kernel = KernelSample::default();
-        agent
-            .workers
-            .iter()
-            .for_each(|worker| kernel.merge(&worker.kernel));
+        agent.workers.iter().for_each(|worker| {
+            kernel.merge(&worker.kernel);
+            let streams = worker.streams.as_ref();
+            kernel.merge(&streams.map(KernelSample::of_streams).unwrap_or_default());
+        });
         let diagnosis = run.diagnosis.as_ref();
         Self {
             overload: overload_of(run, summary),
@@ -363,6 +364,15 @@ impl<'a> Case<'a> {
     pub(super) fn interval_ns(&self) -> Option<f64> {
         let interval_ns = self.evidence().interval_ns;
         (interval_ns > 0).then_some(interval_ns as f64)
+    }
+
+    /// Share of the bandwidth asked for that the peers acknowledged; absent where none was.
+    pub(super) fn paced_share(&self) -> Option<(f64, f64)> {
+        let bits_per_s = self.run.plan.one_way?.paced_bits_per_s? as f64;
+        let up = Bandwidth::of(self.run, &self.summary)
+            .up_bytes_per_s
+            .known()?;
+        Some((ratio(up * 8.0, bits_per_s)?, bits_per_s))
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -709,6 +719,7 @@ impl<'a> Case<'a> {
     pub(super) fn places_told(&self) -> String {
         let connections = counted(self.connections_most().into(), "connection", "connections");
         match (self.depth(), self.run.protocol()) {
+            (_, Protocol::Streams) => counted(self.connections_most().into(), "stream", "streams"),
             (0 | 1, _) => connections,
             (depth, Protocol::Http1) => {
                 format!("{connections} of {} pipelined requests", count(depth))

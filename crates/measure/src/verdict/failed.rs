@@ -9,8 +9,11 @@ use crate::{FailureKind, NoSuccess, NoSuccessCause, Outage, Protocol, ServerFail
 pub(super) fn no_success(weighed: &Weighed<'_>) -> Option<Decision> {
     let case = weighed.case;
     let found = case.no_success?;
-    let one = case.run.unit().one;
-    let because = format!("no {one} succeeded: {}", cause_words(case, &found));
+    let what = match case.run.is_streams() {
+        true => "no byte was moved".to_owned(),
+        false => format!("no {} succeeded", case.run.unit().one),
+    };
+    let because = format!("{what}: {}", cause_words(case, &found));
     Some(weighed.decision(because, [], advice_on(case, found.cause)))
 }
 
@@ -52,6 +55,9 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
             )
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
+        NoSuccessCause::NothingMoved => {
+            "none was acknowledged by the peer's kernel, and none came".to_owned()
+        }
     }
 }
 
@@ -98,6 +104,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
                 Protocol::Messages => {
                     "check port and --reply: what answers there is framed in another way"
                 }
+                Protocol::Streams => "check the port",
             },
             _ => "look into the server's log, and at one request: curl -v URL",
         },
@@ -105,6 +112,9 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
             "see whether one request is answered: curl -v URL; a longer run: -d"
         }
         NoSuccessCause::NothingSent => "a longer run (-d), or a higher rate",
+        NoSuccessCause::NothingMoved => {
+            "see whether the server reads (--send) or sends without being asked (--receive)"
+        }
     };
     vec![advice.to_owned()]
 }

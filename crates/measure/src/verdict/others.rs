@@ -58,6 +58,9 @@ fn of_connections(
     if seen.interval_ns == 0 || seen.segments_received < OTHERS_SEGMENTS_LEAST {
         return Err("the server received too little to tell");
     }
+    if run.is_streams() {
+        return Err("what is under way on streams hides what others send");
+    }
     let (received, own) = accounts(run, summary, seen);
     if seen.connections <= u64::from(summary.live.max) {
         return if received < own / 2.0 {

@@ -213,7 +213,7 @@ fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
 
 /// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
 fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
-    let is_planned = !weighed.case.is_closed();
+    let is_planned = !weighed.case.is_closed() || weighed.case.paced_share().is_some();
     let is_spoilt = [SignalId::Pauses, SignalId::Refusals, SignalId::SharedHost];
     let is_spoilt = is_spoilt.into_iter().any(|id| weighed.fails(id));
     (is_planned && !is_spoilt)
@@ -331,6 +331,9 @@ fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
 /// How much of the response times is brunt's own, where that is too much for them to be the
 /// server's.
 fn latency_is_ours(case: &Case<'_>) -> Option<String> {
+    if case.run.is_streams() {
+        return None;
+    }
     let too_much = |share: &f64| *share > OWN_SHARE_FAIL;
     let of = |share: f64, what: &str| format!("{} of {what} is brunt's own", percent(share));
     let in_all = case.own_share().filter(too_much);
@@ -432,6 +435,12 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
             SignalId::AcceptQueue => decide(", whose accept queue is full", id),
             _ => decide("", id),
         });
+    }
+    // Of each stream the kernel knows what held it up.
+    let is_streams = weighed.case.run.is_streams() && weighed.client_has_time();
+    if is_streams && weighed.fails(SignalId::ReceiveWindow) {
+        let words = ", which does not read as fast as brunt sends";
+        return Some(decide(words, SignalId::ReceiveWindow));
     }
     // What follows tells of something behind the client, which may be the network.
     if !weighed.rest_is_out() {

@@ -2,6 +2,7 @@
 
 mod absent;
 mod agents;
+mod bandwidth;
 mod clean;
 mod generator;
 mod latency;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use self::absent::Absent;
 pub use self::agents::AgentFigures;
 use self::agents::overlap_share;
+pub use self::bandwidth::{BandwidthFigures, BandwidthPoint};
 pub use self::clean::CleanSummary;
 pub use self::generator::GeneratorFigures;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
@@ -171,6 +173,9 @@ pub struct StoredSummary {
     /// What made the requests while the run went on, such as a script; null where they were those
     /// of the plan.
     pub generator: Option<GeneratorFigures>,
+    /// What one-way streams moved; absent in a run of requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<BandwidthFigures>,
     /// Figures over time, of the window: the sum of the workers' series.
     pub series: Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
@@ -355,8 +360,10 @@ impl StoredSummary {
             Protocol::Messages if run.plan.is_opened_by_message() => {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
             }
-            Protocol::Http1 => absent.note("greeting", "HTTP/1.1"),
             Protocol::Messages => absent.note("greeting", "connections begin with messages"),
+            protocol @ (Protocol::Http1 | Protocol::Streams) => {
+                absent.note("greeting", protocol.name())
+            }
         };
         let own = match run.plan.stamps_every() {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
@@ -446,6 +453,7 @@ impl StoredSummary {
             cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
             peak_resident_bytes: run.peak_resident_bytes(),
             generator: GeneratorFigures::new(run, summary, &mut absent),
+            bandwidth: BandwidthFigures::new(judged, withheld, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),
         }

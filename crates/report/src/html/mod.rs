@@ -9,6 +9,7 @@ mod latencies;
 mod over_time;
 mod phases;
 pub(crate) mod rows;
+mod streams;
 mod summary;
 
 use std::fmt::Write;
@@ -41,7 +42,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
     body.push_str(&summary::tiles(judged));
     body.push_str(&summary::notes(judged));
     body.push_str(NO_SCRIPT);
-    let figures = charts.figures(&["throughput", "latency"]);
+    let figures = charts.figures(&["bandwidth", "throughput", "latency"]);
     let figures = match figures.is_empty() {
         true => "<p class=\"empty\">No request of the window succeeded: nothing to draw.</p>\n"
             .to_owned(),
@@ -114,8 +115,9 @@ impl Charts {
     fn new(judged: &Judged<'_>, over_time: &OverTime<'_>) -> Self {
         let is_withheld = judged.withheld().is_some();
         let charts = [
+            streams::chart(judged).filter(|_| !is_withheld),
             // Where there is no rate, there is none over time.
-            (!is_withheld).then(|| over_time.throughput()),
+            (!is_withheld && !judged.run.is_streams()).then(|| over_time.throughput()),
             Some(over_time.latency()),
             latencies::percentiles(judged.run),
             latencies::heat_map(over_time),
@@ -148,8 +150,11 @@ impl Charts {
     }
 }
 
-/// The table of the response times.
+/// The table of the response times; empty where there are no requests.
 fn latency_table(judged: &Judged<'_>) -> String {
+    if judged.run.is_streams() {
+        return String::new();
+    }
     let Judged {
         run,
         summary,
@@ -187,6 +192,13 @@ fn by_name(judged: &Judged<'_>) -> String {
 fn outcome(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
     let is_withheld = judged.withheld().is_some();
+    if run.is_streams() {
+        return rows::rows(|page| {
+            text::bandwidth::rows(judged, false, page);
+            text::failures(summary, page);
+            text::connections(run, summary, true, page);
+        });
+    }
     rows::rows(|page| {
         text::throughput(judged, page);
         if let Some(clean) = text::clean_of(judged, true).filter(|_| !is_withheld) {

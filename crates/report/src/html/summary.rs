@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use brunt_measure::{Judged, Judgement, Quantile, Verdict};
 
-use super::{escape, rows};
+use super::{escape, rows, streams};
 use crate::figures::ids;
 use crate::text::{self, describe, load};
 use crate::{objective, units};
@@ -129,12 +129,22 @@ pub(super) fn objectives(judged: &Judged<'_>) -> String {
 /// The figures that matter most, large.
 pub(super) fn tiles(judged: &Judged<'_>) -> String {
     let mut html = String::from("<section class=\"tiles\" aria-label=\"Key figures\">\n");
-    let throughput = rows::first_items(|page| text::throughput(judged, page));
+    let run = judged.run;
+    let (label, throughput) = match run.is_streams() {
+        true => ("bandwidth", streams::headline(judged)),
+        false => (
+            "throughput",
+            rows::first_items(|page| text::throughput(judged, page)),
+        ),
+    };
     let (headline, beside) = throughput
         .split_first()
         .map_or(("not known", &[][..]), |(first, rest)| (first, rest));
-    tile("throughput", headline, &beside.join(" · "), &mut html);
-    let run = judged.run;
+    tile(label, headline, &beside.join(" · "), &mut html);
+    if run.is_streams() {
+        html.push_str("</section>\n");
+        return html;
+    }
     for (name, q) in QUANTILES {
         let (value, beside) = match run.response_quantile(q) {
             Quantile::Known { ns, interval } => {

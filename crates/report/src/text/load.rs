@@ -2,8 +2,8 @@
 
 use brunt_measure::{
     ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Placement,
-    PlacementReason, Protocol, Run, ScheduleDescription, Summary, ThinkSpread,
-    WebSocketDescription, cpu_list,
+    PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
+    Summary, ThinkSpread, WebSocketDescription, cpu_list,
 };
 
 use super::describe::counted;
@@ -140,15 +140,17 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
     let connections = counted(plan.connections.into(), "connection", "connections");
     let streams = match (run.protocol(), run.depth()) {
-        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket, _) | (_, 0 | 1) => {
-            String::new()
-        }
+        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams, _)
+        | (_, 0 | 1) => String::new(),
         (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
     };
     let mut items = Vec::new();
     match &plan.model {
         ModelDescription::Closed { connect_per_s } => {
-            items.extend(["closed loop".to_owned(), connections + &streams]);
+            match plan.one_way {
+                Some(one_way) => items.extend(one_way_streams(plan.connections, one_way)),
+                None => items.extend(["closed loop".to_owned(), connections + &streams]),
+            }
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
         ModelDescription::Open {
@@ -213,6 +215,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             items.push(format!("seed {seed}"));
         }
     }
+    items.extend(plan.sockets.iter().flat_map(sockets));
     items.extend(sources(run));
     if let Some(schedule) = plan.model.schedule()
         && let Some(seed) = run.seed(|seeds| seeds.arrivals)
@@ -220,6 +223,46 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     {
         items.push(format!("seed {seed}"));
     }
+    items
+}
+
+/// What streams do, how many there are, and at what rate.
+fn one_way_streams(connections: u32, one_way: StreamsDescription) -> Vec<String> {
+    let what = match (one_way.sends, one_way.receives) {
+        (true, true) => "sending and receiving",
+        (true, false) => "sending",
+        (false, _) => "receiving",
+    };
+    let mut items = vec![
+        what.to_owned(),
+        counted(connections.into(), "stream", "streams"),
+    ];
+    items.extend(one_way.paced_bits_per_s.map(|bits_per_s| {
+        let rate = units::bits_per_s(bits_per_s as f64);
+        format!("paced by the kernel at {rate} in all")
+    }));
+    items
+}
+
+/// Options of the sockets that are not the usual ones.
+fn sockets(sockets: &SocketsDescription) -> Vec<String> {
+    let mut items = Vec::new();
+    if !sockets.is_nodelay {
+        items.push("Nagle's algorithm on".to_owned());
+    }
+    for (bytes, what) in [
+        (sockets.send_buffer_bytes, "send buffer"),
+        (sockets.receive_buffer_bytes, "receive buffer"),
+        (sockets.segment_bytes, "segments of at most"),
+    ] {
+        items.extend(bytes.map(|bytes| format!("{what} {} bytes", count(bytes))));
+    }
+    items.extend(
+        sockets
+            .congestion
+            .as_ref()
+            .map(|name| format!("congestion control {name}")),
+    );
     items
 }
 

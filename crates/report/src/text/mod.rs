@@ -1,6 +1,7 @@
 //! The report for people: what was asked, the outcome, and whether it may be believed.
 
 pub(crate) mod agents;
+pub(crate) mod bandwidth;
 mod certificate;
 pub(crate) mod describe;
 pub(crate) mod diagnosis;
@@ -67,16 +68,21 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
         page.row("note", &[note], Tone::Warning);
     }
     page.blank();
-    throughput(judged, &mut page);
-    let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
-    if let Some(clean) = clean {
-        clean_throughput(run, clean, &mut page);
+    if run.is_streams() {
+        bandwidth::rows(judged, style.verbose, &mut page);
+        failures(summary, &mut page);
+    } else {
+        throughput(judged, &mut page);
+        let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
+        if let Some(clean) = clean {
+            clean_throughput(run, clean, &mut page);
+        }
+        arrivals(run, summary, is_withheld, style.verbose, &mut page);
+        requests(run, summary, style.verbose, &mut page);
+        latency::table(run, summary, clean, judgement, style.verbose, &mut page);
+        stages::table(run, is_withheld, style.verbose, &mut page);
+        names::table(run, style.verbose, &mut page);
     }
-    arrivals(run, summary, is_withheld, style.verbose, &mut page);
-    requests(run, summary, style.verbose, &mut page);
-    latency::table(run, summary, clean, judgement, style.verbose, &mut page);
-    stages::table(run, is_withheld, style.verbose, &mut page);
-    names::table(run, style.verbose, &mut page);
     page.blank();
     // What the first line said is not said again.
     if style.verbose || judgement.verdict != Verdict::NoSuccess {
@@ -90,7 +96,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     objectives::rows(judged, &mut page);
     page.blank();
-    if style.spectrum {
+    if style.spectrum && !run.is_streams() {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
@@ -279,6 +285,11 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         page.row("statuses", &statuses, Tone::Plain);
     }
     errors::rows(run, page);
+    failures(summary, page);
+}
+
+/// What failed, where something did.
+pub(crate) fn failures(summary: &Summary, page: &mut Page) {
     let failures = describe::failures(&summary.lifetime.failures, &summary.window.failures);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);
@@ -390,7 +401,7 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 /// The requests of all phases, with the server's own count of them where it was asked for.
 pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let counted = server_counted(run);
-    if !verbose && counted.is_none() {
+    if (!verbose && counted.is_none()) || run.is_streams() {
         return;
     }
     let all = AllPhases::new(&run.plan.model, summary);

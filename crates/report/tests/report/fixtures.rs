@@ -452,6 +452,8 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         tls: None,
         pipeline: 1,
         streams: 1,
+        one_way: None,
+        sockets: None,
         requests_per_connection: None,
         think: None,
         stop: StopDescription {

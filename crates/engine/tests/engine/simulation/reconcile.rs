@@ -48,7 +48,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     // In HTTP/2 a request may wait in brunt until an earlier send is taken, and be lost with the
     // connection.
     let unsent = match run.agents[0].negotiated.protocol {
-        Protocol::Http1 | Protocol::Messages | Protocol::WebSocket => 0,
+        Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 0,
         Protocol::Http2 => lifetime.requests_sent.saturating_sub(counts.requests_sent),
     };
     // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a

@@ -12,7 +12,7 @@ use super::super::thresholds::{
 use super::super::words::{count, counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::TOO_NOISY;
-use super::{Reading, grade_above, missing};
+use super::{Reading, grade_above, missing, nothing_large};
 use crate::{Diagnosis, FailureKind, TcpCounters};
 
 /// Workers that differ by less are told as one.
@@ -285,7 +285,7 @@ fn not_read(case: &Case<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Rea
 
 pub(super) fn send_buffer(case: &Case<'_>) -> Reading {
     if case.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown("requests are small");
+        return Reading::unknown(nothing_large(case));
     }
     let kernel = &case.kernel;
     let limited_ns = kernel.send_buffer_limited_ns as f64;

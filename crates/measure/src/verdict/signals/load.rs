@@ -61,6 +61,17 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
 /// Whether what was planned was also done, so that the plan is what limited.
 pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
     let (summary, arrivals) = (&case.summary, &case.summary.arrivals);
+    if let Some((share, bits_per_s)) = case.paced_share() {
+        let words = format!(
+            "{} of {} bit/s acknowledged",
+            percent(share.min(1.0)),
+            rate(bits_per_s)
+        );
+        return match share >= PLAN_MET {
+            true => Reading::fail(words),
+            false => Reading::healthy(words),
+        };
+    }
     if case.is_closed() {
         let busy = case.connections_busy();
         return match busy.filter(|&busy| busy < CONNECTIONS_BUSY) {
@@ -270,6 +281,14 @@ fn signed(change: f64) -> String {
 }
 
 pub(super) fn samples(case: &Case<'_>) -> Reading {
+    if case.run.is_streams() {
+        let window_ns = case.run.window_ns;
+        let words = format!("streams over {}", duration(window_ns as f64));
+        return match window_ns >= WINDOW_LEAST_NS {
+            true => Reading::healthy(words),
+            false => Reading::fail(words),
+        };
+    }
     let (replies, window_ns) = match case.clean {
         Some(clean) => (clean.replies, clean.clean_ns),
         None => (case.replies(), case.run.window_ns),

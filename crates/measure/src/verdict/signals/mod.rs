@@ -350,3 +350,11 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
     }
     reading
 }
+
+/// Why nothing is known of what holds up large sends, where there are none.
+fn nothing_large(case: &Case<'_>) -> &'static str {
+    match case.run.is_streams() {
+        true => "nothing is sent",
+        false => "requests are small",
+    }
+}

@@ -10,7 +10,7 @@ use super::super::thresholds::{
 };
 use super::super::words::{counted, cpus, name, number, percent};
 use super::network::loses_segments;
-use super::{Reading, grade_above, missing};
+use super::{Reading, grade_above, missing, nothing_large};
 use crate::{CpuTimes, FailureKind, ServerScope};
 
 pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
@@ -146,7 +146,7 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
 
 pub(super) fn receive_window(case: &Case<'_>) -> Reading {
     if case.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown("requests are small");
+        return Reading::unknown(nothing_large(case));
     }
     let kernel = &case.kernel;
     let limited_ns = kernel.receive_window_limited_ns as f64;

@@ -10,3 +10,4 @@ mod sample;
 mod signals;
 mod signals_client;
 mod signals_others;
+mod streams;

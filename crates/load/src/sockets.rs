@@ -1,0 +1,34 @@
+//! Options of the sockets that connections are made of.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// Options of TCP sockets. What is absent is left to the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Whether small writes are sent at once (TCP_NODELAY).
+    pub is_nodelay: bool,
+    /// Bytes of payload that the send buffer is to hold (SO_SNDBUF); the kernel then no longer
+    /// adapts it.
+    pub send_buffer_bytes: Option<NonZeroU32>,
+    /// The same of the receive buffer (SO_RCVBUF).
+    pub receive_buffer_bytes: Option<NonZeroU32>,
+    /// Most bytes of payload in a segment (TCP_MAXSEG).
+    pub segment_bytes: Option<NonZeroU32>,
+    /// The algorithm of congestion control (TCP_CONGESTION).
+    pub congestion: Option<String>,
+    /// Bytes per second that the kernel sends at most on one connection (SO_MAX_PACING_RATE).
+    pub paced_bytes_per_s: Option<NonZeroU64>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            is_nodelay: true,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+            segment_bytes: None,
+            congestion: None,
+            paced_bytes_per_s: None,
+        }
+    }
+}

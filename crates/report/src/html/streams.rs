@@ -1,0 +1,42 @@
+//! What a page shows of one-way streams: their bytes per second over time, and large.
+
+use brunt_measure::{Bandwidth, Judged};
+
+use super::chart::{Chart, Series, Shape, Unit};
+use super::rows;
+use crate::text::bandwidth::{self, joined};
+
+/// Most points of the chart.
+const POINTS_MAX: usize = 300;
+
+/// Bytes per second over the window; absent in a run of requests.
+pub(super) fn chart(judged: &Judged<'_>) -> Option<Chart> {
+    let one_way = judged.run.plan.one_way?;
+    let intervals = joined(&judged.run.bandwidth_intervals(), POINTS_MAX);
+    let middle_s = |from_ns: u64, to_ns: u64| (from_ns + to_ns) as f64 / 2e9;
+    let x = intervals.iter().map(|it| middle_s(it.from_ns, it.to_ns));
+    let y = ("bytes per second", Unit::Bytes);
+    let mut chart = Chart::over_time("bandwidth", "Bandwidth", y, x.collect());
+    if one_way.sends {
+        let up = intervals.iter().map(|it| Some(it.up_bytes_per_s));
+        let up = up.collect::<Vec<_>>();
+        chart
+            .series
+            .push(Series::new("acknowledged", 1, Shape::Area, up));
+    }
+    if one_way.receives {
+        let down = intervals.iter().map(|it| Some(it.down_bytes_per_s));
+        let down = down.collect::<Vec<_>>();
+        chart
+            .series
+            .push(Series::new("received", 3, Shape::Line, down));
+    }
+    chart.caption = "By the kernel's accounts of all streams.".to_owned();
+    Some(chart)
+}
+
+/// The rates, as the text report has them: the first one, and what stands beside it.
+pub(super) fn headline(judged: &Judged<'_>) -> Vec<String> {
+    let found = Bandwidth::of(judged.run, &judged.summary);
+    rows::first_items(|page| bandwidth::headline(judged, &found, page))
+}

@@ -1,0 +1,259 @@
+//! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
+
+use brunt_measure::{Bandwidth, BandwidthInterval, Figure, Judged, Run};
+
+use super::describe::counted;
+use super::layout::{Page, Tone};
+use crate::figures::ids;
+use crate::units;
+
+/// Rows over time; more intervals are joined.
+const ROWS_MAX: usize = 20;
+
+/// All rows of streams; none in a run of requests. `verbose`: with the rates over time.
+pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
+    let run = judged.run;
+    let Some(one_way) = run.plan.one_way else {
+        return;
+    };
+    let bandwidth = Bandwidth::of(run, &judged.summary);
+    headline(judged, &bandwidth, page);
+    if judged.withheld().is_some() {
+        return;
+    }
+    streams(&bandwidth, page);
+    if one_way.sends {
+        path(&bandwidth, page);
+        limits(&bandwidth, page);
+    }
+    cpu(&bandwidth, page);
+    receiver(run, &bandwidth, page);
+    if verbose {
+        over_time(run, page);
+    }
+}
+
+/// Bytes per second, each way that there is.
+pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
+    let run = judged.run;
+    let broken = ids(judged.standing_at(brunt_measure::Standing::Broken));
+    if !broken.is_empty() {
+        let reason = format!("withheld: {} broken, see below", broken.join(", "));
+        return page.row("bandwidth", &[reason], Tone::Refusal);
+    }
+    let (sends, receives) = run
+        .plan
+        .one_way
+        .map_or((false, false), |it| (it.sends, it.receives));
+    let mut items = Vec::new();
+    let least = match judged.judgement.verdict {
+        brunt_measure::Verdict::ClientLimited => "at least ",
+        _ => "",
+    };
+    let mut rate = |way: &str, figure: &Figure| {
+        items.push(match figure {
+            Figure::Known(bytes_per_s) => format!(
+                "{way} {least}{} ({})",
+                units::bits_per_s(*bytes_per_s * 8.0),
+                units::bytes_per_s(*bytes_per_s)
+            ),
+            Figure::Absent(reason) => format!("{way} not known: {reason}"),
+        });
+    };
+    if sends {
+        rate("up", &bandwidth.up_bytes_per_s);
+    }
+    // What an echo sends back is told as well.
+    if receives || bandwidth.down_bytes > 0 {
+        rate("down", &bandwidth.down_bytes_per_s);
+    }
+    if sends {
+        let acked = units::bytes(bandwidth.window.bytes_acked);
+        items.push(format!("{acked} acknowledged by the server's kernel"));
+    }
+    if receives {
+        items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
+    }
+    page.row("bandwidth", &items, Tone::Strong);
+}
+
+/// How evenly they got on.
+fn streams(bandwidth: &Bandwidth, page: &mut Page) {
+    let mut items = vec![format!(
+        "{} open at the end",
+        counted(bandwidth.streams, "stream", "streams")
+    )];
+    if let Some((least, most)) = bandwidth.extremes {
+        items.push(format!(
+            "{} to {} each",
+            units::bytes(least),
+            units::bytes(most)
+        ));
+    }
+    if let Some(fairness) = bandwidth.fairness {
+        items.push(format!("fairness {fairness:.3} (Jain; 1 is even)"));
+    }
+    page.row("streams", &items, Tone::Plain);
+}
+
+/// What the way did to them.
+fn path(bandwidth: &Bandwidth, page: &mut Page) {
+    let window = &bandwidth.window;
+    let mut items = vec![match window.segments_retransmitted {
+        0 => format!(
+            "no segment of {} sent again",
+            units::count(window.segments_sent)
+        ),
+        again => format!(
+            "{} of {} segments sent again ({})",
+            units::count(again),
+            units::count(window.segments_sent),
+            units::percent(again as f64 / window.segments_sent.max(1) as f64)
+        ),
+    }];
+    if let Some(ns) = bandwidth.smoothed_rtt_ns {
+        items.push(format!("round trip {}", units::duration(ns)));
+    }
+    if let Some(ns) = bandwidth.min_rtt_ns {
+        items.push(format!("at least {}", units::duration(ns)));
+    }
+    if bandwidth.delivery_bytes_per_s > 0 {
+        let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
+        items.push(format!("delivered lately at {rate}"));
+    }
+    let tone = match window.segments_retransmitted {
+        0 => Tone::Plain,
+        _ => Tone::Warning,
+    };
+    page.row("path", &items, tone);
+}
+
+/// What sending waited for.
+fn limits(bandwidth: &Bandwidth, page: &mut Page) {
+    let window = &bandwidth.window;
+    if window.busy_ns == 0 {
+        return;
+    }
+    let share = |ns: u64| units::percent(ns as f64 / window.busy_ns as f64);
+    let items = [
+        format!(
+            "held up {} of the time by the server's receive window",
+            share(window.receive_window_limited_ns)
+        ),
+        format!(
+            "{} by our send buffers",
+            share(window.send_buffer_limited_ns)
+        ),
+    ];
+    page.row("sending", &items, Tone::Plain);
+}
+
+/// What it cost.
+fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
+    let per_gb = |figure: &Figure| {
+        let ns = figure.known()?;
+        Some(format!("{} per GB", units::duration(ns.round() as u64)))
+    };
+    let mut items = Vec::new();
+    items.extend(per_gb(&bandwidth.cpu_ns_per_gb).map(|cpu| format!("client {cpu}")));
+    items.extend(per_gb(&bandwidth.server_cpu_ns_per_gb).map(|cpu| format!("server {cpu}")));
+    if !items.is_empty() {
+        page.row("CPU", &items, Tone::Plain);
+    }
+}
+
+/// The receiver's own count, where it was read.
+fn receiver(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
+    let sends = run.plan.one_way.is_some_and(|one_way| one_way.sends);
+    let Ok(Some(count)) = run.server_count().map(|count| count.filter(|_| sends)) else {
+        return;
+    };
+    let read = count.after.saturating_sub(count.before);
+    let acked = bandwidth.lifetime.bytes_acked;
+    let items = [
+        format!("read {} bytes", units::count(read)),
+        format!(
+            "{} acknowledged to brunt over the whole run",
+            units::count(acked)
+        ),
+    ];
+    page.row("receiver", &items, Tone::Plain);
+}
+
+/// The rates over time.
+fn over_time(run: &Run, page: &mut Page) {
+    let intervals = joined(&run.bandwidth_intervals(), ROWS_MAX);
+    for interval in &intervals {
+        let label = format!(
+            "  {} to {}",
+            units::duration(interval.from_ns),
+            units::duration(interval.to_ns)
+        );
+        let mut items = vec![
+            format!("up {}", units::bits_per_s(interval.up_bytes_per_s * 8.0)),
+            format!(
+                "down {}",
+                units::bits_per_s(interval.down_bytes_per_s * 8.0)
+            ),
+        ];
+        if interval.segments_retransmitted > 0 {
+            let again = units::count(interval.segments_retransmitted);
+            items.push(format!("{again} sent again"));
+        }
+        page.row(&label, &items, Tone::Plain);
+    }
+}
+
+/// `intervals` joined until there are no more than `most`.
+pub(crate) fn joined(intervals: &[BandwidthInterval], most: usize) -> Vec<BandwidthInterval> {
+    let together = intervals.len().div_ceil(most.max(1)).max(1);
+    let joined = intervals.chunks(together).filter_map(|part| {
+        let (first, last) = (part.first()?, part.last()?);
+        let length_ns = (last.to_ns - first.from_ns) as f64;
+        let mean = |of: fn(&BandwidthInterval) -> f64| {
+            let bytes = part
+                .iter()
+                .map(|it| of(it) * (it.to_ns - it.from_ns) as f64);
+            bytes.sum::<f64>() / length_ns
+        };
+        Some(BandwidthInterval {
+            from_ns: first.from_ns,
+            to_ns: last.to_ns,
+            up_bytes_per_s: mean(|it| it.up_bytes_per_s),
+            down_bytes_per_s: mean(|it| it.down_bytes_per_s),
+            segments_retransmitted: part.iter().map(|it| it.segments_retransmitted).sum(),
+        })
+    });
+    joined.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_intervals_have_the_mean_rate() {
+        let interval = |from_ns, to_ns, rate| BandwidthInterval {
+            from_ns,
+            to_ns,
+            up_bytes_per_s: rate,
+            down_bytes_per_s: 2.0 * rate,
+            segments_retransmitted: 1,
+        };
+        let intervals = [
+            interval(0, 100, 3.0),
+            interval(100, 400, 7.0),
+            interval(400, 500, 1.0),
+        ];
+        assert_eq!(joined(&intervals, 3), intervals);
+        let joined = joined(&intervals, 2);
+        assert_eq!(joined.len(), 2);
+        assert_eq!((joined[0].from_ns, joined[0].to_ns), (0, 400));
+        assert_eq!(
+            (joined[0].up_bytes_per_s, joined[0].down_bytes_per_s),
+            (6.0, 12.0)
+        );
+        assert_eq!(joined[0].segments_retransmitted, 2);
+        assert_eq!(joined[1], intervals[2]);
+    }
+}
