@@ -34,6 +34,7 @@ mod request;
 mod request_log;
 mod script;
 mod serve;
+mod serve_args;
 mod serve_tcp_args;
 mod server_software;
 mod session;

@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use anyhow::{Result, bail};
 use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
 
-use crate::args::{LoadArguments, ProtocolArguments, TlsVersionName};
+use crate::args::{LoadArguments, ProtocolArguments};
+use crate::values::TlsVersionName;
 
 /// The parts of a plan that the protocol options make.
 #[derive(Clone, Debug)]

@@ -15,10 +15,11 @@ use brunt_server::{
     TlsVersion, certificates_from_pem,
 };
 
-use crate::args::{ServeArguments, ServeBackendName, ServeProtocolArguments, TlsVersionName};
 use crate::replace;
+use crate::serve_args::{ServeArguments, ServeBackendName, ServeProtocolArguments};
 use crate::serve_tcp_args::ServeTcpArguments;
 use crate::signals::{Interrupts, Second};
+use crate::values::TlsVersionName;
 
 /// How often the signal flag is looked at.
 const WATCH_NS: u64 = 50_000_000;

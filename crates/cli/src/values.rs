@@ -6,6 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units};
 use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, WORKERS_MAX};
+use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 
@@ -34,6 +35,17 @@ pub(crate) enum Fault {
     ClockStep(u32, u64),
     /// A worker whose counters miss so many replies.
     LostReplies(u32, u64),
+}
+
+/// A version of TLS, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsVersionName {
+    /// TLS 1.2
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    Tls13,
 }
 
 /// A count of at least 1.
