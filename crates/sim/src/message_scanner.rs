@@ -11,7 +11,7 @@ use super::settings::SimMessages;
 pub(super) struct MessageScanner {
     framing: Framing,
     scanner: Scanner,
-    /// What came of a message that is not complete.
+    /// The received bytes of a message that is not complete.
     begun: Vec<u8>,
     awaits_opening: bool,
 }

@@ -45,7 +45,7 @@ pub(crate) struct Next {
     pub(crate) now_ns: u64,
 }
 
-/// What a protocol is told of its worker.
+/// What a protocol needs to know of its worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartOfWorker {
     /// Its number among `workers`.

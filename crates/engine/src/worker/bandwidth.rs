@@ -186,7 +186,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         for slot in self.connections.slots() {
             if self.connections[slot].state == State::Open {
                 self.end_stream(slot);
-                // Nobody waits for what is still under way on it.
+                // Nobody waits for what is still in flight on it.
                 self.backend.reset(slot);
                 self.connections[slot].state = State::Down { retry_ns: u64::MAX };
             }

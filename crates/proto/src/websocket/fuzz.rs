@@ -167,7 +167,7 @@ fn talk(bytes: &[u8], is_strict: bool, expected: &Outcome) {
     );
 }
 
-/// A server's agreement to an upgrade.
+/// A server's response that accepts an upgrade.
 pub(super) fn answer_to(upgrade: &[u8]) -> Vec<u8> {
     let key = &upgrade[upgrade.len() - 28..upgrade.len() - 4];
     assert!(super::is_key(key));

@@ -63,7 +63,7 @@ pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
     if sends {
         rate("up", &bandwidth.up_bytes_per_s);
     }
-    // What an echo sends back is told as well.
+    // What an echo sends back is printed as well.
     if receives || bandwidth.down_bytes > 0 {
         rate("down", &bandwidth.down_bytes_per_s);
     }

@@ -257,7 +257,7 @@ fn several_messages_answer_one() {
     let (done_place, answer) = done(site.receive(&frame(Opcode::Text, b"zzz")));
     assert_eq!(done_place, place);
     assert_eq!((answer.head_bytes, answer.body_bytes), (6, 6));
-    // One that is lost takes with it what came of its reply.
+    // The bytes of its incomplete reply are lost with a connection.
     site.send(0, 0);
     assert!(site.receive(&two).expect("good").event.is_none());
     assert!(site.receive(b"\x81\x02x").expect("good").event.is_none());
