@@ -34,6 +34,7 @@ mod latency_files;
 mod lists;
 mod loads;
 mod merge;
+mod messages;
 mod objectives;
 mod open_loop;
 mod options;

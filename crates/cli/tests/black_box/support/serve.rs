@@ -27,6 +27,8 @@ pub(crate) struct Serve {
 pub(crate) struct ServeTcp {
     /// Where it speaks HTTP, and has its counters.
     http: SocketAddr,
+    /// The file of the certificate that it made for itself, where both are over TLS.
+    certificate: Option<PathBuf>,
     /// Where it serves raw TCP.
     pub(crate) address: SocketAddr,
     _process: Process,
@@ -166,14 +168,28 @@ impl ServeTcp {
         };
         Self {
             http,
+            certificate: None,
             address,
             _process: process,
         }
     }
 
+    /// Starts one over TLS, with a certificate that it makes for itself and writes to
+    /// `certificate`.
+    pub(crate) fn start_secure(certificate: &Path, service: &str) -> Self {
+        let path = certificate.to_str().expect("a path in UTF-8");
+        Self {
+            certificate: Some(certificate.to_owned()),
+            ..Self::start(service, &["--tls", "--cert-out", path])
+        }
+    }
+
     /// What was received and sent over raw TCP until now.
     pub(crate) fn counters(&self) -> TcpCounters {
-        let counters = parse(&http::get(self.http, "/counters"));
+        let counters = parse(&match &self.certificate {
+            Some(file) => http::get_secure(self.http, file, "/counters"),
+            None => http::get(self.http, "/counters"),
+        });
         counters.tcp.expect("raw TCP is served")
     }
 

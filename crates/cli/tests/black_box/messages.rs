@@ -1,0 +1,257 @@
+//! Messages over TCP against the reference server: its known delays and silences, every framing,
+//! and whatever else a run can be, with equal counts on both sides.
+
+use brunt_server::TcpCounters;
+
+use crate::loads::MACHINERIES;
+use crate::support::at_once;
+use crate::support::run::RunReport;
+use crate::support::serve::ServeTcp;
+
+const MS: u64 = 1_000_000;
+const PING: &str = r"-m ping\n --reply line";
+
+/// Runs `load` on every backend, with one and with two workers, each against a new server with this
+/// `--tcp` and further options; nothing fails, and both sides count the same.
+fn compare(
+    service: &str,
+    options: &[&str],
+    load: &str,
+    check: impl Fn(&RunReport, &TcpCounters) + Sync,
+) {
+    at_once(MACHINERIES, |machinery| {
+        let server = ServeTcp::start(service, options);
+        let report = machinery.run_tcp(load, &server.address.to_string());
+        let counters = server.settled();
+        assert_equal(&report, &counters);
+        check(&report, &counters);
+    });
+}
+
+/// All messages that were sent were answered, and counted by the server.
+fn assert_equal(report: &RunReport, counters: &TcpCounters) {
+    let requests = report.requests();
+    let sent = (requests.sent, requests.failed, requests.in_flight);
+    assert_eq!(sent, (counters.messages, 0, 0), "{:?}", report.failures());
+    assert!(requests.sent > 0);
+    assert_eq!(requests.answered, requests.sent);
+    assert_eq!(report.total("bytes_sent"), counters.bytes_received);
+    assert_eq!(report.total("bytes_received"), counters.bytes_sent);
+    // One more is the connection before the run; of those that were being opened when it ended, the
+    // server may have seen any.
+    let opened = report.total("connections_opened") + 1;
+    let possible = opened..=opened + report.number("/plan/connections");
+    let accepted = counters.connections_accepted;
+    assert!(possible.contains(&accepted), "{accepted} not {possible:?}");
+}
+
+#[test]
+fn a_delay_is_seen_whole() {
+    let loops = [
+        "-c 4 -d 300ms --warmup 0s",
+        "-r 100 -c 8 -d 500ms --warmup 100ms",
+    ];
+    for load in loops {
+        let load = format!("{PING} {load}");
+        compare(
+            "echo=line",
+            &["--tcp-delay", "1ms"],
+            &load,
+            |report, counters| {
+                let response_ns = report.number("/latencies/response/min_ns");
+                assert!(response_ns >= MS, "{response_ns}");
+                assert_eq!(counters.replies_delayed, counters.messages);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_silence_is_seen_by_all_that_was_due_in_it() {
+    // As over HTTP (carriers.rs): a loaded machine makes some wait longer, and none shorter.
+    let truth_ns = 90 * MS;
+    at_once(&MACHINERIES[..2], |machinery| {
+        let server = ServeTcp::start("reply=line:fine\\n", &["--tcp-stall", "100ms/1s"]);
+        let load = format!("{PING} -r 1000 -c 10 -d 2s --warmup 0s");
+        let report = machinery.run_tcp(&load, &server.address.to_string());
+        assert_equal(&report, &server.settled());
+        assert_eq!(report.requests().answered, 2_000);
+        let found_ns = report.number("/summary/response/p99_ns");
+        assert!(found_ns >= truth_ns * 95 / 100, "{machinery:?}: {found_ns}");
+    });
+}
+
+/// In a closed loop a silence is met once by each connection, whatever waits behind it.
+#[test]
+fn a_silence_is_met_once_by_each_connection_of_a_closed_loop() {
+    at_once(&MACHINERIES[..2], |machinery| {
+        let server = ServeTcp::start("echo=line", &["--tcp-stall", "300ms/1s"]);
+        let load = format!("{PING} -c 4 -d 1s --warmup 0s --think-time 1ms");
+        let report = machinery.run_tcp(&load, &server.address.to_string());
+        assert_equal(&report, &server.settled());
+        let slowest_ns = report.number("/latencies/response/max_ns");
+        assert!(slowest_ns >= 100 * MS, "{machinery:?}: {slowest_ns}");
+    });
+}
+
+#[test]
+fn every_framing_ends_its_replies() {
+    for (service, message, reply, bytes) in [
+        ("echo=line", r"{seq}\n", "line", None),
+        ("reply=line:fine\\n", r"ping\n", "line", Some(5)),
+        ("reply=line:20k", r"ping\n", "line", Some(20 * 1024 + 1)),
+        ("reply=delim=;:abc;", "ping;", "delim=;", Some(4)),
+        ("reply=fixed=7:3", "{rand:7}", "fixed=3", Some(3)),
+        ("reply=fixed=4:1m", "ping", "fixed=1048576", Some(1 << 20)),
+        ("echo=fixed=9", "123456789", "echo", Some(9)),
+        ("reply=len8:200", r"\x04ping", "len8", Some(201)),
+        ("reply=len16be:300", r"\x00\x04ping", "len16be", Some(302)),
+        ("reply=len16le:300", r"\x04\x00ping", "len16le", Some(302)),
+        ("reply=len24be:300", r"\0\0\x04ping", "len24be", Some(303)),
+        ("reply=len24le:300", r"\x04\0\0ping", "len24le", Some(303)),
+        ("reply=len32be:70k", r"\0\0\0\x04ping", "len32be", None),
+        ("reply=len32le:70k", r"\x04\0\0\0ping", "len32le", None),
+        (
+            "reply=len16be@2-4:10",
+            r"ab\0\x08ping",
+            "len16be@2-4",
+            Some(14),
+        ),
+        ("reply=marker=ab*2:5", "pingabxab", "marker=ab*2", Some(9)),
+    ] {
+        let load = format!("-m {message} --reply {reply} -c 3 -n 60 --depth 4");
+        compare(service, &[], &load, |report, counters| {
+            assert_eq!(report.requests().sent, 60, "{service}");
+            if let Some(bytes) = bytes {
+                assert_eq!(counters.bytes_sent, 60 * bytes, "{service}");
+            }
+        });
+    }
+}
+
+#[test]
+fn replies_that_end_with_their_connection() {
+    let load = r"-m ping\n --reply until-close -c 3 -n 60 --no-keepalive";
+    compare(
+        "reply=line:all of it",
+        &["--tcp-fault", "close/1"],
+        load,
+        |report, counters| {
+            assert_eq!(counters.replies, 60);
+            assert_eq!(report.total("reply_body_bytes"), 60 * 9);
+        },
+    );
+}
+
+#[test]
+fn one_way_messages_are_those_that_the_server_read() {
+    let load = r"-m {seq}:{rand:100}\n --reply none -c 3 -n 500 --depth 4";
+    compare("sink=line", &[], load, |report, _| {
+        assert_eq!(report.requests().sent, 500);
+    });
+}
+
+#[test]
+fn several_messages_in_turns_have_figures_of_their_own() {
+    let load = r"-m a\n -m {seq}\n -m ccc\n --reply echo -c 3 -n 600 --depth 2";
+    compare("echo=line", &[], load, |report, _| {
+        let names = report.at("/names").as_array().expect("a list");
+        let name = |place: usize| names[place]["name"].as_str().expect("a name");
+        assert_eq!([name(0), name(1), name(2)], [r"a\n", r"{seq}\n", r"ccc\n"]);
+    });
+}
+
+#[test]
+fn stages_plan_messages_as_they_plan_requests() {
+    let load = format!("{PING} --stages 200ms:100..500,300ms:500 -c 4 --warmup 0s");
+    compare("echo=line", &[], &load, |report, _| {
+        // The areas below the ramp and the level.
+        assert_eq!(report.arrivals().planned, 60 + 150);
+        assert_eq!(report.arrivals().sent, 210);
+    });
+}
+
+#[test]
+fn connections_are_planned_and_replaced() {
+    let load = format!("{PING} --connection-rate 100 --requests-per-connection 3 -d 400ms");
+    compare("echo=line", &[], &load, |report, _| {
+        let opened = report.total("connections_opened");
+        assert!(report.requests().sent <= 3 * opened, "{opened}");
+    });
+    let load = format!("{PING} -c 4 -n 200 --no-keepalive");
+    compare("echo=line", &[], &load, |report, _| {
+        assert_eq!(report.requests().sent, 200);
+    });
+}
+
+#[test]
+fn local_addresses_share_the_connections() {
+    let load = format!("{PING} -c 8 -n 200 --source-address 127.0.0.2 --source-address 127.0.0.3");
+    compare("echo=line", &[], &load, |report, _| {
+        let used = report.at("/agents/0/source_addresses");
+        assert_eq!(used.as_array().map(Vec::len), Some(2), "{used}");
+    });
+}
+
+#[test]
+fn over_tls() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    at_once(MACHINERIES, |machinery| {
+        let name = format!("{}-{}.pem", machinery.backend, machinery.workers);
+        let certificate = directory.path().join(name);
+        let server = ServeTcp::start_secure(&certificate, "echo=line");
+        for load in [
+            r"-m {conn}:{seq}\n -m constant\n --depth 4 -n 300",
+            r"-m ping\n -r 300 -d 300ms --warmup 0s",
+            r"-m ping\n -n 50 --no-keepalive --first hello\n",
+        ] {
+            let before = server.settled();
+            let load = format!(
+                "{load} --reply echo -c 4 --cacert {}",
+                certificate.display()
+            );
+            let url = format!("tls://{}", server.address);
+            let report = machinery.run_tcp(&load, &url);
+            let after = server.settled();
+            let requests = report.requests();
+            assert_eq!(requests.answered, requests.sent, "{load}");
+            let opened = report.total("connections_opened");
+            assert_eq!(report.total("handshakes_full"), opened, "{load}");
+            let first = if load.contains("--first") {
+                opened + 1
+            } else {
+                0
+            };
+            // Those that stood open, or were being opened, when the run ended.
+            let received = after.messages - before.messages;
+            let possible = requests.sent + first..=requests.sent + first + 4;
+            assert!(possible.contains(&received), "{load}: {received}");
+        }
+    });
+}
+
+#[test]
+fn what_goes_wrong_is_named() {
+    for (fault, kind) in [
+        ("close/3", "closed_before_reply"),
+        ("refuse/3", "closed_before_reply"),
+        ("cut/3", "truncated_reply"),
+        ("silent/3", "timed_out"),
+    ] {
+        at_once(&MACHINERIES[..2], |machinery| {
+            let server = ServeTcp::start("reply=line:answer\\n", &["--tcp-fault", fault]);
+            let load = format!("{PING} -c 2 -n 16 --depth 2 -T 300ms");
+            let report = machinery.run_tcp(&load, &server.address.to_string());
+            let requests = report.requests();
+            assert_eq!(
+                requests.sent,
+                requests.answered + requests.failed,
+                "{fault}"
+            );
+            let failures = report.failures();
+            assert!(failures.contains_key(kind), "{fault}: {failures:?}");
+            let replies = server.settled().replies;
+            assert_eq!(requests.answered, replies, "{fault}: {failures:?}");
+        });
+    }
+}
