@@ -345,7 +345,8 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
         let arrivals = run.summary().arrivals;
         assert_eq!((arrivals.planned, arrivals.sent), (100, 100));
         assert_eq!(lifetime(&run).requests_sent, 100);
-        assert_eq!(log.told.len(), 100);
+        // The last response may come behind the window, where none is shown.
+        assert_eq!(log.told.len() as u64, run.summary().window.replies.total());
         if batch == 1 {
             expect_all_ended(&log);
         }
