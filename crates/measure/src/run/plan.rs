@@ -479,7 +479,9 @@ impl PlanDescription {
 
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
-        self.messages.as_ref().is_none_or(|it| it.reply != "none")
+        let needs_none = self.websocket.as_ref().is_some_and(|it| it.replies == 0)
+            || self.messages.as_ref().is_some_and(|it| it.reply == "none");
+        !needs_none
     }
 
     /// The words for what is sent.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::invariants::sample::over_tls;
-use crate::{MessagesDescription, Protocol};
+use crate::{MessagesDescription, Protocol, WebSocketDescription};
 
 fn http1(run: &mut Run) {
     run.agents[0].negotiated.protocol = Protocol::Http1;
@@ -166,8 +166,37 @@ fn messages_have_failures_and_pushes_of_their_own() {
                 worker.kernel.min_rtt_ns = Some(2_010 * US);
             }
         }),
+        not_applicable("I3", "a message of WebSocket without a reply", |run| {
+            of_websocket(run, 0);
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(2_010 * US);
+            }
+        }),
+        flagged("I3", "one with a reply that came too early", |run| {
+            of_websocket(run, 1);
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(2_010 * US);
+            }
+        }),
     ];
     verify(cases.map(|case| case.on(run)));
+}
+
+/// The run as one over WebSocket.
+fn of_websocket(run: &mut Run, replies: u32) {
+    run.agents[0].negotiated.protocol = Protocol::WebSocket;
+    let upgrades = run.latencies.connect.count();
+    (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
+    run.plan.websocket = Some(WebSocketDescription {
+        first: "ping".to_owned(),
+        binary: false,
+        replies,
+        echo: false,
+        subprotocols: Vec::new(),
+        strict: false,
+        zero_masks: false,
+        ping_interval_ns: None,
+    });
 }
 
 /// The run as one of messages.
