@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use brunt_engine::{Control, Faults, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_io::{clock, threads};
-use brunt_load::{Plan, RequestGenerator, Round};
+use brunt_load::{Plan, RequestGenerator, Round, Spoken};
 use brunt_measure::Run;
 use brunt_sim::{SimMachine, SimSettings};
 
@@ -24,7 +24,7 @@ pub(crate) fn in_session<T>(
     interrupts: &Interrupts,
     body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
 ) -> Result<T> {
-    let mut machine = SimMachine::new(SimSettings::new(SimSettings::SEED));
+    let mut machine = SimMachine::new(settings_for(&plan));
     let prepared = prepare_simulated(plan, &mut machine)?.with_faults(faults);
     let control = prepared.control();
     let aborting = Aborting::start(interrupts.clone(), &control)?;
@@ -37,6 +37,15 @@ pub(crate) fn in_session<T>(
     });
     drop(aborting);
     outcome
+}
+
+/// The default settings, with a server that answers what the plan sends.
+fn settings_for(plan: &Plan) -> SimSettings {
+    let mut settings = SimSettings::new(SimSettings::SEED);
+    if let Spoken::WebSocket(exchange) = &plan.spoken {
+        settings.server.websocket.replies = exchange.replies;
+    }
+    settings
 }
 
 /// A session whose runs say when they were made.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use brunt_load::{ReplyMatch, Spoken, Target, WebSocketExchange};
 
-use crate::args::{BackendName, LoadArguments};
+use crate::args::LoadArguments;
 use crate::load;
 use crate::messages::message_set;
 use crate::plan::{Load, fresh_seed};
@@ -44,9 +44,6 @@ pub(crate) fn run(mut typed: LoadArguments, websocket: &WebSocketArguments) -> R
     }
     if typed.pipeline > NonZeroU32::MIN {
         bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
-    }
-    if typed.backend == BackendName::Sim {
-        bail!("the simulated server speaks no WebSocket; leave out --backend sim");
     }
     let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
     let messages = message_set(&websocket.messages, "--message", &typed)?;

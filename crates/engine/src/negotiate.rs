@@ -125,10 +125,12 @@ impl Negotiated {
             Protocol::Http2 => Some(ALPN_HTTP2),
             Protocol::Messages | Protocol::Streams => None,
         };
-        let session = machine.negotiate(alpn, side.as_ref()).map_err(|reason| {
-            let server = plan.target.authority.clone();
-            NegotiateError::Handshake { server, reason }
-        })?;
+        let session = machine
+            .negotiate(&plan.spoken, alpn, side.as_ref())
+            .map_err(|reason| {
+                let server = plan.target.authority.clone();
+                NegotiateError::Handshake { server, reason }
+            })?;
         negotiated.tls = side.zip(session).map(|(side, session)| NegotiatedTls {
             side,
             alpn,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use brunt_load::Spoken;
 use brunt_proto::tls::{ClientSide, Negotiated, TlsError};
 
 use crate::backend::ClientBackend;
@@ -17,8 +18,8 @@ pub trait VirtualMachine {
     /// What would have been read of machine and server over the window.
     type Evidence;
 
-    /// Fixes what all connections speak: the protocol of this name (ALPN), messages where there is
-    /// none, over TLS with `client` where that is given. Gives what TLS negotiates then. To be
+    /// Fixes what all connections speak: what is planned, HTTP in the version of this name (ALPN),
+    /// over TLS with `client` where that is given. Gives what TLS negotiates then. To be
     /// called before the first worker.
     ///
     /// # Errors
@@ -26,6 +27,7 @@ pub trait VirtualMachine {
     /// There is nothing that both sides can do.
     fn negotiate(
         &mut self,
+        planned: &Spoken,
         alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError>;

@@ -27,6 +27,8 @@ pub struct SimCounts {
     pub handshakes_cut: u64,
     /// Connections on which it fell silent then.
     pub handshakes_silent: u64,
+    /// Upgrades to WebSocket that it refused.
+    pub upgrades_refused: u64,
     /// Requests given to the network; in HTTP/2, those whose head was.
     pub requests_sent: u64,
     /// Requests completely received by the server, or not processed by it.
@@ -61,7 +63,7 @@ pub struct SimCounts {
     pub stream_resets: [u64; RESET_CODES],
     /// Requests that met RST_STREAM with REFUSED_STREAM at once.
     pub stream_refused: u64,
-    /// Requests that met GOAWAY with an error.
+    /// Requests that met GOAWAY with an error, or a Close frame.
     pub goaway_errors: u64,
     /// Requests that came after those that a GOAWAY named as the last ones.
     pub not_processed: u64,
@@ -71,6 +73,12 @@ pub struct SimCounts {
     pub abandoned: u64,
     /// Connections on which the server sent GOAWAY without an error.
     pub goaways: u64,
+    /// Close frames of the server (WebSocket).
+    pub closes: u64,
+    /// Close frames of brunt that reached it.
+    pub client_closes: u64,
+    /// Pings of brunt that reached it (WebSocket).
+    pub client_pings: u64,
     /// PINGs of the server.
     pub pings: u64,
     /// Of these, those that brunt acknowledged.
@@ -81,7 +89,7 @@ pub struct SimCounts {
     pub settings_acknowledged: u64,
     /// Times that an answer had to wait for brunt's WINDOW_UPDATE.
     pub window_waits: u64,
-    /// Rules of HTTP/2 or TLS that brunt broke. The server ends such a connection.
+    /// Rules of HTTP/2, WebSocket or TLS that brunt broke. The server ends such a connection.
     pub violations: u64,
     /// Bytes of HTTP given to the network, without what TLS adds.
     pub bytes_sent: u64,
@@ -124,6 +132,7 @@ impl SimCounts {
             connections_unanswered,
             handshakes_cut,
             handshakes_silent,
+            upgrades_refused,
             requests_sent,
             requests,
             requests_lost,
@@ -145,6 +154,9 @@ impl SimCounts {
             cancelled,
             abandoned,
             goaways,
+            closes,
+            client_closes,
+            client_pings,
             pings,
             pings_acknowledged,
             settings,
@@ -162,6 +174,7 @@ impl SimCounts {
         self.connections_unanswered += connections_unanswered;
         self.handshakes_cut += handshakes_cut;
         self.handshakes_silent += handshakes_silent;
+        self.upgrades_refused += upgrades_refused;
         self.requests_sent += requests_sent;
         self.requests += requests;
         self.requests_lost += requests_lost;
@@ -185,6 +198,9 @@ impl SimCounts {
         self.cancelled += cancelled;
         self.abandoned += abandoned;
         self.goaways += goaways;
+        self.closes += closes;
+        self.client_closes += client_closes;
+        self.client_pings += client_pings;
         self.pings += pings;
         self.pings_acknowledged += pings_acknowledged;
         self.settings += settings;

@@ -10,4 +10,6 @@ pub enum Dialogue {
     Http2,
     /// Messages.
     Messages,
+    /// WebSocket.
+    WebSocket,
 }

@@ -21,6 +21,7 @@ mod service;
 mod settings;
 mod sim;
 mod tls;
+mod websocket;
 mod world;
 
 pub use counts::{RESET_CODES, SimCounts};
@@ -31,3 +32,4 @@ pub use settings::{
     SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
 pub use sim::{Sim, SimHandle};
+pub use websocket::{SimWebSocket, WebSocketMalformed};

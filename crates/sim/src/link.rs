@@ -11,6 +11,7 @@ use super::message::{Message, Scanner};
 use super::piece::Piece;
 use super::request::Request;
 use super::tls::ServerTls;
+use super::websocket::WebSocket;
 
 /// The name of a connection. Places are used again, with another serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(super) struct Link {
     pub(super) tls: Option<Box<ServerTls>>,
     /// The server's side of HTTP/2, where that is spoken.
     pub(super) http2: Option<Box<Http2>>,
+    /// The same of WebSocket.
+    pub(super) websocket: Option<Box<WebSocket>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
     /// Those whose turn it is, by stream: one at most in HTTP/1.1.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use brunt_io::virtual_machine::VirtualMachine;
+use brunt_load::Spoken as PlannedProtocol;
 use brunt_measure::{Evidence, ThreadUse, Window};
 use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
 
@@ -52,13 +53,15 @@ impl VirtualMachine for SimMachine {
 
     fn negotiate(
         &mut self,
+        planned: &PlannedProtocol,
         alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError> {
-        let dialogue = match alpn {
-            Some(ALPN_HTTP2) => Dialogue::Http2,
-            Some(_) => Dialogue::Http1,
-            None => Dialogue::Messages,
+        let dialogue = match (planned, alpn) {
+            (PlannedProtocol::Http(_), Some(ALPN_HTTP2)) => Dialogue::Http2,
+            (PlannedProtocol::Http(_), _) => Dialogue::Http1,
+            (PlannedProtocol::WebSocket(_), _) => Dialogue::WebSocket,
+            (PlannedProtocol::Messages(_) | PlannedProtocol::Streams(_), _) => Dialogue::Messages,
         };
         let Some(client) = client else {
             self.spoken = Spoken::clear(dialogue);

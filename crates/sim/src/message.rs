@@ -8,6 +8,7 @@ use super::message_scanner::MessageScanner;
 use super::piece::Completes;
 use super::request::{self, Request};
 use super::settings::SimServer;
+use super::websocket::scanner::{Frame as WebSocketFrame, FrameScanner};
 
 /// Something on its way to the server.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) enum Message {
     Opening(Rc<[u8]>),
     /// A message that is to be answered.
     Exchange(Rc<[u8]>),
+    /// An upgrade to WebSocket, or a frame of it.
+    WebSocket(WebSocketFrame),
     /// A part of a TLS handshake, with the server's answer to it.
     Handshake {
         answer: Rc<[u8]>,
@@ -35,7 +38,10 @@ impl Message {
     pub(super) fn begins_request(&self) -> bool {
         matches!(
             self,
-            Self::Request(_) | Self::Frame(Frame::Head { .. }) | Self::Exchange(_)
+            Self::Request(_)
+                | Self::Frame(Frame::Head { .. })
+                | Self::Exchange(_)
+                | Self::WebSocket(WebSocketFrame::Message { .. })
         )
     }
 }
@@ -46,6 +52,7 @@ pub(super) enum Scanner {
     Http1(request::Scanner),
     Http2(Box<Reader>),
     Messages(Box<MessageScanner>),
+    WebSocket(Box<FrameScanner>),
 }
 
 impl Default for Scanner {
@@ -64,6 +71,7 @@ impl Scanner {
                 let settings = server.messages.clone().unwrap_or_default();
                 Self::Messages(Box::new(MessageScanner::new(&settings)))
             }
+            Dialogue::WebSocket => Self::WebSocket(Box::default()),
         }
     }
 
@@ -84,6 +92,9 @@ impl Scanner {
                 };
                 found(end, message);
             }),
+            Self::WebSocket(scanner) => {
+                scanner.scan(bytes, |end, frame| found(end, Message::WebSocket(frame)));
+            }
         }
     }
 }

@@ -18,10 +18,11 @@ pub(super) enum Fate {
     Malformed,
     ExtraBytes,
     ErrorStatus,
-    /// In HTTP/2 alone, as the next three.
+    /// In HTTP/2 alone, as the next two.
     StreamSilent,
     StreamReset,
     StreamCut,
+    /// In HTTP/2 and WebSocket.
     GoAway,
     /// Refused by the limiter.
     Limited,
@@ -161,6 +162,7 @@ impl World {
                 Dialogue::Http1 => self.answer_http1(at_ns, id, request, fate),
                 Dialogue::Http2 => self.answer_http2(at_ns, id, request, fate),
                 Dialogue::Messages => self.answer_message(at_ns, id, fate),
+                Dialogue::WebSocket => self.answer_websocket(at_ns, id, fate),
             }
             self.begin(at_ns, id);
         }
@@ -184,8 +186,13 @@ impl World {
 
     fn fate(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
-        let is_http2 = self.dialogue() == Dialogue::Http2;
+        let dialogue = self.dialogue();
+        let is_http2 = dialogue == Dialogue::Http2;
         let of_streams = |probability| if is_http2 { probability } else { 0.0 };
+        let of_closes = match dialogue {
+            Dialogue::Http2 | Dialogue::WebSocket => faults.goaway,
+            Dialogue::Http1 | Dialogue::Messages => 0.0,
+        };
         let fates = [
             (faults.silent, Fate::Silent),
             (faults.reset, Fate::Reset),
@@ -197,7 +204,7 @@ impl World {
             (of_streams(faults.stream_silent), Fate::StreamSilent),
             (of_streams(faults.stream_reset), Fate::StreamReset),
             (of_streams(faults.stream_cut), Fate::StreamCut),
-            (of_streams(faults.goaway), Fate::GoAway),
+            (of_closes, Fate::GoAway),
         ];
         if fates.iter().all(|&(probability, _)| probability <= 0.0) {
             return Fate::Answered;

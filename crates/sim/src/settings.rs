@@ -7,6 +7,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::http2::SimHttp2;
+use super::websocket::SimWebSocket;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -81,9 +82,10 @@ pub struct SimServer {
     /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
     /// many requests as it takes from it.
     pub close_after: Option<NonZeroU64>,
-    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names
-    /// the last request that it takes. Later ones are not processed. (HTTP/2 without it: the
-    /// connection ends with this many answers, and what is in flight is lost.)
+    /// It says so: in the last answer (`Connection: close`), by a Close frame behind it
+    /// (WebSocket), or in HTTP/2 by a GOAWAY that names the last request that it takes. Later ones
+    /// are not processed. (HTTP/2 without it: the connection ends with this many answers, and what
+    /// is in flight is lost.)
     pub announces_close: bool,
     /// It closes when a request asks for it (HTTP/1.1 only).
     pub honours_close: bool,
@@ -111,6 +113,8 @@ pub struct SimServer {
     pub http2: SimHttp2,
     /// How it exchanges messages, where brunt sends any; absent: as by default.
     pub messages: Option<SimMessages>,
+    /// How it speaks WebSocket.
+    pub websocket: SimWebSocket,
 }
 
 impl Default for SimServer {
@@ -137,6 +141,7 @@ impl Default for SimServer {
             piece_gap_ns: 0,
             http2: SimHttp2::default(),
             messages: None,
+            websocket: SimWebSocket::default(),
         }
     }
 }
@@ -271,9 +276,8 @@ pub struct Outage {
     pub until_ns: u64,
 }
 
-/// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
-/// meets one of them at most. Those whose names begin with `stream`, and `goaway`, are of HTTP/2
-/// alone.
+/// Probabilities, 0 to 1: the first six of an attempt to connect, the others of a request, which
+/// meets one of them at most. Those whose names begin with `stream` are of HTTP/2 alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimFaults {
     /// This machine has no socket for the attempt.
@@ -283,10 +287,12 @@ pub struct SimFaults {
     /// The attempt is not answered.
     pub connect_unanswered: f64,
     /// The server closes when the handshake begins: that of TLS, or in clear text the exchange of
-    /// settings of HTTP/2.
+    /// settings of HTTP/2 or the upgrade to WebSocket.
     pub handshake_cut: f64,
     /// It falls silent then.
     pub handshake_silent: f64,
+    /// The upgrade to WebSocket is answered with status 503, and the connection closed.
+    pub upgrade_refused: f64,
     /// No answer, to this request and all later ones on the connection, and in HTTP/2 to all that
     /// are in flight.
     pub silent: f64,
@@ -299,7 +305,7 @@ pub struct SimFaults {
     /// A malformed answer; to a message a wrong echo, or the end of the connection.
     pub malformed: f64,
     /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
-    /// ignored; with messages [`SimMessages::push`].
+    /// ignored; with messages [`SimMessages::push`] or [`SimWebSocket::push`].
     pub extra_bytes: f64,
     /// An answer with status 503.
     pub error_status: f64,
@@ -311,7 +317,8 @@ pub struct SimFaults {
     pub stream_cut: f64,
     /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
     pub stream_refused: f64,
-    /// GOAWAY with [`SimHttp2::goaway_code`] in place of an answer, and the end of the connection.
+    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`] and the end of the connection
+    /// (HTTP/2), or a Close frame with [`SimWebSocket::close_code`] (WebSocket).
     pub goaway: f64,
 }
 

@@ -76,7 +76,7 @@ impl Spoken {
             PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
         );
         options.alpn = match dialogue {
-            Dialogue::Http1 => vec![ALPN_HTTP1.to_vec()],
+            Dialogue::Http1 | Dialogue::WebSocket => vec![ALPN_HTTP1.to_vec()],
             Dialogue::Http2 => vec![ALPN_HTTP2.to_vec()],
             Dialogue::Messages => Vec::new(),
         };

@@ -23,6 +23,7 @@ use super::reply::Replies;
 use super::request::Request;
 use super::settings::SimSettings;
 use super::tls::Spoken;
+use super::websocket::WebSocket;
 
 /// What can happen.
 #[derive(Clone, Debug)]
@@ -127,11 +128,13 @@ impl World {
         let server = &self.settings.server;
         let dialogue = self.spoken.dialogue();
         let is_http2 = dialogue == Dialogue::Http2;
+        let is_websocket = dialogue == Dialogue::WebSocket;
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(dialogue, server),
             tls: self.spoken.server_tls().map(Box::new),
             http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
+            websocket: is_websocket.then(Box::<WebSocket>::default),
             ..Link::default()
         };
         let id = self.links.add(link);
@@ -149,7 +152,7 @@ impl World {
         let messages = self.settings.server.messages.as_ref();
         match self.spoken.dialogue() {
             Dialogue::Http1 => true,
-            Dialogue::Http2 => false,
+            Dialogue::Http2 | Dialogue::WebSocket => false,
             Dialogue::Messages => !messages.is_some_and(|messages| messages.has_opening),
         }
     }
@@ -348,6 +351,7 @@ impl World {
                 self.begin(at_ns, id);
             }
             Message::Frame(frame) => self.take_frame(at_ns, id, frame),
+            Message::WebSocket(frame) => self.take_websocket(at_ns, id, frame),
             Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
             Message::Exchange(bytes) => {
                 link.messages.push_back(bytes);
@@ -466,7 +470,7 @@ impl World {
     }
 
     /// What waits on this connection will not be answered.
-    fn abandon(&mut self, id: LinkId) {
+    pub(super) fn abandon(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
             let mut abandoned = link.pending.len() + link.serving.len();
             if let Some(http2) = &mut link.http2 {
@@ -478,6 +482,9 @@ impl World {
             link.pending.clear();
             link.serving.clear();
             link.messages.clear();
+            if let Some(websocket) = &mut link.websocket {
+                websocket.abandon();
+            }
         }
     }
 

@@ -24,6 +24,7 @@ mod stall;
 mod stolen;
 mod throttled;
 mod verdict;
+mod websocket;
 mod with_connect;
 
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};

@@ -3,14 +3,15 @@
 use brunt_engine::RunError;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan,
-    RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Target, TlsVersion,
+    ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Target,
+    TlsVersion, WebSocketExchange,
 };
 use brunt_measure::Run;
 use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_sim::{
     AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
     ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,
-    SimSettings, Stall, Taken,
+    SimSettings, SimWebSocket, Stall, Taken, WebSocketMalformed,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -192,17 +193,74 @@ impl Case {
             }),
             seed: values.within(0, u64::MAX),
         });
-        let long = format!("{}\\n", "m".repeat(values.length(1, 100_000) as usize));
-        let texts = ["ping\\n", "{conn} {seq} {rand:9}\\n", &long];
+        self.plan.requests = Self::messages(values, "\\n");
+        Self::handshakes(values, &mut self.settings);
+        self
+    }
+
+    /// The same case with messages over WebSocket.
+    pub(super) fn over_websocket(mut self) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_004));
+        let scheme = if values.sometimes() { "wss" } else { "ws" };
+        let target = Target::parse_websocket(&format!("{scheme}://simulated/"), None);
+        self.plan.target = target.expect("a URL");
+        let server = &mut self.settings.server;
+        let has_faults = server.faults != SimFaults::default();
+        if values.sometimes() && has_faults {
+            server.faults.goaway = values.fault();
+            server.faults.upgrade_refused = values.fault();
+        }
+        let (matching, reply) = match values.within(1, 4) {
+            1 => {
+                let bytes = values.length(1, 100_000) as usize;
+                (ReplyMatch::Any, Some(vec![b'x'; bytes]))
+            }
+            2 => (ReplyMatch::Any, None),
+            _ => (ReplyMatch::Echo, None),
+        };
+        if matching == ReplyMatch::Any {
+            // What is pushed cannot be told from an answer to what is in flight.
+            server.faults.extra_bytes = 0.0;
+        }
+        let replies = if values.sometimes() { 3 } else { 1 };
+        server.websocket = SimWebSocket {
+            reply,
+            replies,
+            frame_bytes: many(values.length(100, 1_000_000) as u32),
+            ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
+            close_code: [None, Some(1_000), Some(1_001), Some(1_013), Some(4_999)]
+                [values.within(0, 4) as usize],
+            malformed: WebSocketMalformed::ALL
+                [values.within(0, WebSocketMalformed::ALL.len() as u64 - 1) as usize],
+            ..SimWebSocket::default()
+        };
+        self.plan.spoken = Spoken::WebSocket(WebSocketExchange {
+            headers: Vec::new(),
+            subprotocols: vec!["chat".to_owned(); values.within(0, 1) as usize],
+            is_binary: values.sometimes(),
+            replies,
+            matching,
+            is_strict: values.sometimes(),
+            has_zero_masks: values.sometimes(),
+            ping_interval_ns: values.sometimes().then(|| values.length(MS, 50 * MS)),
+            seed: values.within(0, u64::MAX),
+        });
+        self.plan.requests = Self::messages(values, "");
+        Self::handshakes(values, &mut self.settings);
+        self
+    }
+
+    /// Up to three messages that end so.
+    fn messages(values: &mut Values, end: &str) -> RequestSet {
+        let long = "m".repeat(values.length(1, 100_000) as usize);
+        let texts = ["ping", "{conn} {seq} {rand:9}", &long];
         let messages = texts[..values.within(1, 3) as usize].iter();
         let messages = messages.map(|text| MessageSpec {
             name: text.chars().take(20).collect(),
-            template: Template::parse(text).expect("a message"),
+            template: Template::parse(&format!("{text}{end}")).expect("a message"),
         });
         let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
-        self.plan.requests = set.expect("messages");
-        Self::handshakes(values, &mut self.settings);
-        self
+        set.expect("messages")
     }
 
     /// The same case with requests that a generator makes.

@@ -29,6 +29,7 @@ pub(super) const OF_RESETS: [FailureKind; RESET_CODES] = [
 pub(super) fn mismatches(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<String> {
     let mut checks = of_the_server(run, counts);
     checks.extend(of_streams(run, counts));
+    checks.extend(of_websocket(run, counts));
     checks.extend(of_the_window(run));
     checks.extend(of_arrivals(plan, run, counts));
     checks.extend(of_the_machine(run));
@@ -45,11 +46,13 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let lifetime = lifetime(run);
     let replies = lifetime.replies.total();
     let ended = replies + failed(run) + run.summary().in_flight_at_end;
-    // In HTTP/2 a request may wait in brunt until an earlier send is taken, and be lost with the
-    // connection.
+    // In HTTP/2 and WebSocket a request may wait in brunt until an earlier send is taken, and be
+    // lost with the connection.
     let unsent = match run.agents[0].negotiated.protocol {
-        Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 0,
-        Protocol::Http2 => lifetime.requests_sent.saturating_sub(counts.requests_sent),
+        Protocol::Http1 | Protocol::Messages | Protocol::Streams => 0,
+        Protocol::Http2 | Protocol::WebSocket => {
+            lifetime.requests_sent.saturating_sub(counts.requests_sent)
+        }
     };
     // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a
     // handshake, or a record, per connection.
@@ -142,6 +145,36 @@ fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
             "what brunt knows of resets it does not cancel",
             counts.cancelled
                 <= failures.get(FailureKind::TimedOut) + run.summary().in_flight_at_end,
+        ),
+    ]
+}
+
+/// Of WebSocket. What either side sent last may not have reached the other one.
+fn of_websocket(run: &Run, counts: &SimCounts) -> Vec<Check> {
+    if run.agents[0].negotiated.protocol != Protocol::WebSocket {
+        return Vec::new();
+    }
+    let lifetime = lifetime(run);
+    let controls = lifetime.controls;
+    vec![
+        (
+            "no more pings and pongs than were sent",
+            counts.client_pings <= controls.pings_sent
+                && controls.pongs_received <= counts.client_pings
+                && controls.pings_received <= counts.pings
+                && counts.pings_acknowledged <= controls.pings_received,
+        ),
+        (
+            "no more Close frames than were sent",
+            controls.closes_received <= counts.closes,
+        ),
+        (
+            "no more pushes than were sent",
+            lifetime.pushes <= counts.extra_bytes,
+        ),
+        (
+            "no more refused upgrades than were sent",
+            lifetime.failures.get(FailureKind::UpgradeRefused) <= counts.upgrades_refused,
         ),
     ]
 }

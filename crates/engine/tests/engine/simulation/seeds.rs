@@ -32,6 +32,11 @@ fn random_plans_over_messages_keep_every_invariant() {
 }
 
 #[test]
+fn random_plans_over_websocket_keep_every_invariant() {
+    keep_every_invariant("_over_websocket", |seed| Case::of(seed).over_websocket());
+}
+
+#[test]
 fn random_plans_over_tls_keep_every_invariant() {
     keep_every_invariant("_over_tls", |seed| {
         let case = Case::of(seed);
@@ -178,12 +183,13 @@ fn the_seeds_cover_every_model_and_outcome() {
 
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
-    let case_of: [fn(u64) -> Case; 5] = [
+    let case_of: [fn(u64) -> Case; 6] = [
         Case::of,
         |seed| Case::of(seed).over_http2(),
         |seed| Case::of(seed).over_tls(),
         |seed| Case::of(seed).over_http2().over_tls(),
         |seed| Case::of(seed).over_messages(),
+        |seed| Case::of(seed).over_websocket(),
     ];
     for seed in 0..40 {
         for case_of in case_of {

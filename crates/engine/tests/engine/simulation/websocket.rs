@@ -1,0 +1,317 @@
+//! WebSocket, where the figures are known beforehand.
+
+use brunt_engine::RunError;
+use brunt_load::{
+    MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Spoken, Target, WebSocketExchange,
+};
+use brunt_measure::FailureKind;
+use brunt_proto::messages::Template;
+use brunt_sim::{
+    Costs, ServiceTime, SimFaults, SimServer, SimSettings, SimWebSocket, Stall, WebSocketMalformed,
+};
+
+use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
+use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long, simulate};
+
+/// The plan with `texts` as messages over WebSocket, one reply each.
+fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
+    plan.target = Target::parse_websocket("ws://simulated/", None).expect("a URL");
+    plan.spoken = Spoken::WebSocket(WebSocketExchange {
+        headers: Vec::new(),
+        subprotocols: Vec::new(),
+        is_binary: false,
+        replies: 1,
+        matching,
+        is_strict: true,
+        has_zero_masks: false,
+        ping_interval_ns: None,
+        seed: 1,
+    });
+    let messages = texts.iter().map(|text| MessageSpec {
+        name: (*text).to_owned(),
+        template: Template::parse(text).expect("a message"),
+    });
+    let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
+    plan.requests = set.expect("messages");
+    plan
+}
+
+/// Changes how messages are exchanged.
+fn change(mut plan: Plan, change: impl FnOnce(&mut WebSocketExchange)) -> Plan {
+    if let Spoken::WebSocket(exchange) = &mut plan.spoken {
+        change(exchange);
+    }
+    plan
+}
+
+/// A closed loop for a second.
+fn closed(connections: u32, depth: u32) -> Plan {
+    let mut plan = plan();
+    plan.connections = many(connections);
+    plan.pipeline = many(depth);
+    plan.stop.duration_ns = Some(S);
+    plan
+}
+
+/// A server that takes 800 us for a message.
+fn server(websocket: SimWebSocket, change: impl FnOnce(&mut SimServer)) -> SimSettings {
+    let mut settings = textbook(800 * US);
+    settings.server.websocket = websocket;
+    change(&mut settings.server);
+    settings
+}
+
+/// A message takes 800 us of the server and 200 us of the network, in however many frames it is
+/// answered, and however many messages.
+#[test]
+fn each_connection_gives_a_reply_per_round_trip() {
+    let echo = SimWebSocket::default();
+    let parts = SimWebSocket {
+        frame_bytes: many(2),
+        ping_every: Some(many_long(3)),
+        ..echo.clone()
+    };
+    let three = SimWebSocket {
+        reply: Some("größer".as_bytes().to_vec()),
+        replies: 3,
+        frame_bytes: many(3),
+        ..echo.clone()
+    };
+    let cases = [
+        (ReplyMatch::Echo, 1, false, echo.clone()),
+        (ReplyMatch::Any, 1, true, echo),
+        (ReplyMatch::Echo, 1, true, parts.clone()),
+        (ReplyMatch::Any, 1, false, parts),
+        (ReplyMatch::Any, 3, false, three),
+    ];
+    for (matching, replies, is_binary, websocket) in cases {
+        let plan = change(exchanging(closed(4, 1), matching, &["ping"]), |exchange| {
+            exchange.replies = replies;
+            exchange.is_binary = is_binary;
+        });
+        let settings = server(websocket, |_| {});
+        let (run, counts) = faithful(&plan, &settings, "replies");
+        assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+        let rate = run.summary().successes_per_s.known().expect("a rate");
+        assert!((rate - 4_000.0).abs() < 10.0, "{rate}");
+        let quantile_ns = run.latencies.response.quantile_ns(0.5).expect("latencies");
+        assert!(quantile_ns.abs_diff(MS) < 2 * US, "{quantile_ns}");
+        assert_eq!(counts.pings_acknowledged, counts.pings);
+        // An upgrade takes the way there and back.
+        let greeting_ns = run.latencies.greeting.quantile_ns(0.5).expect("upgrades");
+        assert!(greeting_ns.abs_diff(200 * US) < 2 * US, "{greeting_ns}");
+    }
+}
+
+/// With several in flight the server is never idle.
+#[test]
+fn depth_keeps_the_server_of_a_connection_busy() {
+    let settings = server(SimWebSocket::default(), |_| {});
+    for texts in [&["ping"][..], &["ping", "{seq} {rand:5}"], &["a", "bb", ""]] {
+        let plan = exchanging(closed(2, 8), ReplyMatch::Echo, texts);
+        let (run, _) = faithful(&plan, &settings, "8 in flight");
+        assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+        let rate = run.summary().successes_per_s.known().expect("a rate");
+        assert!((rate - 2.0 / 800e-6).abs() < 20.0, "{rate}");
+        let named = if texts.len() > 1 { texts.len() } else { 0 };
+        assert_eq!(run.names.len(), named);
+    }
+}
+
+/// L4: with an even rate, 1 % of the messages meet a silence of 10 ms in each second; pings that
+/// brunt sends beside them change nothing.
+#[test]
+fn response_times_show_every_silence() {
+    let settings = at_the_door(SimServer {
+        service: ServiceTime::Constant(US),
+        stall: Some(Stall {
+            silence_ns: 100 * MS,
+            period_ns: many_long(S),
+        }),
+        ..SimServer::default()
+    });
+    let loop_of = open_loop(even_rate(1_000.0), 10, 20 * S);
+    let mut plan = exchanging(loop_of, ReplyMatch::Echo, &["a"]);
+    plan.warmup_ns = 200 * MS;
+    let plan = change(plan, |exchange| exchange.ping_interval_ns = Some(70 * MS));
+    let (run, counts) = faithful(&plan, &settings, "stalls");
+    for (q, truth_ns) in [(0.95, 50 * MS), (0.99, 90 * MS), (0.999, 99 * MS)] {
+        let quantile_ns = run.latencies.response.quantile_ns(q).expect("latencies");
+        assert!(
+            quantile_ns.abs_diff(truth_ns) <= 2 * MS,
+            "{q}: {quantile_ns}"
+        );
+    }
+    let controls = lifetime(&run).controls;
+    assert_eq!(controls.pings_sent, counts.client_pings);
+    assert_eq!(controls.pongs_received, counts.client_pings);
+    // On ten connections for 20 s.
+    assert!(
+        counts.client_pings.abs_diff(10 * 20_200 / 70) <= 20,
+        "{counts:?}"
+    );
+}
+
+/// A message that needs no reply is done when the network took it.
+#[test]
+fn one_way_messages_are_done_when_they_are_taken() {
+    for (depth, replies) in [(1, 0), (4, 0), (4, 1)] {
+        let plan = exchanging(closed(2, depth), ReplyMatch::Any, &["ping"]);
+        let plan = change(plan, |exchange| exchange.replies = 0);
+        let websocket = SimWebSocket {
+            replies,
+            ..SimWebSocket::default()
+        };
+        // Where work takes no time, sends that wait for nothing would take none.
+        let settings = SimSettings {
+            costs: Costs::default(),
+            ..server(websocket, |_| {})
+        };
+        let (run, counts) = run(plan, &settings);
+        assert!(broken(&run, &[]).is_empty(), "{:?}", broken(&run, &[]));
+        let lifetime = lifetime(&run);
+        assert_eq!(lifetime.requests_sent, counts.requests_sent);
+        assert_eq!(counts.requests_lost, 0);
+        assert_eq!(lifetime.replies.total(), lifetime.requests_sent);
+        assert_eq!(lifetime.reply_body_bytes, 0);
+        // What is echoed all the same is counted and thrown away.
+        assert_eq!(lifetime.overhead_bytes, lifetime.bytes_received);
+        assert_eq!(lifetime.pushes > 0, replies > 0);
+        assert_eq!(failed(&run), 0);
+    }
+}
+
+/// What is not the echo of what is in flight is told from it.
+#[test]
+fn pushes_are_counted_and_end_nothing() {
+    let settings = server(SimWebSocket::default(), |server| {
+        server.faults = SimFaults {
+            extra_bytes: 0.2,
+            ..SimFaults::default()
+        };
+    });
+    for depth in [1, 3] {
+        let plan = exchanging(closed(4, depth), ReplyMatch::Echo, &["ping", "{seq}"]);
+        let (run, counts) = faithful(&plan, &settings, "pushes");
+        let lifetime = lifetime(&run);
+        assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+        assert!(counts.extra_bytes > 100, "{counts:?}");
+        assert_eq!(lifetime.pushes, counts.extra_bytes);
+        let upgrades_bytes = 129 * lifetime.connections_opened;
+        assert_eq!(
+            lifetime.overhead_bytes,
+            6 * lifetime.pushes + upgrades_bytes
+        );
+    }
+}
+
+#[test]
+fn closes_are_failures_by_their_code() {
+    for (code, kind) in [
+        (Some(1_000), FailureKind::CloseNormal),
+        (Some(1_001), FailureKind::CloseGoingAway),
+        (Some(1_011), FailureKind::CloseServerError),
+        (Some(1_013), FailureKind::CloseTryLater),
+        (Some(4_321), FailureKind::CloseOtherCode),
+        (None, FailureKind::CloseWithoutCode),
+    ] {
+        let websocket = SimWebSocket {
+            close_code: code,
+            ..SimWebSocket::default()
+        };
+        let settings = server(websocket, |server| server.faults.goaway = 0.1);
+        for depth in [1, 4] {
+            let plan = exchanging(closed(4, depth), ReplyMatch::Any, &["ping"]);
+            let (run, counts) = faithful(&plan, &settings, "closes");
+            let lifetime = lifetime(&run);
+            let of_kind = lifetime.failures.get(kind);
+            assert!(of_kind > 50 && of_kind <= counts.goaway_errors, "{of_kind}");
+            let behind = lifetime.failures.get(FailureKind::Unanswered);
+            assert_eq!(failed(&run), of_kind + behind, "{:?}", failures(&run));
+            assert_eq!(behind > 0, depth > 1);
+            assert_eq!(counts.client_closes, counts.goaway_errors, "{code:?}");
+        }
+    }
+}
+
+/// A server that closes each connection after a few answers, and says so, makes nothing fail that
+/// was not under way.
+#[test]
+fn a_close_without_anything_in_flight_is_no_failure() {
+    let settings = server(SimWebSocket::default(), |server| {
+        server.close_after = Some(many_long(5));
+    });
+    let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
+    plan.think_time_ns = MS;
+    let (run, counts) = faithful(&plan, &settings, "closes after 5");
+    assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+    assert!(counts.closes > 300, "{counts:?}");
+    assert_eq!(lifetime(&run).controls.closes_received, counts.closes);
+    assert_eq!(counts.client_closes, counts.closes);
+}
+
+#[test]
+fn what_breaks_the_protocol_is_a_failure_of_its_own() {
+    for malformed in WebSocketMalformed::ALL {
+        let websocket = SimWebSocket {
+            malformed,
+            ..SimWebSocket::default()
+        };
+        let settings = server(websocket, |server| server.faults.malformed = 0.1);
+        for matching in [ReplyMatch::Any, ReplyMatch::Echo] {
+            let plan = exchanging(closed(4, 1), matching, &["ping"]);
+            let (run, counts) = faithful(&plan, &settings, "malformed");
+            let wrong = lifetime(&run).failures.get(FailureKind::WebSocketError);
+            assert_eq!(failed(&run), wrong, "{malformed:?}: {:?}", failures(&run));
+            assert!(wrong > 50 && wrong <= counts.malformed, "{wrong}");
+        }
+    }
+}
+
+#[test]
+fn replies_that_are_cut_short_or_late_are_failures() {
+    let faults = |change: fn(&mut SimFaults)| {
+        let websocket = SimWebSocket {
+            reply: Some(b"a long answer".to_vec()),
+            ..SimWebSocket::default()
+        };
+        server(websocket, |server| change(&mut server.faults))
+    };
+    let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
+    plan.timeout_ns = 50 * MS;
+    type Change = fn(&mut SimFaults);
+    let cases: [(Change, FailureKind); 4] = [
+        (|it| it.truncated = 0.1, FailureKind::TruncatedReply),
+        (|it| it.closed = 0.1, FailureKind::ClosedBeforeReply),
+        (|it| it.reset = 0.1, FailureKind::Reset),
+        (|it| it.silent = 0.01, FailureKind::TimedOut),
+    ];
+    for (change, kind) in cases {
+        let (run, _) = faithful(&plan, &faults(change), "faults");
+        let kinds: Vec<FailureKind> = failures(&run).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, [kind]);
+    }
+}
+
+#[test]
+fn upgrades_that_are_refused_are_failed_attempts() {
+    let settings = |refused| {
+        server(SimWebSocket::default(), |server| {
+            server.faults.upgrade_refused = refused;
+            server.close_after = Some(many_long(10));
+        })
+    };
+    let plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
+    let (run, counts) = faithful(&plan, &settings(0.3), "some are refused");
+    let refused = lifetime(&run).failures.get(FailureKind::UpgradeRefused);
+    assert!(
+        refused > 20 && refused <= counts.upgrades_refused,
+        "{refused}"
+    );
+    let none = simulate(plan, &settings(1.0));
+    let Err(RunError::NoConnection { set_up, .. }) = none else {
+        panic!("{none:?}");
+    };
+    let failure = set_up.main_failure().map(|(kind, _)| kind);
+    assert_eq!(failure, Some(FailureKind::UpgradeRefused));
+}
