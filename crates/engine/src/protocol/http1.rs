@@ -12,8 +12,8 @@ use super::error::{EncodeError, number_in_list};
 use super::in_order::{InOrder, is_late};
 use super::verbatim;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
+    TimedOut,
 };
 use crate::failure;
 
@@ -309,11 +309,6 @@ impl ClientProtocol for Http1 {
         }
     }
 
-    #[inline]
-    fn next_timeout_ns(&self, _connection: &Http1Connection) -> u64 {
-        u64::MAX
-    }
-
     /// What is behind a late response cannot come before it.
     fn timed_out(
         &self,
@@ -336,26 +331,6 @@ impl ClientProtocol for Http1 {
             connection.requests.leave(self.requests.depth),
             discarded_bytes,
         ))
-    }
-
-    fn resume(&self, _connection: &mut Http1Connection, _out: &mut Out) {}
-
-    #[inline]
-    fn capacity(&self, _connection: &Http1Connection) -> Option<Capacity> {
-        None
-    }
-
-    #[inline]
-    fn take_overhead(&self, _connection: &mut Http1Connection) -> u64 {
-        0
-    }
-
-    fn may_still_hear(&self, _connection: &Http1Connection) -> bool {
-        false
-    }
-
-    fn waiting_bytes_max(&self) -> usize {
-        0
     }
 }
 

@@ -158,12 +158,6 @@ impl ClientProtocol for Http2 {
             .request(&self.requests.templates, next.request.0, &mut out.bytes)
     }
 
-    fn accept_texts(&mut self) {}
-
-    fn place_of_text(&self, _connection: &mut Http2Connection) -> Option<u32> {
-        None
-    }
-
     #[inline]
     fn receive(
         &mut self,

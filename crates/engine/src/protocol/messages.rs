@@ -7,14 +7,13 @@ use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse, Spoken};
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::messages::{Framing, ScanError, Scanned, Scanner, Template, Values};
-use brunt_proto::{BodiesWanted, Body};
 
 use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
+    TimedOut,
 };
 use crate::failure;
 
@@ -312,13 +311,6 @@ impl ClientProtocol for Messages {
         self.payload = add(Arc::clone(self.encoded.payload()));
     }
 
-    /// Nothing is kept of replies.
-    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
-
-    fn take_body(&self, _connection: &mut MessagesConnection) -> Option<Body> {
-        None
-    }
-
     fn connection(&self) -> MessagesConnection {
         MessagesConnection::default()
     }
@@ -399,12 +391,6 @@ impl ClientProtocol for Messages {
             return None;
         }
         Some((self.leave(connection), answer(0, now_ns)))
-    }
-
-    fn accept_texts(&mut self) {}
-
-    fn place_of_text(&self, _connection: &mut MessagesConnection) -> Option<u32> {
-        None
     }
 
     #[inline]
@@ -507,11 +493,6 @@ impl ClientProtocol for Messages {
         }
     }
 
-    #[inline]
-    fn next_timeout_ns(&self, _connection: &MessagesConnection) -> u64 {
-        u64::MAX
-    }
-
     /// What is behind a late reply cannot come before it.
     fn timed_out(
         &self,
@@ -533,13 +514,6 @@ impl ClientProtocol for Messages {
         Some((self.leave(connection), discarded_bytes))
     }
 
-    fn resume(&self, _connection: &mut MessagesConnection, _out: &mut Out) {}
-
-    #[inline]
-    fn capacity(&self, _connection: &MessagesConnection) -> Option<Capacity> {
-        None
-    }
-
     #[inline]
     fn take_overhead(&self, connection: &mut MessagesConnection) -> u64 {
         std::mem::take(&mut connection.overhead_bytes)
@@ -551,9 +525,5 @@ impl ClientProtocol for Messages {
 
     fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
         connection.was_pushed_to
-    }
-
-    fn waiting_bytes_max(&self) -> usize {
-        0
     }
 }

@@ -238,10 +238,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
 
     /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
-    fn want_bodies(&mut self, wanted: BodiesWanted);
+    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
 
     /// Takes the body of the response that was given out last, where it was wanted.
-    fn take_body(&self, connection: &mut Self::Connection) -> Option<Body>;
+    fn take_body(&self, _connection: &mut Self::Connection) -> Option<Body> {
+        None
+    }
 
     /// A connection that is down.
     fn connection(&self) -> Self::Connection;
@@ -269,11 +271,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     }
 
     /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
-    fn accept_texts(&mut self);
+    fn accept_texts(&mut self) {}
 
     /// A request whose text is written by the worker takes a place, below the depth; absent where
     /// requests are not texts.
-    fn place_of_text(&self, connection: &mut Self::Connection) -> Option<u32>;
+    fn place_of_text(&self, _connection: &mut Self::Connection) -> Option<u32> {
+        None
+    }
 
     /// Takes received bytes up to the next event. `places` are those of the connection. To be
     /// called until there is no event; where responses are not in order with no bytes left too,
@@ -305,7 +309,10 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// When a timer of the protocol itself is due on an open connection, beside those of the
     /// requests in flight; [`u64::MAX`] for never. It changes with what is received, and when
     /// requests end.
-    fn next_timeout_ns(&self, connection: &Self::Connection) -> u64;
+    #[inline]
+    fn next_timeout_ns(&self, _connection: &Self::Connection) -> u64 {
+        u64::MAX
+    }
 
     /// A timer of the protocol is due, or a request in flight had no response in time. Gives what
     /// that brings about; to be called until that is nothing. `places` are those of the
@@ -323,13 +330,19 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn abandon(&self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
 
     /// What was written before is sent: what was held back meanwhile can be.
-    fn resume(&self, connection: &mut Self::Connection, out: &mut Out);
+    fn resume(&self, _connection: &mut Self::Connection, _out: &mut Out) {}
 
     /// What the server allows; absent where it cannot tell.
-    fn capacity(&self, connection: &Self::Connection) -> Option<Capacity>;
+    #[inline]
+    fn capacity(&self, _connection: &Self::Connection) -> Option<Capacity> {
+        None
+    }
 
     /// Bytes received since this was last asked that belong to no response.
-    fn take_overhead(&self, connection: &mut Self::Connection) -> u64;
+    #[inline]
+    fn take_overhead(&self, _connection: &mut Self::Connection) -> u64 {
+        0
+    }
 
     /// Control frames that were exchanged since this was last asked; absent for none.
     #[inline]
@@ -345,8 +358,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Whether bytes may come though nothing is in flight.
-    fn may_still_hear(&self, connection: &Self::Connection) -> bool;
+    fn may_still_hear(&self, _connection: &Self::Connection) -> bool {
+        false
+    }
 
     /// Bytes that may wait behind a send; a server that makes brunt write more does not read.
-    fn waiting_bytes_max(&self) -> usize;
+    fn waiting_bytes_max(&self) -> usize {
+        0
+    }
 }

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use brunt_io::backend::PayloadId;
 use brunt_load::Streams;
 use brunt_measure::{FailureKind, RequestTiming};
-use brunt_proto::{BodiesWanted, Body};
 
-use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, StartOfWorker, TimedOut,
-};
+use super::{Broken, ClientProtocol, Ending, Next, Out, Part, Progress, StartOfWorker, TimedOut};
 
 /// Bytes that are sent at a time: enough that a system call is a small part of what copying them
 /// takes, and few enough to stay in the cache of a CPU.
@@ -80,12 +77,6 @@ impl ClientProtocol for StreamProtocol {
         self.part
     }
 
-    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
-
-    fn take_body(&self, _connection: &mut ()) -> Option<Body> {
-        None
-    }
-
     fn connection(&self) {}
 
     fn open(&mut self, _connection: &mut (), _out: &mut Out, _now_ns: u64) -> bool {
@@ -99,12 +90,6 @@ impl ClientProtocol for StreamProtocol {
     /// Streams have none: none is ever due.
     fn request(&self, _connection: &mut (), _next: Next, _out: &mut Out) -> u32 {
         0
-    }
-
-    fn accept_texts(&mut self) {}
-
-    fn place_of_text(&self, _connection: &mut ()) -> Option<u32> {
-        None
     }
 
     fn receive(
@@ -129,10 +114,6 @@ impl ClientProtocol for StreamProtocol {
         Ending::Fails(FailureKind::ClosedBeforeReply)
     }
 
-    fn next_timeout_ns(&self, _connection: &()) -> u64 {
-        u64::MAX
-    }
-
     fn timed_out(
         &self,
         _connection: &mut (),
@@ -147,21 +128,7 @@ impl ClientProtocol for StreamProtocol {
         None
     }
 
-    fn resume(&self, _connection: &mut (), _out: &mut Out) {}
-
-    fn capacity(&self, _connection: &()) -> Option<Capacity> {
-        None
-    }
-
-    fn take_overhead(&self, _connection: &mut ()) -> u64 {
-        0
-    }
-
     fn may_still_hear(&self, _connection: &()) -> bool {
         true
-    }
-
-    fn waiting_bytes_max(&self) -> usize {
-        0
     }
 }

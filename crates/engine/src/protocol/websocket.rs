@@ -8,19 +8,19 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
 use brunt_measure::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_proto::Limits;
 use brunt_proto::messages::{Template, Values};
 use brunt_proto::websocket::{
     Client, ClientEvent, Kind, MaskKey, Offer, OfferError, Opcode, Settings, frame_head_bytes,
     mask, put_frame, put_head,
 };
-use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, WebSocketError};
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
+    TimedOut,
 };
 use crate::failure;
 
@@ -311,13 +311,6 @@ impl ClientProtocol for WebSocket {
         self.payload = add(Arc::clone(self.encoded.payload()));
     }
 
-    /// Nothing is kept of replies.
-    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
-
-    fn take_body(&self, _connection: &mut WebSocketConnection) -> Option<Body> {
-        None
-    }
-
     fn connection(&self) -> WebSocketConnection {
         WebSocketConnection::default()
     }
@@ -429,12 +422,6 @@ impl ClientProtocol for WebSocket {
         connection.in_send = connection.in_send.checked_sub(1)?;
         let answer = answer(connection.reply, now_ns);
         Some((self.leave(connection), answer))
-    }
-
-    fn accept_texts(&mut self) {}
-
-    fn place_of_text(&self, _connection: &mut WebSocketConnection) -> Option<u32> {
-        None
     }
 
     #[inline]
@@ -624,11 +611,6 @@ impl ClientProtocol for WebSocket {
     #[inline]
     fn resume(&self, connection: &mut WebSocketConnection, _out: &mut Out) {
         connection.is_sending = false;
-    }
-
-    #[inline]
-    fn capacity(&self, _connection: &WebSocketConnection) -> Option<Capacity> {
-        None
     }
 
     #[inline]
