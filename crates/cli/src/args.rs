@@ -366,8 +366,9 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "URL", value_parser = Unshown(exporter), conflicts_with = "watch",
           help_heading = "Evidence")]
     pub(crate) watch_url: Option<Target>,
-    /// Compare with the server's own count of requests, read before and after the run; #PATH names
-    /// it in JSON (requests.total) or a Prometheus metric [default PATH: found by itself]
+    /// Compare with the server's own count of requests, or of bytes of streams, read before and
+    /// after the run; #PATH names it in JSON (requests.total) or a Prometheus metric [default PATH:
+    /// found by itself]
     #[arg(long, value_name = "URL[#PATH]", value_parser = Unshown(server_counter),
           help_heading = "Evidence")]
     pub(crate) verify_url: Option<ServerCounter>,

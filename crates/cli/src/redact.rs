@@ -77,7 +77,8 @@ fn hide(text: &mut String) {
 
 fn redact_evidence(evidence: &mut Evidence) {
     evidence.missing.values_mut().for_each(hide);
-    if let Some(count) = &mut evidence.server_count {
+    let counts = [&mut evidence.server_count, &mut evidence.server_sent];
+    for count in counts.into_iter().flatten() {
         hide(&mut count.url);
     }
     if let Some(server) = &mut evidence.server {

@@ -14,6 +14,7 @@ use brunt_measure::{
     ThinkSpread, TlsDescription, TlsVersion, WebSocketDescription, Window,
 };
 
+use crate::limits;
 use crate::prepare::{Carrier, Prepared};
 
 impl<C: Carrier> Prepared<C> {
@@ -87,6 +88,7 @@ impl<C: Carrier> Prepared<C> {
                 sends: streams.sends,
                 receives: streams.receives,
                 paced_bits_per_s: streams.paced_bits_per_s.map(NonZeroU64::get),
+                server_buffer_bytes_max: limits::server_buffer_bytes_max(&self.peer),
             }),
             sockets: (plan.sockets != load::SocketOptions::default()).then(|| {
                 let bytes = |option: Option<NonZeroU32>| option.map(NonZeroU32::get);

@@ -340,6 +340,29 @@ fn port_hold_s(target: IpAddr) -> u64 {
     if is_short { 1 } else { 60 }
 }
 
+/// Bytes that one buffer of a TCP socket holds at most by this machine's kernel, whether it adapts
+/// the buffer or an application sets it (which is doubled: socket(7), SO_RCVBUF); absent where
+/// `peer` may be on another machine, or the kernel does not say.
+pub(crate) fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
+    let Peer::Tcp(target) = peer else {
+        return None;
+    };
+    if !target.ip().is_loopback() {
+        return None;
+    }
+    let last_of = |path: &str| -> Option<u64> {
+        let words = std::fs::read_to_string(path).ok()?;
+        words.split_ascii_whitespace().last()?.parse().ok()
+    };
+    let adapted = ["ipv4/tcp_rmem", "ipv4/tcp_wmem"];
+    let set = ["core/rmem_max", "core/wmem_max"];
+    let limits = adapted.map(|name| (name, 1)).into_iter();
+    let limits = limits.chain(set.map(|name| (name, 2)));
+    limits
+        .map(|(name, times)| Some(last_of(&format!("/proc/sys/net/{name}"))? * times))
+        .try_fold(0, |most, limit| Some(limit?.max(most)))
+}
+
 /// Ports of one local address that the kernel may choose from.
 pub fn ports_per_address() -> u64 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");

@@ -13,6 +13,7 @@ use brunt_measure::{Evidence, Window};
 use brunt_probe::observer::{Observer, Sources};
 use brunt_probe::server::ServerWatch;
 use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
+use brunt_probe::server_window::{EdgesReader, WindowReader};
 
 use crate::control::Control;
 use crate::error::RunError;
@@ -32,6 +33,10 @@ pub(crate) struct Probes {
     /// Absent where nothing is to be read.
     machine: Option<Observer>,
     counter: Option<(CounterReader, Reading)>,
+    /// The same of what the server sends.
+    sent_counter: Option<(CounterReader, Reading)>,
+    /// Of streams, what a reference server says at the edges of the window.
+    edges: Option<EdgesReader>,
 }
 
 impl Probes {
@@ -78,28 +83,47 @@ impl Probes {
                 server: found.watch,
                 missing: missing.into_iter().collect(),
             };
+            let control = Arc::clone(&control);
             Some(Observer::start(sources, move || control.end_ns()).map_err(RunError::Observer)?)
         } else {
             None
         };
-        let counter = match &plan.server_counter {
-            Some(counter) => {
-                let reader = CounterReader::new(&of_streams(plan, counter), &tls)?;
-                let before = match is_again {
-                    true => read_settled(&reader)?,
-                    false => reader.read()?,
-                };
-                Some((reader, before))
-            }
-            None => None,
+        let read = |counter: Option<ServerCounter>| {
+            let Some(counter) = counter else {
+                return Ok(None);
+            };
+            let reader = CounterReader::new(&counter, &tls)?;
+            // What a server sent on the connection before the run may still be counted.
+            let before = match is_again || plan.one_way().is_some_and(|it| it.receives) {
+                true => read_settled(&reader)?,
+                false => reader.read()?,
+            };
+            Ok::<_, ServerCountError>(Some((reader, before)))
         };
-        Ok(Self { machine, counter })
+        let [counter, sent_counter] = counters(plan);
+        let edges = match (&plan.server_counter, plan.one_way()) {
+            (Some(counter), Some(_)) => {
+                let reader = WindowReader::new(counter, &tls)?;
+                let end_ns = move || control.end_ns();
+                Some(EdgesReader::start(reader, end_ns).map_err(RunError::Observer)?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            machine,
+            counter: read(counter)?,
+            sent_counter: read(sent_counter)?,
+            edges,
+        })
     }
 
     /// The load begins at `load_ns`.
     pub(crate) fn begin(&self, load_ns: u64, window: Window) {
         if let Some(machine) = &self.machine {
             machine.begin(load_ns, window);
+        }
+        if let Some(edges) = &self.edges {
+            edges.begin(window);
         }
     }
 
@@ -135,12 +159,19 @@ impl Probes {
             Some(machine) => machine.finish(),
             None => unread("nothing was to be read"),
         };
-        if let Some((reader, before)) = self.counter {
+        evidence.server_window = self.edges.and_then(EdgesReader::finish);
+        for (counter, field, name) in [
+            (self.counter, &mut evidence.server_count, "server_count"),
+            (self.sent_counter, &mut evidence.server_sent, "server_sent"),
+        ] {
+            let Some((reader, before)) = counter else {
+                continue;
+            };
             match read_settled(&reader) {
-                Ok(after) => evidence.server_count = Some(reader.server_count(&before, &after)),
+                Ok(after) => *field = Some(reader.server_count(&before, &after)),
                 Err(error) => {
                     let reason = format!("it could not be read after the run: {error}");
-                    evidence.missing.insert("server_count".to_owned(), reason);
+                    evidence.missing.insert(name.to_owned(), reason);
                 }
             }
         }
@@ -188,15 +219,26 @@ fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Readin
     last
 }
 
-/// What of the reference server's page counts the bytes of streams, unless a value was named.
-fn of_streams(plan: &Plan, counter: &ServerCounter) -> ServerCounter {
-    let mut counter = counter.clone();
-    if plan.one_way().is_some() {
+/// What is to be read of the server's count: of requests, or of the bytes of streams that it
+/// receives; and of those that it sends. Of streams these are values of the reference server's page
+/// unless one was named, which is that of the direction in which brunt sends, if it does.
+fn counters(plan: &Plan) -> [Option<ServerCounter>; 2] {
+    let Some(counter) = &plan.server_counter else {
+        return [None, None];
+    };
+    let Some(streams) = plan.one_way() else {
+        return [Some(counter.clone()), None];
+    };
+    let value = |of: &str| {
+        let mut counter = counter.clone();
+        counter.path.get_or_insert_with(|| of.to_owned());
         counter
-            .path
-            .get_or_insert_with(|| "tcp.bytes_received".to_owned());
-    }
-    counter
+    };
+    let is_sender_read = streams.receives && (counter.path.is_none() || !streams.sends);
+    [
+        streams.sends.then(|| value("tcp.bytes_received")),
+        is_sender_read.then(|| value("tcp.bytes_sent")),
+    ]
 }
 
 #[cfg(test)]

@@ -576,6 +576,12 @@ impl ClientBackend for Epoll {
         }
     }
 
+    fn finish(&mut self, slot: Slot) {
+        if let Some(socket) = &self.slots[slot.0 as usize].socket {
+            socket::finish(socket.as_fd());
+        }
+    }
+
     fn set_gathering(&mut self, gather_ns: u64) {
         self.gather_ns = gather_ns;
     }

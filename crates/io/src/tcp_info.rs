@@ -11,7 +11,8 @@ pub struct TcpInfo {
     /// Payload bytes that wait in the receive queue.
     pub bytes_unread: u64,
     /// Payload bytes that the peer's kernel acknowledged (`tcpi_bytes_acked`, without the
-    /// connection request that it counts as one byte).
+    /// connection request and, since Linux 4.19, the end of our side, which it counts as one byte
+    /// each).
     pub bytes_acked: u64,
     /// Payload bytes that were given to the kernel and that the peer has not acknowledged, whether
     /// sent or not (`tcpi_notsent_bytes`, and `tcpi_bytes_sent` less those sent again and those
@@ -146,8 +147,12 @@ fn parse(bytes: &[u8]) -> TcpInfo {
         narrow(TOTAL_RETRANS_OFFSET)
     };
     let ns_of = |us: u64| us.saturating_mul(1_000);
-    let bytes_acked = wide(BYTES_ACKED_OFFSET).saturating_sub(1);
+    let mut bytes_acked = wide(BYTES_ACKED_OFFSET).saturating_sub(1);
     let sent_once = wide(BYTES_SENT_OFFSET).saturating_sub(wide(BYTES_RETRANS_OFFSET));
+    if has_bytes_retrans {
+        // The end of our side is acknowledged behind all payload.
+        bytes_acked = bytes_acked.min(sent_once);
+    }
     let on_the_way = sent_once.saturating_sub(bytes_acked);
     let (min_rtt_us, receive_rtt_us) = (narrow(MIN_RTT_OFFSET), narrow(RECEIVE_RTT_OFFSET));
     TcpInfo {
@@ -182,6 +187,7 @@ mod tests {
         }
         bytes[MIN_RTT_OFFSET..MIN_RTT_OFFSET + 4].copy_from_slice(&21_u32.to_ne_bytes());
         bytes[BUSY_TIME_OFFSET..BUSY_TIME_OFFSET + 8].copy_from_slice(&9_u64.to_ne_bytes());
+        bytes[BYTES_SENT_OFFSET..BYTES_SENT_OFFSET + 8].fill(0xff);
         let info = parse(&bytes);
         assert_eq!(info.min_rtt_ns, Some(21_000));
         assert_eq!(info.busy_ns, 9_000);
@@ -219,6 +225,18 @@ mod tests {
             (info.bytes_acked, info.bytes_unacknowledged),
             (4_000, 5_070)
         );
+    }
+
+    #[test]
+    fn the_end_of_our_side_is_no_payload() {
+        // (acknowledged, with the connection request; payload of it)
+        for (acked, payload) in [(9_000, 8_999), (9_001, 9_000), (9_002, 9_000)] {
+            let mut bytes = [0_u8; 256];
+            for (offset, value) in [(BYTES_SENT_OFFSET, 9_000_u64), (BYTES_ACKED_OFFSET, acked)] {
+                bytes[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
+            }
+            assert_eq!(parse(&bytes).bytes_acked, payload, "{acked}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the streams of a run make together: bytes per second up and down, and what held them up.
 
-use crate::{Figure, Run, StreamAccount, StreamReading, StreamRecord, Summary};
+use crate::{
+    Figure, Run, ServerCount, ServerWindow, StreamAccount, StreamReading, StreamRecord, Summary,
+};
 
 /// The figures of one-way streams.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +20,17 @@ pub struct Bandwidth {
     pub window: StreamAccount,
     /// What it counted over the lives of the streams.
     pub lifetime: StreamAccount,
-    /// Bytes in our sockets at the end of drain that no peer had acknowledged.
+    /// Bytes in our sockets that no peer had acknowledged when their streams ended.
     pub unacknowledged_bytes: u64,
+    /// Over the whole run, bytes that were acknowledged beside those that the server counted as
+    /// read; absent where its count was not read.
+    pub up_counts: Option<CountBeside>,
+    /// The same of bytes received, beside those that the server counted as sent.
+    pub down_counts: Option<CountBeside>,
+    /// Bytes per second that the reference server read in the window, by its own count and clock.
+    pub server_read_bytes_per_s: Figure,
+    /// The same of what it gave to its kernel.
+    pub server_sent_bytes_per_s: Figure,
     /// Smallest round trip, nanoseconds.
     pub min_rtt_ns: Option<u64>,
     /// Mean of the smoothed round trips at the end of the window, nanoseconds.
@@ -36,6 +47,24 @@ pub struct Bandwidth {
     pub cpu_ns_per_gb: Figure,
     /// The same of the server, where it was watched.
     pub server_cpu_ns_per_gb: Figure,
+}
+
+/// One thing counted on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountBeside {
+    /// By brunt, or its kernel.
+    pub own: u64,
+    /// By the server.
+    pub server: u64,
+}
+
+impl CountBeside {
+    /// By how much the server's count is above ours, as a share of ours; below 0 where it is
+    /// below. Absent where we counted nothing.
+    pub fn difference(&self) -> Option<f64> {
+        let off = (i128::from(self.server) - i128::from(self.own)) as f64;
+        (self.own > 0).then(|| off / self.own as f64)
+    }
 }
 
 /// What streams did in one interval of the window.
@@ -137,6 +166,8 @@ fn count_at(record: &StreamRecord, at_ns: i64, of: fn(&StreamReading) -> u64) ->
 impl Bandwidth {
     /// Of a run of streams whose summary is at hand.
     pub fn of(run: &Run, summary: &Summary) -> Self {
+        const NOT_COUNTED: &str =
+            "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";
         const NOT_READ: &str = "the kernel's accounts were not read at both edges of the window";
         let (mut window, mut lifetime) = (StreamAccount::default(), StreamAccount::default());
         let (mut streams, mut unacknowledged_bytes) = (0_u64, 0_u64);
@@ -166,6 +197,26 @@ impl Bandwidth {
             .as_ref()
             .and_then(|each| Some((*each.iter().min()?, *each.iter().max()?)));
         let down_bytes = summary.window.bytes_received;
+        let beside = |own, count: Result<Option<ServerCount>, String>| {
+            let server = count.ok().flatten()?.counted()?;
+            Some(CountBeside { own, server })
+        };
+        let one_way = run.plan.one_way;
+        let up_counts = one_way
+            .filter(|it| it.sends)
+            .and_then(|_| beside(lifetime.bytes_acked, run.server_count()));
+        let received = summary.lifetime.bytes_received;
+        let down_counts = one_way
+            .filter(|it| it.receives)
+            .and_then(|_| beside(received, run.server_sent()));
+        let by_server = |bytes: fn(&ServerWindow) -> u64| match run.server_window() {
+            Some(counted) => Figure::ratio(
+                bytes(counted) as f64 * 1e9,
+                counted.interval_ns as f64,
+                "the server's count was read once",
+            ),
+            None => Figure::Absent(NOT_COUNTED.to_owned()),
+        };
         let bytes = window.bytes_acked as f64 + down_bytes as f64;
         let per_gb = |cpu_ns: f64| Figure::ratio(cpu_ns * 1e9, bytes, "no byte was moved");
         Self {
@@ -180,6 +231,10 @@ impl Bandwidth {
             window,
             lifetime,
             unacknowledged_bytes,
+            up_counts,
+            down_counts,
+            server_read_bytes_per_s: by_server(|it| it.bytes_received),
+            server_sent_bytes_per_s: by_server(|it| it.bytes_sent),
             min_rtt_ns: run
                 .stream_records()
                 .filter_map(|record| record.min_rtt_ns)

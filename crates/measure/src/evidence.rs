@@ -30,7 +30,15 @@ pub struct Evidence {
     /// What a server on this machine received from all of its clients.
     pub server_connections: Option<ServerConnections>,
     /// The server's own count of requests, where `--verify-url` names it.
+    /// Of streams that brunt sends: its count of bytes that it received.
     pub server_count: Option<ServerCount>,
+    /// The server's own count of bytes that it sent, of streams that it sends, where
+    /// `--verify-url` names it.
+    #[serde(default)]
+    pub server_sent: Option<ServerCount>,
+    /// What the reference server counted over the window of streams, by its own clock.
+    #[serde(default)]
+    pub server_window: Option<ServerWindow>,
     /// What reading all this cost.
     pub observer: Observer,
     /// What could not be read, and why; by the field's name, such as `host.pressure_ns`.
@@ -427,6 +435,28 @@ pub struct ServerCount {
     pub after: u64,
     /// Most of the difference that may be the reading itself.
     pub own_reads: u64,
+}
+
+/// Bytes of raw TCP that the reference server counted between two readings, at the edges of the
+/// window as nearly as a page can be read. The time between them is by its own clock, so that a
+/// late reading changes no rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerWindow {
+    /// From the first reading to the second one, nanoseconds.
+    pub interval_ns: u64,
+    /// Bytes that it read.
+    pub bytes_received: u64,
+    /// Bytes that it gave to its kernel.
+    pub bytes_sent: u64,
+}
+
+impl ServerCount {
+    /// What it counted in between; absent where the count went back, as that of a server that was
+    /// started anew.
+    pub fn counted(&self) -> Option<u64> {
+        self.after.checked_sub(self.before)
+    }
 }
 
 impl CpuTimes {

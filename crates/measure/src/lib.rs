@@ -80,7 +80,7 @@ mod with_connect;
 
 pub use attainment::ObjectiveOutcome;
 pub use backend::Backend;
-pub use bandwidth::{Bandwidth, BandwidthInterval};
+pub use bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use bounded::WORKERS_MAX;
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
@@ -106,7 +106,7 @@ pub use error_body::ErrorBody;
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
     ServerConnections, ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads,
-    Stolen, TcpCounters, Throttling,
+    ServerWindow, Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use generator_use::{GeneratorUse, SessionUse};

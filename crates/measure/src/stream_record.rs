@@ -116,10 +116,15 @@ pub struct StreamRecord {
     pub lifetime: StreamAccount,
     /// Connections whose accounts could not be read when they ended.
     pub unread_accounts: u64,
-    /// Bytes that were in our sockets at the end of drain and not yet acknowledged.
+    /// Bytes that were in our sockets and not yet acknowledged when their streams ended.
     pub unacknowledged_bytes: u64,
-    /// Bytes that were in our sockets at the end of drain and not yet read.
+    /// Bytes that were in our sockets and not yet read when their streams ended.
     pub unread_bytes: u64,
+    /// Streams that came to an end that both sides agreed on: ours was sent behind the last byte,
+    /// all bytes were acknowledged, and the peer ended its side, with nothing left to read. A peer
+    /// that closes a connection without having read it all resets it.
+    #[serde(default)]
+    pub ended_in_order: u64,
 }
 
 impl StreamRecord {

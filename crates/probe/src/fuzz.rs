@@ -1,7 +1,7 @@
 //! What fuzzing calls: the parsers of pages beside the load, and of the kernel's files. Each takes
 //! any bytes and panics when a rule is broken.
 
-use crate::{cgroup, fetch, prometheus, server, server_count, sock_diag};
+use crate::{cgroup, fetch, prometheus, server, server_count, server_window, sock_diag};
 
 /// Takes the input as a selector, a line end, and a page of metrics: samples have names and labels
 /// of the page, and a sum has samples.
@@ -33,6 +33,7 @@ pub fn fuzz_counter_page(data: &[u8]) {
     let (path, page) = text.split_once('\n').unwrap_or(("", &text));
     for path in [None, Some(path), Some("a"), Some("a.0"), Some("requests")] {
         server_count::fuzz_page(page, path);
+        server_window::fuzz_page(page);
     }
 }
 

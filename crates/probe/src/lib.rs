@@ -15,6 +15,7 @@ mod series;
 pub mod server;
 mod server_connections;
 pub mod server_count;
+pub mod server_window;
 mod sock_diag;
 mod steal;
 pub mod thread_meter;

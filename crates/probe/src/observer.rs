@@ -330,6 +330,8 @@ impl Reader {
             server,
             server_connections,
             server_count: None,
+            server_sent: None,
+            server_window: None,
             observer: Cost {
                 cpu_ns: thread_cpu_ns().saturating_sub(self.start_cpu_ns),
                 readings: self.pace.readings() + 1,

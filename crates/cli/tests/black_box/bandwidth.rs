@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::support::process::brunt;
 use crate::support::run::RunReport;
+use crate::support::serve::ServeTcp;
 
 /// A peer for the rest of the process that reads all that comes, or sends without end; its address,
 /// and what it read.
@@ -55,6 +56,66 @@ fn what_is_sent_is_what_the_peer_read() {
     let read = read.load(Ordering::Relaxed);
     assert!(acked > 0 && read > 0, "{acked} {read}");
     assert_eq!(run["plan"]["one_way"]["sends"], true);
+}
+
+#[test]
+fn both_sides_counts_stand_side_by_side() {
+    for (service, direction, rows) in [
+        ("sink", "--send", &[("receiver", "read")][..]),
+        ("source", "--receive", &[("sender", "sent")]),
+        (
+            "echo",
+            "--both",
+            &[("receiver", "read"), ("sender", "sent")],
+        ),
+    ] {
+        let server = ServeTcp::start(service, &[]);
+        let words = format!(
+            "tcp {direction} -c 2 -d 400ms --warmup 50ms -q --verify-url {}/counters {}",
+            server.http, server.address
+        );
+        let outcome = brunt(&words);
+        assert_eq!(outcome.code, Some(0), "{service}: {outcome:?}");
+        for (label, verb) in rows {
+            let mut lines = outcome.stdout.lines();
+            let row = lines.position(|line| line.trim_start().starts_with(label));
+            let from = row.unwrap_or_else(|| panic!("{service}: no {label} in {outcome:?}"));
+            let row: Vec<&str> = outcome.stdout.lines().skip(from).take(4).collect();
+            let row = row.join(" ");
+            for part in [
+                "bit/s in the window",
+                verb,
+                "over the whole run",
+                "(+0.0 %)",
+            ] {
+                assert!(row.contains(part), "{service}: {part} in {row}");
+            }
+        }
+        let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
+        let figures = &run["summary"]["bandwidth"];
+        for (own, of_server, rate, is_there) in [
+            (
+                "up_bytes_whole_run",
+                "server_read_bytes",
+                "server_read_bytes_per_s",
+                direction != "--receive",
+            ),
+            (
+                "down_bytes_whole_run",
+                "server_sent_bytes",
+                "server_sent_bytes_per_s",
+                direction != "--send",
+            ),
+        ] {
+            if is_there {
+                assert!(figures[own].as_u64().is_some_and(|bytes| bytes > 0));
+                assert_eq!(figures[own], figures[of_server], "{service}: {figures}");
+                assert!(figures[rate].as_f64().is_some_and(|rate| rate > 0.0));
+            } else {
+                assert!(figures[of_server].is_null(), "{service}: {figures}");
+            }
+        }
+    }
 }
 
 #[test]

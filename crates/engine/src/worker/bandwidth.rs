@@ -1,5 +1,7 @@
 //! One-way streams of a worker: what they send, and the kernel's accounts of them over the window.
 
+use std::io;
+
 use brunt_io::backend::{ClientBackend, Outgoing, Slot};
 use brunt_io::tcp_info::TcpInfo;
 use brunt_measure::{StreamAccount, StreamReading, StreamRecord, Window};
@@ -13,12 +15,30 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// The same for each stream: a reading takes some 2 µs, and no more than 1 % of the time.
 const INTERVAL_PER_STREAM_NS: u64 = 200_000;
 
+/// From one look at how far drain has come to the next.
+const LOOK_NS: u64 = 10_000_000;
+/// Drain waits for peers as long as they acknowledge something, and so long beyond the last time.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// How far a stream is on its way to an end that both sides agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Farewell {
+    #[default]
+    None,
+    /// The end of our side was sent.
+    Said,
+    /// The peer has ended its side since.
+    Answered,
+}
+
 /// The accounts of a worker's streams. Without streams it never reads any.
 #[derive(Debug)]
 pub(super) struct StreamAccounts {
     record: StreamRecord,
     /// By slot: its account when counting began, on the connection that is there.
     begins: Vec<StreamAccount>,
+    /// By slot: how far the stream is on its way to an end that both sides agree on.
+    farewells: Vec<Farewell>,
     /// Over the window, of connections that ended in it.
     ended: StreamAccount,
     /// Absent until it is known, and without streams.
@@ -33,6 +53,7 @@ impl StreamAccounts {
         Self {
             record: StreamRecord::default(),
             begins: vec![StreamAccount::default(); slots as usize],
+            farewells: vec![Farewell::None; slots as usize],
             ended: StreamAccount::default(),
             window: None,
             next_ns: u64::MAX,
@@ -162,6 +183,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return;
         }
         let begin = std::mem::take(&mut self.streams.begins[slot.0 as usize]);
+        let farewell = std::mem::take(&mut self.streams.farewells[slot.0 as usize]);
         let Some(info) = self.backend.moving_tcp_info(slot) else {
             self.streams.record.unread_accounts += 1;
             return;
@@ -173,9 +195,79 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.streams.ended.merge(&account.since(&begin));
         }
         self.streams.record.unread_bytes += info.bytes_unread;
-        if self.timeline.mode == Mode::Drain {
-            self.streams.record.unacknowledged_bytes += info.bytes_unacknowledged;
+        self.streams.record.unacknowledged_bytes += info.bytes_unacknowledged;
+        if farewell == Farewell::Answered && info.bytes_unacknowledged + info.bytes_unread == 0 {
+            self.streams.record.ended_in_order += 1;
         }
+    }
+
+    /// The peer ended its side of a connection. Gives whether ours was ended before, so that this
+    /// is the answer.
+    pub(super) fn stream_answered(&mut self, slot: Slot) -> bool {
+        let farewell = self.streams.farewells.get_mut(slot.0 as usize);
+        let said = farewell.filter(|farewell| **farewell == Farewell::Said);
+        said.map(|farewell| *farewell = Farewell::Answered)
+            .is_some()
+    }
+
+    /// Ends our side of each stream behind its last byte, and waits until all peers have ended
+    /// theirs, which they do when they have read it all: until `limit_ns`, and only as long as
+    /// something is acknowledged.
+    pub(super) fn finish_streams(&mut self, limit_ns: u64) -> io::Result<()> {
+        if !P::IS_STREAM {
+            return Ok(());
+        }
+        let look_ns = LOOK_NS.max(self.streams.interval_ns / 10);
+        let (mut acked, mut give_up_ns, mut next_look_ns) = (0, u64::MAX, 0);
+        loop {
+            let now_ns = self.backend.now_ns();
+            let control = &self.task.control;
+            let is_cut_short = control.is_aborted() || control.is_hurried();
+            let limit_ns = limit_ns.min(control.drain_end_ns());
+            let are_there = self.say_farewell();
+            if now_ns >= next_look_ns {
+                next_look_ns = now_ns + look_ns;
+                let before = std::mem::replace(&mut acked, self.bytes_acked());
+                if acked != before || give_up_ns == u64::MAX {
+                    give_up_ns = now_ns + PATIENCE_NS;
+                }
+            }
+            if !are_there || is_cut_short || now_ns >= limit_ns.min(give_up_ns) {
+                return Ok(());
+            }
+            self.turn(limit_ns.min(next_look_ns))?;
+        }
+    }
+
+    /// Ends our side of the streams on which nothing is being sent. Gives whether there are
+    /// streams.
+    fn say_farewell(&mut self) -> bool {
+        let mut are_there = false;
+        for slot in self.connections.slots() {
+            let connection = &self.connections[slot];
+            if connection.state != State::Open {
+                continue;
+            }
+            are_there = true;
+            let farewell = &mut self.streams.farewells[slot.0 as usize];
+            if !connection.sending && *farewell == Farewell::None {
+                *farewell = Farewell::Said;
+                self.backend.finish(slot);
+            }
+        }
+        are_there
+    }
+
+    /// Bytes that the peers acknowledged on all streams, those that ended included.
+    fn bytes_acked(&self) -> u64 {
+        let ended = self.streams.record.lifetime.bytes_acked;
+        self.connections.slots().fold(ended, |sum, slot| {
+            if self.connections[slot].state != State::Open {
+                return sum;
+            }
+            let info = self.backend.moving_tcp_info(slot);
+            info.map_or(sum, |info| sum.saturating_add(info.bytes_acked))
+        })
     }
 
     /// The round is over: its streams end, and what the kernel counted of them is recorded.

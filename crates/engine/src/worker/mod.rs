@@ -348,7 +348,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },
-            streams: StreamAccounts::new(slots),
+            streams: StreamAccounts::new(if P::IS_STREAM { slots } else { 0 }),
             backend,
             protocol,
             task,
@@ -549,6 +549,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
         let sends = matches!(self.pacing, Pacing::Open(_));
+        self.finish_streams(limit_ns)?;
         loop {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;

@@ -409,7 +409,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if connection.in_flight == 0 {
             connection.late_ns = 0;
-            self.accounting.recorder.closed_idle(now_ns);
+            if !self.stream_answered(slot) {
+                self.accounting.recorder.closed_idle(now_ns);
+            }
             self.replace(slot, now_ns);
             return;
         }

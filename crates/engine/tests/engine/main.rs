@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "peers of a test run beside it")]
 
 mod bandwidth;
+mod bandwidth_counts;
 mod common;
 mod counts;
 mod failures;

@@ -652,6 +652,12 @@ impl ClientBackend for Uring {
         }
     }
 
+    fn finish(&mut self, slot: Slot) {
+        if let Some(socket) = self.accounts.of(slot) {
+            socket::finish(socket);
+        }
+    }
+
     fn set_gathering(&mut self, gather_ns: u64) {
         self.rings[0].set_gathering((gather_ns / 1_000) as u32);
     }

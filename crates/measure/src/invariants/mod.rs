@@ -258,7 +258,7 @@ pub const INVARIANTS: &[Invariant] = &[
         id: "T1",
         scope: Scope::Run,
         rule: "bytes of streams that the peer's kernel acknowledged were sent, and read by the \
-               receiver or in its buffers",
+               receiver, all of them where both sides ended; what it sent was received",
         check: streams::acknowledged_was_read,
     },
     Invariant {

@@ -19,6 +19,7 @@ pub(crate) fn streamed(mut run: Run) -> Run {
         sends: true,
         receives: true,
         paced_bits_per_s: None,
+        server_buffer_bytes_max: Some(8_000_000),
     });
     run.agents[0].negotiated.protocol = Protocol::Streams;
     run.agents[0].negotiated.request_bytes = 262_144;

@@ -17,7 +17,7 @@ use crate::bounded;
 use crate::by_name::NAMES_MAX;
 use crate::{
     Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective,
-    ServerCount, SetUp, WorkerRecord,
+    ServerCount, ServerWindow, SetUp, WorkerRecord,
 };
 
 pub use agent::{
@@ -186,7 +186,30 @@ impl Run {
     ///
     /// Not all agents read the same count; the reason in words.
     pub fn server_count(&self) -> Result<Option<ServerCount>, String> {
-        let mut counts = self.agents.iter().map(|agent| &agent.evidence.server_count);
+        self.counted_by_server(|evidence| &evidence.server_count)
+    }
+
+    /// The same of the bytes that the server sent on streams.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::server_count`].
+    pub fn server_sent(&self) -> Result<Option<ServerCount>, String> {
+        self.counted_by_server(|evidence| &evidence.server_sent)
+    }
+
+    /// What the reference server counted over the window of streams. Of several agents the count of
+    /// the first that read it: each saw the bytes of all.
+    pub fn server_window(&self) -> Option<&ServerWindow> {
+        let mut agents = self.agents.iter();
+        agents.find_map(|agent| agent.evidence.server_window.as_ref())
+    }
+
+    fn counted_by_server(
+        &self,
+        of: fn(&Evidence) -> &Option<ServerCount>,
+    ) -> Result<Option<ServerCount>, String> {
+        let mut counts = self.agents.iter().map(|agent| of(&agent.evidence));
         let first = counts.next().cloned().flatten();
         counts.try_fold(first, |sum, count| match (sum, count) {
             (None, None) => Ok(None),

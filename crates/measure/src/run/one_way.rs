@@ -13,6 +13,10 @@ pub struct StreamsDescription {
     /// Bits per second that the kernel lets brunt send at most, all connections together; null for
     /// no limit.
     pub paced_bits_per_s: Option<u64>,
+    /// Bytes that one buffer of a socket of the server holds at most, where the server is on this
+    /// machine and its kernel says so (tcp_rmem, tcp_wmem, rmem_max, wmem_max); null elsewhere.
+    #[serde(default)]
+    pub server_buffer_bytes_max: Option<u64>,
 }
 
 /// Options of the sockets of TCP connections, of which at least one is not the usual one.

@@ -44,6 +44,20 @@ pub struct BandwidthFigures {
     pub receive_window_limited_share: Option<f64>,
     /// Share of it held up by our send buffers; null where nothing was sent.
     pub send_buffer_limited_share: Option<f64>,
+    /// Bytes acknowledged over the whole run, warm-up and drain included.
+    pub up_bytes_whole_run: u64,
+    /// Bytes that the server counted as read over the whole run; null where its count was not read
+    /// (`--verify-url`).
+    pub server_read_bytes: Option<u64>,
+    /// Bytes taken from the sockets over the whole run.
+    pub down_bytes_whole_run: u64,
+    /// Bytes that the server counted as sent over the whole run; null as `server_read_bytes`.
+    pub server_sent_bytes: Option<u64>,
+    /// Bytes per second that the server read in the window, by its own count and clock; null
+    /// unless it is `brunt serve` and was asked at both edges of the window (`--verify-url`).
+    pub server_read_bytes_per_s: Option<f64>,
+    /// The same of what it sent.
+    pub server_sent_bytes_per_s: Option<f64>,
     /// CPU of brunt per 10^9 bytes, both ways together, seconds.
     pub client_cpu_s_per_gb: Option<f64>,
     /// The same of the server.
@@ -99,6 +113,14 @@ impl BandwidthFigures {
             "bandwidth.server_cpu_s_per_gb",
             &cpu(&found.server_cpu_ns_per_gb),
         );
+        let server_read_bytes_per_s = rate(
+            "bandwidth.server_read_bytes_per_s",
+            &found.server_read_bytes_per_s,
+        );
+        let server_sent_bytes_per_s = rate(
+            "bandwidth.server_sent_bytes_per_s",
+            &found.server_sent_bytes_per_s,
+        );
         let window = &found.window;
         let busy_ns = window.busy_ns as f64;
         let mut share = |path, ns: u64| {
@@ -122,6 +144,13 @@ impl BandwidthFigures {
             known(path, found.extremes.is_some(), NOT_KEPT);
         }
         known("bandwidth.fairness", found.fairness.is_some(), NOT_KEPT);
+        const NOT_COUNTED: &str = "the server's own count was not read";
+        for (path, counts) in [
+            ("bandwidth.server_read_bytes", &found.up_counts),
+            ("bandwidth.server_sent_bytes", &found.down_counts),
+        ] {
+            known(path, counts.is_some(), NOT_COUNTED);
+        }
         const NO_RTT: &str = "the kernel gave none";
         known("bandwidth.min_rtt_ns", found.min_rtt_ns.is_some(), NO_RTT);
         let has_rtt = found.smoothed_rtt_ns.is_some();
@@ -144,6 +173,12 @@ impl BandwidthFigures {
             bytes_retransmitted: window.bytes_retransmitted,
             min_rtt_ns: found.min_rtt_ns,
             smoothed_rtt_ns: found.smoothed_rtt_ns,
+            up_bytes_whole_run: found.lifetime.bytes_acked,
+            server_read_bytes: found.up_counts.map(|it| it.server),
+            down_bytes_whole_run: judged.summary.lifetime.bytes_received,
+            server_sent_bytes: found.down_counts.map(|it| it.server),
+            server_read_bytes_per_s,
+            server_sent_bytes_per_s,
             delivery_bytes_per_s: found.delivery_bytes_per_s,
             busy_ns: window.busy_ns,
             receive_window_limited_share,

@@ -1,6 +1,6 @@
 //! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
 
-use brunt_measure::{Bandwidth, BandwidthInterval, Figure, Judged, Run};
+use brunt_measure::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, Run};
 
 use super::describe::counted;
 use super::layout::{Page, Tone};
@@ -27,7 +27,7 @@ pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
         limits(&bandwidth, page);
     }
     cpu(&bandwidth, page);
-    receiver(run, &bandwidth, page);
+    other_side(run, &bandwidth, page);
     if verbose {
         over_time(run, page);
     }
@@ -162,22 +162,67 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
     }
 }
 
-/// The receiver's own count, where it was read.
-fn receiver(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
-    let sends = run.plan.one_way.is_some_and(|one_way| one_way.sends);
-    let Ok(Some(count)) = run.server_count().map(|count| count.filter(|_| sends)) else {
-        return;
-    };
-    let read = count.after.saturating_sub(count.before);
-    let acked = bandwidth.lifetime.bytes_acked;
-    let items = [
-        format!("read {} bytes", units::count(read)),
-        format!(
-            "{} acknowledged to brunt over the whole run",
-            units::count(acked)
+/// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
+/// the sender of what brunt receives.
+fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
+    let one_way = run
+        .plan
+        .one_way
+        .map_or((false, false), |it| (it.sends, it.receives));
+    let Bandwidth {
+        up_counts,
+        down_counts,
+        up_bytes_per_s,
+        down_bytes_per_s,
+        server_read_bytes_per_s,
+        server_sent_bytes_per_s,
+        ..
+    } = bandwidth;
+    let up = ("receiver", "read", "acknowledged to brunt", "sender");
+    let down = ("sender", "sent", "received by brunt", "receiver");
+    for (is_one, words, counts, own_rate, rate) in [
+        (
+            one_way.0,
+            up,
+            up_counts,
+            up_bytes_per_s,
+            server_read_bytes_per_s,
         ),
-    ];
-    page.row("receiver", &items, Tone::Plain);
+        (
+            one_way.1,
+            down,
+            down_counts,
+            down_bytes_per_s,
+            server_sent_bytes_per_s,
+        ),
+    ] {
+        let (label, verb, own_words, own_side) = words;
+        let mut items = Vec::new();
+        if let (true, Some(rate)) = (is_one, rate.known()) {
+            let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
+            if let Some(own) = own_rate.known().filter(|own| *own > 0.0) {
+                text = format!(
+                    "{text}, {} beside the {own_side}'s",
+                    units::percent_change(rate / own - 1.0)
+                );
+            }
+            items.push(text);
+        }
+        if let Some(counts) = counts {
+            let CountBeside { own, server } = *counts;
+            items.push(format!(
+                "{verb} {} bytes over the whole run of {} {own_words}{}",
+                units::count(server),
+                units::count(own),
+                counts.difference().map_or_else(String::new, |off| {
+                    format!(" ({})", units::percent_change(off))
+                })
+            ));
+        }
+        if !items.is_empty() {
+            page.row(label, &items, Tone::Plain);
+        }
+    }
 }
 
 /// The rates over time.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brunt_io::clock;
 use serde::{Deserialize, Serialize};
 
 use super::fault::TcpFaultKind;
@@ -53,6 +54,10 @@ pub struct TcpCounters {
     /// Greatest lateness of these answers, nanoseconds; absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness_ns_max: Option<u64>,
+    /// When these totals were made, nanoseconds of the server's monotonic clock: the bytes between
+    /// two readings, over the time between them, are a rate.
+    #[serde(default)]
+    pub clock_ns: u64,
 }
 
 /// One worker's counts, on cache lines of their own.
@@ -121,6 +126,7 @@ pub(crate) fn totals(workers: &[TcpWorkerCounters]) -> TcpCounters {
         messages: sum(|worker| &worker.messages),
         replies,
         replies_delayed: sum(|worker| &worker.delayed),
+        clock_ns: clock::now_ns(),
         ..TcpCounters::default()
     };
     totals.connections_live = totals.connections_accepted.saturating_sub(closed);

@@ -492,11 +492,14 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         }
         if !connection.sending {
             let sends = match self.options.service {
+                // Whoever has closed its side has enough.
+                TcpService::Source(_) if connection.ended => false,
                 TcpService::Source(rate) => self.send_source(slot, rate.map(u64::from)),
                 _ => self.send_answers(slot),
             };
             let connection = &mut self.connections[slot.0 as usize];
-            let is_waiting = connection.wake_ns.is_some();
+            let is_source = matches!(self.options.service, TcpService::Source(_));
+            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.ended);
             if !sends && !is_waiting && (connection.ended || connection.ending.is_some()) {
                 return self.close(slot);
             }

@@ -26,7 +26,7 @@ pub(crate) struct Serve {
 #[derive(Debug)]
 pub(crate) struct ServeTcp {
     /// Where it speaks HTTP, and has its counters.
-    http: SocketAddr,
+    pub(crate) http: SocketAddr,
     /// The file of the certificate that it made for itself, where both are over TLS.
     certificate: Option<PathBuf>,
     /// Where it serves raw TCP.

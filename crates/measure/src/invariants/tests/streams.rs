@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::invariants::sample_streams::streamed;
-use crate::{ServerCount, StreamRecord};
+use crate::{ServerCount, ServerWindow, StreamRecord};
 
 fn streams() -> Run {
     streamed(steady_run())
@@ -21,6 +21,25 @@ fn counted(run: &mut Run, more: i64) {
         path: "bytes_read".to_owned(),
         before: 1_000,
         after: 1_000_u64.saturating_add_signed(acked as i64 + more),
+        own_reads: 0,
+    });
+}
+
+/// All streams ended in order.
+fn ended(run: &mut Run) {
+    for worker in &mut run.agents[0].workers {
+        worker.streams.as_mut().expect("streams").ended_in_order = 4;
+    }
+}
+
+/// The sender's count of what it sent: so many bytes more than were received, or fewer.
+fn sent(run: &mut Run, more: i64) {
+    let received = run.summary().lifetime.bytes_received;
+    run.agents[0].evidence.server_sent = Some(ServerCount {
+        url: "http://127.0.0.1:1/counters".to_owned(),
+        path: "bytes_sent".to_owned(),
+        before: 1_000,
+        after: 1_000_u64.saturating_add_signed(received as i64 + more),
         own_reads: 0,
     });
 }
@@ -88,13 +107,66 @@ fn what_was_read_is_what_was_acknowledged() {
         ),
         (
             "more than buffers hold is missing",
+            // Eight streams, with 8 MB in each buffer and a last segment of 128 KiB.
+            |run| counted(run, -8 * (8_000_000 + (128 << 10)) - 1),
+            Standing::Broken,
+        ),
+        (
+            "the server is elsewhere, and its buffers may be larger",
             |run| {
-                run.agents[0].workers.iter_mut().for_each(|worker| {
-                    let streams = worker.streams.as_mut().expect("streams");
-                    streams.lifetime.bytes_acked *= 10;
-                    worker.tallies.measure.bytes_sent *= 10;
-                });
-                counted(run, -1_500_000_000);
+                let one_way = run.plan.one_way.as_mut().expect("streams");
+                one_way.server_buffer_bytes_max = None;
+                counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
+            },
+            Standing::Held,
+        ),
+        (
+            "streams that ended have nothing in buffers",
+            |run| {
+                ended(run);
+                counted(run, -1);
+            },
+            Standing::Broken,
+        ),
+        (
+            "streams that ended were read to the end",
+            |run| {
+                ended(run);
+                counted(run, 0);
+                sent(run, 0);
+            },
+            Standing::Held,
+        ),
+        (
+            "one stream that did not end may have something in its buffers",
+            |run| {
+                ended(run);
+                first_record(run).ended_in_order = 3;
+                counted(run, -7_000_000);
+                sent(run, 15_000_000);
+            },
+            Standing::Held,
+        ),
+        (
+            "more was sent than two buffers hold",
+            |run| {
+                ended(run);
+                first_record(run).ended_in_order = 3;
+                sent(run, 17_000_000);
+            },
+            Standing::Broken,
+        ),
+        (
+            "more was received than the server sent",
+            |run| sent(run, -1),
+            Standing::Broken,
+        ),
+        (
+            "the sender's count went back",
+            |run| {
+                sent(run, 0);
+                let count = run.agents[0].evidence.server_sent.as_mut();
+                count.expect("it was read").after = 0;
             },
             Standing::Broken,
         ),
@@ -135,6 +207,29 @@ fn what_was_read_is_what_was_acknowledged() {
 }
 
 #[test]
+fn counts_beside_each_other_are_told() {
+    let mut run = streams();
+    let found = run.bandwidth().expect("streams");
+    assert_eq!((found.up_counts, found.down_counts), (None, None));
+    assert!(found.server_read_bytes_per_s.known().is_none());
+    counted(&mut run, -4_000_000);
+    sent(&mut run, 0);
+    run.agents[0].evidence.server_window = Some(ServerWindow {
+        interval_ns: 2_000_000_000,
+        bytes_received: 390_000_000,
+        bytes_sent: 400_000_000,
+    });
+    let found = run.bandwidth().expect("streams");
+    let up = found.up_counts.expect("it was read");
+    assert_eq!(up.own, found.lifetime.bytes_acked);
+    assert_eq!(up.difference(), Some(-0.01));
+    let down = found.down_counts.expect("it was read");
+    assert_eq!(down.difference(), Some(0.0));
+    assert_eq!(found.server_read_bytes_per_s, Figure::Known(195_000_000.0));
+    assert_eq!(found.server_sent_bytes_per_s, Figure::Known(200_000_000.0));
+}
+
+#[test]
 fn what_came_in_was_taken_or_waits() {
     type Make = fn(&mut Run);
     let cases: &[(&str, Make, Standing)] = &[
@@ -154,6 +249,14 @@ fn what_came_in_was_taken_or_waits() {
         (
             "some is lost",
             |run| first_record(run).lifetime.bytes_received += 30_000_000,
+            Standing::Broken,
+        ),
+        (
+            "of streams that ended all was looked at",
+            |run| {
+                ended(run);
+                first_record(run).lifetime.bytes_received += 9;
+            },
             Standing::Broken,
         ),
         (

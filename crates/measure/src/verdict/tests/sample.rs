@@ -206,6 +206,8 @@ fn evidence() -> Evidence {
             segments_received_beyond: 0,
         }),
         server_count: None,
+        server_sent: None,
+        server_window: None,
         observer: Observer::default(),
         missing: [].into(),
     }
