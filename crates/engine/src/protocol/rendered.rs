@@ -2,9 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Messages that were filled in and whose echoes are awaited, oldest first.
+/// Messages that were filled in and whose echoes are awaited, oldest first. A connection without
+/// any takes a word for it.
 #[derive(Debug, Default)]
-pub(super) struct Rendered {
+pub(super) struct Rendered(Option<Box<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
     bytes: Vec<u8>,
     /// Where the oldest one begins.
     start: usize,
@@ -14,26 +18,29 @@ pub(super) struct Rendered {
 impl Rendered {
     /// One was written.
     pub(super) fn push(&mut self, message: &[u8]) {
-        if self.start > self.bytes.len() / 2 {
-            self.bytes.drain(..self.start);
-            self.start = 0;
+        let kept = self.0.get_or_insert_default();
+        if kept.start > kept.bytes.len() / 2 {
+            kept.bytes.drain(..kept.start);
+            kept.start = 0;
         }
-        self.bytes.extend_from_slice(message);
-        self.lengths.push_back(message.len());
+        kept.bytes.extend_from_slice(message);
+        kept.lengths.push_back(message.len());
     }
 
-    /// The oldest one.
+    /// The oldest one; empty where there is none.
     pub(super) fn first(&self) -> &[u8] {
-        let length = self.lengths.front().copied().unwrap_or(0);
-        &self.bytes[self.start..self.start + length]
+        let Some(kept) = &self.0 else { return &[] };
+        let length = kept.lengths.front().copied().unwrap_or(0);
+        &kept.bytes[kept.start..kept.start + length]
     }
 
     /// The oldest one is no more.
     pub(super) fn pop(&mut self) {
-        self.start += self.lengths.pop_front().unwrap_or(0);
-        if self.lengths.is_empty() {
-            self.bytes.clear();
-            self.start = 0;
+        let Some(kept) = &mut self.0 else { return };
+        kept.start += kept.lengths.pop_front().unwrap_or(0);
+        if kept.lengths.is_empty() {
+            kept.bytes.clear();
+            kept.start = 0;
         }
     }
 }
