@@ -19,6 +19,7 @@ pub fn message_text(data: &[u8]) {
             sequence: u64::MAX,
             now_ns: 0,
             seed: 1,
+            connection_seed: 7,
         };
         let mut out = Vec::new();
         template.render(&values, &mut out);

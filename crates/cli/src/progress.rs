@@ -312,7 +312,7 @@ impl RunObserver for Line {
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
         counted.successes += match self.is_streams {
-            true => snapshot.counts.bytes,
+            true => snapshot.counts.bytes_received + snapshot.counts.bytes_sent,
             false => snapshot.counts.successes,
         };
     }

@@ -47,8 +47,10 @@ pub struct Progress {
     pub errors: u64,
     /// Failures of any scope so far, all phases.
     pub failures: u64,
-    /// Bytes of streams so far, received and handed to the kernel, all phases; 0 without streams.
-    pub bytes: u64,
+    /// Bytes received so far, all phases.
+    pub bytes_received: u64,
+    /// Bytes handed to the kernel so far, all phases; without what TLS adds.
+    pub bytes_sent: u64,
     /// Open connections now.
     pub live: u64,
     /// Planned arrivals that wait for a connection now.
@@ -143,7 +145,8 @@ impl Snapshots {
                 successes: progress.successes + counts.successes,
                 errors: progress.errors + counts.errors,
                 failures: progress.failures + counts.failures,
-                bytes: progress.bytes + counts.bytes,
+                bytes_received: progress.bytes_received + counts.bytes_received,
+                bytes_sent: progress.bytes_sent + counts.bytes_sent,
                 ..counts
             };
         }
@@ -158,7 +161,8 @@ impl Snapshots {
                 successes: sum.successes + worker.successes,
                 errors: sum.errors + worker.errors,
                 failures: sum.failures + worker.failures,
-                bytes: sum.bytes + worker.bytes,
+                bytes_received: sum.bytes_received + worker.bytes_received,
+                bytes_sent: sum.bytes_sent + worker.bytes_sent,
                 live: sum.live + worker.live,
                 waiting: sum.waiting + worker.waiting,
             })
@@ -229,7 +233,8 @@ impl Shown {
                 successes: counts.successes - self.counts.successes,
                 errors: counts.errors - self.counts.errors,
                 failures: counts.failures - self.counts.failures,
-                bytes: counts.bytes - self.counts.bytes,
+                bytes_received: counts.bytes_received - self.counts.bytes_received,
+                bytes_sent: counts.bytes_sent - self.counts.bytes_sent,
                 ..counts
             },
             response: self

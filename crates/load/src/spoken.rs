@@ -1,6 +1,6 @@
 //! What is spoken over the connections of a run.
 
-use brunt_proto::messages::{Framing, Template};
+use brunt_proto::messages::{Framing, Pattern, Template};
 
 use crate::{HttpChoice, Streams};
 
@@ -69,13 +69,15 @@ pub struct WebSocketExchange {
 }
 
 /// Which messages of a server answer one that was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReplyMatch {
     /// All that begin while it is in flight.
     #[default]
     Any,
     /// Those that are the same.
     Echo,
+    /// Those that have these bytes in them.
+    Containing(Pattern),
 }
 
 /// What is sent once on each connection, when it is made.

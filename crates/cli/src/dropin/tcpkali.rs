@@ -1,46 +1,62 @@
 //! brunt in place of tcpkali.
 
+use std::net::ToSocketAddrs;
 use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_dropin::tcpkali::{self, Options};
 use brunt_dropin::verdict_line;
-use brunt_engine::{Phase, Progress, RunObserver};
+use brunt_engine::RunError;
 use brunt_io::cpu::usable_cpus;
+use brunt_load::Target;
 use brunt_measure::Judged;
 
-use super::{destination, measure, print};
+use super::tcpkali_live::Live;
+use super::{EXIT_FAILED, destination, measure, print};
 use crate::message;
 use crate::plan::fresh_seed;
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
+    let read = &mut |path: &std::path::Path| std::fs::read(path);
     if options.explains {
-        print(&tcpkali::explanation(&options))?;
+        print(&tcpkali::explanation(&options, read)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let cpus = NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN);
-    let plan = options.plan(cpus, fresh_seed(), &mut |path| std::fs::read(path))?;
+    let plan = options.plan(cpus, fresh_seed(), read)?;
+    let has_markers = tcpkali::has_markers(&plan);
     let destination = destination(options.brunt_report.as_deref())?;
-    let run = match measure(plan, Vec::new(), "", &mut Nobody) {
+    message::print_lines(&destinations(&plan.target));
+    let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
+    let run = match measure(plan, Vec::new(), "", &mut live) {
         Ok(run) => run,
         Err(error) => {
+            live.end(&options, None);
             destination.abandon();
-            return Err(error);
+            if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
+                return Err(error);
+            }
+            message::print(&format_args!("{error:#}"));
+            message::print_lines(&tcpkali::not_connected(&options));
+            return Ok(ExitCode::from(EXIT_FAILED));
         }
     };
-    print(&tcpkali::report(&options, &run))?;
+    live.end(&options, Some(&run));
+    print(&tcpkali::report(&options, has_markers, &run))?;
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
     destination.write(&judged)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Nothing is shown while the run goes on.
-struct Nobody;
-
-impl RunObserver for Nobody {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
+/// The addresses of the server, line by line. The run says what is wrong with its name.
+fn destinations(target: &Target) -> String {
+    let addresses = (target.host.as_str(), target.port).to_socket_addrs();
+    let addresses = addresses.into_iter().flatten();
+    addresses
+        .map(|address| tcpkali::destination(&address))
+        .collect()
 }

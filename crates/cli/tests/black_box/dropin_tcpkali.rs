@@ -1,7 +1,9 @@
 //! `brunt tcpkali`: command lines of tcpkali against the reference server.
 
+use std::net::UdpSocket;
+
 use crate::support::process::brunt;
-use crate::support::serve::ServeTcp;
+use crate::support::serve::{Serve, ServeTcp};
 
 #[test]
 fn what_is_sent_at_a_rate_is_what_the_server_counts() {
@@ -32,7 +34,10 @@ fn what_is_sent_at_a_rate_is_what_the_server_counts() {
     }
     assert!(lines[6].ends_with(" ms (50/100%)"), "{}", lines[6]);
     assert_eq!(lines.len(), 8, "{run:?}");
-    assert!(run.stderr.starts_with("brunt: "), "{run:?}");
+    let said: Vec<&str> = run.stderr.lines().collect();
+    let destination = format!("Destination: [127.0.0.1]:{}", server.address.port());
+    assert_eq!(said[..2], [&destination, "Ramped up to 4 connections."]);
+    assert!(said[2].starts_with("brunt: "), "{run:?}");
 }
 
 #[test]
@@ -48,8 +53,121 @@ fn without_a_rate_messages_flow_and_the_server_gets_what_was_sent() {
     );
     assert!(run.stdout.contains("Test duration: 0.3 s."), "{run:?}");
     let counters = server.settled();
-    assert!(counters.messages > 100, "{counters:?}");
+    // "hello" and the first message are one line.
+    assert!(counters.messages > 100_000, "{counters:?}");
     assert_eq!(counters.bytes_received, 2 * counters.messages + 5);
+}
+
+#[test]
+fn connections_without_messages_are_held() {
+    let server = ServeTcp::start("source=1k", &[]);
+    let run = brunt(&format!("tcpkali -c 5 -T1s {}", server.address));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.stdout
+            .starts_with("Total data sent:     0 bytes (0 bytes)\n"),
+        "{run:?}"
+    );
+    assert_eq!(
+        server.settled().connections_accepted,
+        6,
+        "one is made before the run"
+    );
+    let received = run.stdout.lines().nth(1).expect("a second line");
+    assert_ne!(received, "Total data received: 0 bytes (0 bytes)");
+}
+
+#[test]
+fn frames_of_websocket_are_sent_and_answered() {
+    let server = Serve::start();
+    let host = server.url("/websocket").replace("http://", "");
+    let line = format!(
+        "tcpkali --ws -c2 -r20 -T1s -m a\\{{connection.uid}} -m {{b}} --latency-marker b \
+         --latency-percentiles 50 -H X-A:b {host}"
+    );
+    let run = brunt(&line);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let counters = server.settled();
+    assert!(
+        (78..=82).contains(&counters.websocket_messages_received),
+        "{counters:?}"
+    );
+    assert!(
+        run.stdout.contains("\nMessage latency at percentiles: "),
+        "{run:?}"
+    );
+    let flood = brunt(&format!("tcpkali --ws -T300ms -m x {host}"));
+    assert_eq!(flood.code, Some(0), "{flood:?}");
+    let more = server.settled().websocket_messages_received - counters.websocket_messages_received;
+    assert!(more > 1_000, "{more}");
+}
+
+#[test]
+fn instants_in_messages_are_found_in_what_comes_back() {
+    let server = ServeTcp::start("echo", &[]);
+    let line = "tcpkali -T1s -r20 -m x\\{message.marker}\\{re[a-z]{3}}";
+    let run = brunt(&format!("{line} {}", server.address));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("\nAggregate message rate: "), "{run:?}");
+    let counters = server.settled();
+    // x, 13 letters, 16 digits, a full stop, 3 letters.
+    assert_eq!(counters.bytes_received % 34, 0, "{counters:?}");
+    assert!(
+        (18..=22).contains(&(counters.bytes_received / 34)),
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn metrics_go_to_statsd() {
+    let server = ServeTcp::start("echo=line", &[]);
+    let statsd = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = statsd.local_addr().expect("bound").port();
+    let line = format!(
+        "tcpkali -c2 -r50 -T1s -em PING\\n --latency-marker PING --latency-connect --statsd \
+         --statsd-port {port} --statsd-namespace load --latency-percentiles 95 {}",
+        server.address
+    );
+    let run = brunt(&line);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    statsd.set_nonblocking(true).expect("a socket");
+    let mut buffer = [0; 1_024];
+    let mut text = String::new();
+    while let Ok(length) = statsd.recv(&mut buffer) {
+        text.push_str(std::str::from_utf8(&buffer[..length]).expect("text"));
+    }
+    let sum = |name: &str| {
+        let start = format!("load.{name}:");
+        let values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(start.as_str()));
+        let values = values.map(|value| value.split('|').next().expect("a value").parse::<f64>());
+        values.map(|value| value.expect("a number")).sum::<f64>()
+    };
+    // What came after the last interval is in the run alone.
+    let counters = server.settled();
+    for (name, most) in [
+        ("traffic.data.sent", counters.bytes_received),
+        ("traffic.data.rcvd", counters.bytes_sent),
+        ("traffic.msgs.rcvd", counters.messages),
+        ("connections.opened", 2),
+    ] {
+        let sum = sum(name);
+        assert!(
+            sum > 0.0 && sum <= most as f64,
+            "{name}: {sum} of {most}: {text}"
+        );
+    }
+    for name in [
+        "latency.connect.95",
+        "latency.message.95",
+        "latency.message.max",
+    ] {
+        assert!(sum(name) > 0.0, "{name}: {text}");
+    }
+    assert!(text.starts_with("load.connections.opened:0|c\n"), "{text}");
+    let last = "load.traffic.msgs.rcvd:0|c\nload.traffic.msgs.sent:0|c\n";
+    assert!(text.ends_with(last), "{text}");
 }
 
 #[test]
@@ -68,7 +186,7 @@ fn what_does_not_run_ends_as_tcpkali_does() {
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         assert!(outcome.stdout.starts_with(says), "{outcome:?}");
     }
-    let refused = brunt("tcpkali --statsd -m x h:1");
+    let refused = brunt("tcpkali --server h:2 -m x h:1");
     assert_eq!(refused.code, Some(64));
     assert!(refused.stderr.contains("docs/drop-ins.md"), "{refused:?}");
     let unreachable = brunt("tcpkali -T200ms -m x 127.0.0.1:1");

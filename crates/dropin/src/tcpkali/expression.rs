@@ -1,169 +1,487 @@
-//! Messages as they are typed for tcpkali: octets, and expressions in `\{...}`.
+//! Messages as they are typed for tcpkali: bytes, and expressions in `\{...}`.
 
+use std::io;
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use brunt_proto::messages::{TextPattern, TextPatternError};
 use thiserror::Error;
+
+use super::escape::unescaped;
+
+/// Most expressions inside one another.
+const DEPTH_MAX: u32 = 16;
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// These octets.
+    /// These bytes.
     Bytes(Vec<u8>),
-    /// The number of the connection.
-    Connection,
+    /// The number of the connection, or the rest of its division by this.
+    Connection(Option<NonZeroU32>),
+    /// Random text, another in each message.
+    Text(TextPattern),
+    /// Random text of each connection.
+    ConnectionText(TextPattern),
+    /// The instant, to be found in what comes back.
+    Marker,
+    /// A frame of WebSocket.
+    Frame(Frame),
+    /// What no frame of WebSocket is put around.
+    Unframed(Box<Self>),
+}
+
+/// A frame that is spelt out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its opcode.
+    pub opcode: u8,
+    /// Its three reserved bits.
+    pub reserved: u8,
+    /// Whether it ends its message.
+    pub is_last: bool,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// The frame as tcpkali sends it, with a mask of zeros.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.is_last) << 7 | self.reserved << 4 | self.opcode];
+        match self.payload.len() {
+            length @ ..=125 => bytes.push(0x80 | length as u8),
+            length @ ..=0xffff => {
+                bytes.push(0x80 | 126);
+                bytes.extend((length as u16).to_be_bytes());
+            }
+            length => {
+                bytes.push(0x80 | 127);
+                bytes.extend((length as u64).to_be_bytes());
+            }
+        }
+        bytes.extend([0; 4]);
+        bytes.extend(&self.payload);
+        bytes
+    }
 }
 
 /// Why a text is no message here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExpressionError {
-    /// An expression has no end.
-    #[error("Parse error: the expression `{0}` has no closing brace")]
-    Open(String),
-    /// It is unknown to tcpkali, or to brunt.
+    /// It is no expression.
     #[error(
-        "brunt: the expression \\{{{0}}} is not among those that brunt has: \\{{connection.uid}} \
-         and \\{{raw \"...\"}}; see docs/drop-ins.md"
+        "Parse error in the expression \\{{{0}: what it means begins as connection.uid, \
+             connection.re, global.re, re, raw, ws.text, message.marker or <FILE>"
     )]
     Unknown(String),
+    /// A random text is none.
+    #[error("Parse error in the expression \\{{{0}: {1}")]
+    Text(String, TextPatternError),
+    /// A file cannot be read.
+    #[error("Can't open \"{0}\": {1}")]
+    File(String, String),
+    /// brunt has no such thing.
+    #[error(
+        "brunt: \\{{connection.ptr}}: brunt's connections have numbers; write \
+             \\{{connection.uid}}"
+    )]
+    Pointer,
 }
 
-/// The parts of a message. With `unescapes`, backslashes begin escapes as in C: `\n`, `\r`, `\t`
-/// and the like, up to three octal digits, `\xHH`; expressions are looked for in any case.
+/// What reads a file.
+pub(super) type Read<'a> = &'a mut dyn FnMut(&Path) -> io::Result<Vec<u8>>;
+
+/// The parts of a message. With `unescapes`, backslashes begin escapes; expressions are looked for
+/// in any case. `read` gives the content of files, `random` what is drawn once.
 ///
 /// # Errors
 ///
-/// An expression is unknown, or has no end.
-pub fn pieces(text: &[u8], unescapes: bool) -> Result<Vec<Piece>, ExpressionError> {
+/// An expression is none, has no end, or names a file that cannot be read.
+pub fn pieces(
+    text: &[u8],
+    unescapes: bool,
+    read: Read<'_>,
+    random: &mut dyn FnMut() -> u64,
+) -> Result<Vec<Piece>, ExpressionError> {
     let mut pieces = Vec::new();
     let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some((&first, behind)) = rest.split_first() {
-        rest = behind;
-        match behind.first() {
-            Some(b'{') if first == b'\\' => {
-                let shown = || String::from_utf8_lossy(&behind[1..]).into_owned();
-                let end = behind.iter().position(|&byte| byte == b'}');
-                let end = end.ok_or_else(|| ExpressionError::Open(shown()))?;
-                match expression(&behind[1..end])? {
-                    Piece::Bytes(raw) => bytes.extend_from_slice(&raw),
-                    piece => {
-                        if !bytes.is_empty() {
-                            pieces.push(Piece::Bytes(std::mem::take(&mut bytes)));
-                        }
-                        pieces.push(piece);
-                    }
-                }
-                rest = &behind[end + 1..];
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match text.get(at + 1) {
+            Some(b'{') if byte == b'\\' => {
+                let mut expression = Expression {
+                    text,
+                    start: at + 2,
+                    at: at + 2,
+                    unescapes,
+                    read,
+                    random,
+                };
+                let piece = expression.whole(0)?;
+                at = expression.at;
+                add_bytes(&mut pieces, std::mem::take(&mut bytes), unescapes);
+                pieces.push(piece);
+                continue;
             }
-            Some(_) if first == b'\\' && unescapes => {
-                let (byte, taken) = escaped(behind);
-                bytes.push(byte);
-                rest = &behind[taken..];
+            // Not the beginning of an expression, whatever follows.
+            Some(b'\\') if byte == b'\\' => {
+                bytes.extend_from_slice(b"\\\\");
+                at += 2;
+                continue;
             }
-            _ => bytes.push(first),
+            _ => bytes.push(byte),
         }
+        at += 1;
     }
-    if !bytes.is_empty() {
-        pieces.push(Piece::Bytes(bytes));
-    }
+    add_bytes(&mut pieces, bytes, unescapes);
     Ok(pieces)
 }
 
-/// What stands in the braces.
-fn expression(text: &[u8]) -> Result<Piece, ExpressionError> {
-    let unknown = || ExpressionError::Unknown(String::from_utf8_lossy(text).into_owned());
-    let text = text.trim_ascii();
-    if text == b"connection.uid" {
-        return Ok(Piece::Connection);
+fn add_bytes(pieces: &mut Vec<Piece>, bytes: Vec<u8>, unescapes: bool) {
+    if !bytes.is_empty() {
+        pieces.push(Piece::Bytes(match unescapes {
+            true => unescaped(&bytes),
+            false => bytes,
+        }));
     }
-    let quoted = text.strip_prefix(b"raw").map(<[u8]>::trim_ascii);
-    let quoted = quoted.and_then(|quoted| quoted.strip_prefix(b"\"")?.strip_suffix(b"\""));
-    quoted
-        .map(|raw| Piece::Bytes(raw.to_vec()))
-        .ok_or_else(unknown)
 }
 
-/// The octet that an escape means, and how many octets behind the backslash it takes; `text` is
-/// not empty. A backslash before anything else is left out.
-fn escaped(text: &[u8]) -> (u8, usize) {
-    let octal = text
-        .iter()
-        .take(3)
-        .take_while(|byte| (b'0'..=b'7').contains(byte));
-    let digits = octal.count();
-    if digits > 0 {
-        let value = text[..digits]
-            .iter()
-            .fold(0_u32, |value, byte| value * 8 + u32::from(byte - b'0'));
-        return (value as u8, digits);
+/// An expression as it is read.
+struct Expression<'a, 'b> {
+    text: &'a [u8],
+    /// Where it begins, behind its brace.
+    start: usize,
+    at: usize,
+    unescapes: bool,
+    read: Read<'b>,
+    random: &'b mut dyn FnMut() -> u64,
+}
+
+impl Expression<'_, '_> {
+    fn unknown(&self) -> ExpressionError {
+        ExpressionError::Unknown(self.shown())
     }
-    let byte = match text[0] {
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'a' => 7,
-        b'b' => 8,
-        b'f' => 12,
-        b'v' => 11,
-        b'x' => {
-            let hex = text[1..]
-                .iter()
-                .take(2)
-                .take_while(|byte| byte.is_ascii_hexdigit());
-            let digits = hex.count();
-            let value = text[1..1 + digits].iter().fold(0_u32, |value, byte| {
-                value * 16 + char::from(*byte).to_digit(16).unwrap_or(0)
-            });
-            return match digits {
-                0 => (b'x', 1),
-                _ => (value as u8, 1 + digits),
+
+    fn shown(&self) -> String {
+        let rest = &self.text[self.start.min(self.text.len())..];
+        let end = rest.iter().position(|&byte| byte == b'}');
+        let shown = &rest[..end.map_or(rest.len(), |end| end + 1)];
+        String::from_utf8_lossy(shown).into_owned()
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn takes(&mut self, token: &[u8]) -> bool {
+        self.skip_blanks();
+        let is_next = self.text[self.at..].starts_with(token);
+        if is_next {
+            self.at += token.len();
+        }
+        is_next
+    }
+
+    /// One of these, each standing for what is beside it.
+    fn one_of<T: Copy>(&mut self, words: &[(&str, T)]) -> Option<T> {
+        let found = words.iter().find(|(word, _)| self.takes(word.as_bytes()));
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    /// All up to the brace that ends it.
+    fn whole(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
+        let piece = self.piece(depth)?;
+        match self.takes(b"}") {
+            true => Ok(piece),
+            false => Err(self.unknown()),
+        }
+    }
+
+    fn piece(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
+        if depth > DEPTH_MAX {
+            return Err(self.unknown());
+        }
+        if self.takes(b"raw") {
+            let piece = if self.takes(b"{") {
+                self.whole(depth + 1)?
+            } else {
+                let data = self.data()?.ok_or_else(|| self.unknown())?;
+                Piece::Bytes(self.again(data))
+            };
+            return Ok(Piece::Unframed(Box::new(piece)));
+        }
+        if self.takes(b"global") {
+            let pattern = self.pattern_behind_dot()?;
+            let mut bytes = Vec::new();
+            pattern.render(&mut || (self.random)(), &mut bytes);
+            return Ok(Piece::Bytes(bytes));
+        }
+        if self.takes(b"connection") {
+            let after = self.at;
+            if self.takes(b".") {
+                if self.takes(b"uid") {
+                    return self.numbered();
+                }
+                if self.takes(b"ptr") {
+                    return Err(ExpressionError::Pointer);
+                }
+            }
+            self.at = after;
+            return self.pattern_behind_dot().map(Piece::ConnectionText);
+        }
+        if self.takes(b"re") {
+            return self.pattern().map(Piece::Text);
+        }
+        if self.takes(b"message") {
+            let is_marker = self.takes(b".") && self.takes(b"marker");
+            return match is_marker {
+                true => Ok(Piece::Marker),
+                false => Err(self.unknown()),
             };
         }
-        other => other,
-    };
-    (byte, 1)
+        if self.takes(b"ws") {
+            return self.frame().map(Piece::Frame);
+        }
+        let data = self.data()?.ok_or_else(|| self.unknown())?;
+        Ok(Piece::Bytes(self.again(data)))
+    }
+
+    /// `-e` holds for what stands in quotation marks and files, too.
+    fn again(&self, data: Vec<u8>) -> Vec<u8> {
+        match self.unescapes {
+            true => unescaped(&data),
+            false => data,
+        }
+    }
+
+    fn numbered(&mut self) -> Result<Piece, ExpressionError> {
+        let mut modulo: Option<NonZeroU32> = None;
+        while self.takes(b"%") {
+            self.skip_blanks();
+            let rest = &self.text[self.at..];
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let number = std::str::from_utf8(&rest[..digits]).unwrap_or_default();
+            let number: NonZeroU32 = number.parse().map_err(|_| self.unknown())?;
+            if modulo.is_some_and(|by| by > number) {
+                // The rest of a rest by something smaller.
+                return Err(self.unknown());
+            }
+            self.at += digits;
+            modulo.get_or_insert(number);
+        }
+        Ok(Piece::Connection(modulo))
+    }
+
+    fn pattern_behind_dot(&mut self) -> Result<TextPattern, ExpressionError> {
+        match self.takes(b".") && self.takes(b"re") {
+            true => self.pattern(),
+            false => Err(self.unknown()),
+        }
+    }
+
+    fn pattern(&mut self) -> Result<TextPattern, ExpressionError> {
+        self.skip_blanks();
+        let found = TextPattern::parse_prefix(&self.text[self.at..]);
+        let (pattern, taken) = found.map_err(|error| ExpressionError::Text(self.shown(), error))?;
+        self.at += taken;
+        Ok(pattern)
+    }
+
+    fn frame(&mut self) -> Result<Frame, ExpressionError> {
+        let opcodes = [
+            ("continuation", 0),
+            ("cont", 0),
+            ("text", 1),
+            ("binary", 2),
+            ("close", 8),
+            ("ping", 9),
+            ("pong", 10),
+        ];
+        if !self.takes(b".") {
+            return Err(self.unknown());
+        }
+        let opcode = self.one_of(&opcodes).ok_or_else(|| self.unknown())?;
+        let mut frame = Frame {
+            opcode,
+            reserved: 0,
+            is_last: true,
+            payload: Vec::new(),
+        };
+        loop {
+            if let Some(bit) = self.one_of(&[("rsv1", 4), ("rsv2", 2), ("rsv3", 1)]) {
+                frame.reserved |= bit;
+            } else if self.takes(b"...") {
+                frame.is_last = false;
+            } else if let Some(data) = self.data()? {
+                frame.payload.extend(self.again(data));
+            } else {
+                return Ok(frame);
+            }
+        }
+    }
+
+    /// What stands in quotation marks, or in the file between angle brackets.
+    fn data(&mut self) -> Result<Option<Vec<u8>>, ExpressionError> {
+        if self.takes(b"\"") {
+            let begin = self.at;
+            let mut is_escaped = false;
+            while let Some(&byte) = self.text.get(self.at) {
+                self.at += 1;
+                match byte {
+                    b'"' if !is_escaped => {
+                        return Ok(Some(unescaped(&self.text[begin..self.at - 1])));
+                    }
+                    b'\\' => is_escaped = !is_escaped,
+                    _ => is_escaped = false,
+                }
+            }
+            return Err(self.unknown());
+        }
+        if !self.takes(b"<") {
+            return Ok(None);
+        }
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|&byte| byte == b'>');
+        let end = end.ok_or_else(|| self.unknown())?;
+        let name = rest[..end].trim_ascii();
+        let quoted = name
+            .strip_prefix(b"\"")
+            .and_then(|name| name.strip_suffix(b"\""));
+        let name = std::str::from_utf8(quoted.unwrap_or(name)).map_err(|_| self.unknown())?;
+        self.at += end + 1;
+        let content = (self.read)(Path::new(name));
+        let content = content.map_err(|reason| ExpressionError::File(name.into(), said(&reason)));
+        content.map(Some)
+    }
+}
+
+/// What the C library says of an error.
+pub(super) fn said(reason: &io::Error) -> String {
+    let text = reason.to_string();
+    text.split_once(" (os error ")
+        .map_or(text.clone(), |(text, _)| text.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bytes(text: &str, unescapes: bool) -> Vec<u8> {
-        match &pieces(text.as_bytes(), unescapes).expect(text)[..] {
-            [] => Vec::new(),
-            [Piece::Bytes(bytes)] => bytes.clone(),
-            other => panic!("{text}: {other:?}"),
+    fn found(text: &str, unescapes: bool) -> Result<Vec<Piece>, ExpressionError> {
+        let read = &mut |path: &Path| match path.to_str() {
+            Some("a file") => Ok(b"of\\n".to_vec()),
+            _ => Err(io::Error::from_raw_os_error(2)),
+        };
+        pieces(text.as_bytes(), unescapes, read, &mut || 0)
+    }
+
+    fn bytes(text: &str) -> Piece {
+        Piece::Bytes(text.as_bytes().to_vec())
+    }
+
+    fn pattern(text: &str) -> TextPattern {
+        let (pattern, _) = TextPattern::parse_prefix(text.as_bytes()).expect(text);
+        pattern
+    }
+
+    #[test]
+    fn expressions_are_read_in_any_case() {
+        let raw = |piece| Piece::Unframed(Box::new(piece));
+        let uid = |modulo| Piece::Connection(NonZeroU32::new(modulo));
+        for unescapes in [true, false] {
+            for (text, expected) in [
+                ("a\\{connection.uid}b", vec![bytes("a"), uid(0), bytes("b")]),
+                ("\\{connection.uid%10}", vec![uid(10)]),
+                ("\\{ connection . uid % 7 % 8 }", vec![uid(7)]),
+                ("\\{ raw \"c\" }d", vec![raw(bytes("c")), bytes("d")]),
+                ("\\{raw {connection.uid}}", vec![raw(uid(0))]),
+                (
+                    "\\{re [a-z]{3}}!",
+                    vec![Piece::Text(pattern("[a-z]{3}")), bytes("!")],
+                ),
+                (
+                    "\\{connection.re a|b}",
+                    vec![Piece::ConnectionText(pattern("a|b"))],
+                ),
+                ("\\{global.re [xy]z}", vec![bytes("xz")]),
+                ("\\{message.marker}", vec![Piece::Marker]),
+                ("{\"a\": {}}", vec![bytes("{\"a\": {}}")]),
+            ] {
+                assert_eq!(found(text, unescapes), Ok(expected), "{text}");
+            }
         }
     }
 
     #[test]
     fn escapes_are_read_where_that_is_asked_for() {
-        assert_eq!(bytes("PING\\r\\n", true), b"PING\r\n");
-        assert_eq!(bytes("PING\\r\\n", false), b"PING\\r\\n");
-        assert_eq!(
-            bytes("\\101\\0\\x41\\x4\\xg\\\\\\q\\", true),
-            b"A\0A\x04xg\\q\\"
-        );
+        assert_eq!(found("PING\\r\\n", true), Ok(vec![bytes("PING\r\n")]));
+        assert_eq!(found("PING\\r\\n", false), Ok(vec![bytes("PING\\r\\n")]));
+        // Two backslashes begin no expression.
+        assert_eq!(found("\\\\{re a}", true), Ok(vec![bytes("\\\\{re a}")]));
+        assert_eq!(found("\\{<a file>}", false), Ok(vec![bytes("of\\n")]));
+        assert_eq!(found("\\{ < \"a file\" > }", true), Ok(vec![bytes("of\n")]));
+        let raw = Piece::Unframed(Box::new(bytes("a\"\n")));
+        assert_eq!(found("\\{raw \"a\\\"\\n\"}", false), Ok(vec![raw]));
     }
 
     #[test]
-    fn expressions_are_read_in_any_case() {
-        for unescapes in [true, false] {
-            let found = pieces(b"a\\{connection.uid}b\\{ raw \"c\" }d", unescapes);
-            assert_eq!(
-                found,
-                Ok(vec![
-                    Piece::Bytes(b"a".to_vec()),
-                    Piece::Connection,
-                    Piece::Bytes(b"bcd".to_vec()),
-                ])
+    fn frames_are_spelt_out() {
+        let frame = |text: &str| match &found(text, false).expect(text)[..] {
+            [Piece::Frame(frame)] => frame.bytes(),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(frame("\\{ws.ping}"), b"\x89\x80\0\0\0\0");
+        assert_eq!(frame("\\{ws.text \"ab\" \"c\"}"), b"\x81\x83\0\0\0\0abc");
+        assert_eq!(
+            frame("\\{ws.binary <a file> ...}"),
+            b"\x02\x84\0\0\0\0of\\n"
+        );
+        assert_eq!(frame("\\{ws.cont rsv1 rsv3}"), b"\xd0\x80\0\0\0\0");
+        let long = frame(&format!("\\{{ws.text \"{}\"}}", "x".repeat(126)));
+        assert_eq!(&long[..4], b"\x81\xfe\0\x7e");
+        let longer = frame(&format!("\\{{ws.text \"{}\"}}", "x".repeat(65_536)));
+        assert_eq!(&longer[..10], b"\x81\xff\0\0\0\0\0\x01\0\0");
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for text in [
+            "\\{",
+            "\\{}",
+            "\\{connection",
+            "\\{connection.index}",
+            "\\{connection.uid%}",
+            "\\{connection.uid%0}",
+            "\\{connection.uid",
+            "\\{raw}",
+            "\\{raw \"x}",
+            "\\{ws.}",
+            "\\{ws.nothing}",
+            "\\{message}",
+            "\\{global.uid}",
+            "\\{<unclosed}",
+        ] {
+            let error = found(text, true).expect_err(text);
+            assert!(
+                matches!(error, ExpressionError::Unknown(_)),
+                "{text}: {error:?}"
             );
         }
+        assert!(matches!(
+            found("\\{re }", true),
+            Err(ExpressionError::Text(..))
+        ));
         assert_eq!(
-            pieces(b"\\{re [a-z]+}", true),
-            Err(ExpressionError::Unknown("re [a-z]+".to_owned()))
+            found("\\{connection.ptr}", true),
+            Err(ExpressionError::Pointer)
         );
+        let missing = found("\\{<none>}", true).expect_err("no such file");
         assert_eq!(
-            pieces(b"x\\{connection", true),
-            Err(ExpressionError::Open("connection".to_owned()))
+            missing.to_string(),
+            "Can't open \"none\": No such file or directory"
         );
+        let nested = format!("\\{{{}", "raw {".repeat(100));
+        assert!(found(&nested, true).is_err());
     }
 }

@@ -1,7 +1,10 @@
 //! tcpkali.
 
+mod content;
+mod escape;
 mod explain;
 mod expression;
+mod live;
 mod number;
 mod options;
 mod plan;
@@ -9,6 +12,8 @@ mod report;
 mod usage;
 
 pub use explain::explanation;
-pub use expression::{ExpressionError, Piece, pieces};
-pub use options::{Content, Options, shown};
-pub use report::report;
+pub use expression::{ExpressionError, Frame, Piece, pieces};
+pub use live::{Interval, datagrams, status};
+pub use options::{Content, Options, Rate, Statsd, shown};
+pub use plan::{has_markers, has_replies};
+pub use report::{destination, not_connected, ramped_up, report};

@@ -9,6 +9,24 @@ pub(super) const EX_USAGE: u8 = 64;
 pub(super) type Units = &'static [(&'static str, f64)];
 
 pub(super) const COUNTS: Units = &[("k", 1e3), ("m", 1e6)];
+pub(super) const SIZES: Units = &[("k", 1_024.0), ("m", 1_048_576.0)];
+/// Bytes per second.
+pub(super) const SPEEDS: Units = &[
+    ("bps", 0.125),
+    ("kbps", 125.0),
+    ("Kbps", 125.0),
+    ("mbps", 125e3),
+    ("Mbps", 125e3),
+    ("gbps", 125e6),
+    ("Gbps", 125e6),
+    ("Bps", 1.0),
+    ("kBps", 1e3),
+    ("KBps", 1e3),
+    ("mBps", 1e6),
+    ("MBps", 1e6),
+    ("gBps", 1e9),
+    ("GBps", 1e9),
+];
 pub(super) const SECONDS: Units = &[
     ("ms", 0.001),
     ("millisecond", 0.001),
@@ -27,6 +45,9 @@ pub(super) const SECONDS: Units = &[
     ("d", 86_400.0),
     ("day", 86_400.0),
     ("days", 86_400.0),
+    ("y", 31_536_000.0),
+    ("year", 31_536_000.0),
+    ("years", 31_536_000.0),
 ];
 
 /// A line about what is wrong with the command line.
@@ -70,6 +91,9 @@ mod tests {
             ("2ms", SECONDS, Some(0.002)),
             ("1.5m", SECONDS, Some(90.0)),
             ("2days", SECONDS, Some(172_800.0)),
+            ("64k", SIZES, Some(65_536.0)),
+            ("10kbps", SPEEDS, Some(1_250.0)),
+            ("1MBps", SPEEDS, Some(1e6)),
             ("x", COUNTS, None),
             ("", COUNTS, None),
             ("0", COUNTS, None),

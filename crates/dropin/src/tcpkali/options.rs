@@ -1,10 +1,10 @@
 //! The command line of tcpkali.
 
 use std::net::IpAddr;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use super::number::{COUNTS, EX_USAGE, SECONDS, Units, error, positive};
+use super::number::{COUNTS, EX_USAGE, SECONDS, SIZES, SPEEDS, Units, error, positive};
 use super::usage;
 use crate::Ending;
 use crate::getopt::{self, Long};
@@ -14,7 +14,7 @@ const SHORT: &str = "dhc:e1:m:f:r:l:vw:T:H:";
 const WITHOUT_EQUAL: char = 'x';
 const LONG: &[Long] = &[
     long("channel-lifetime", true, WITHOUT_EQUAL),
-    long("channel-bandwidth-upstream", true, WITHOUT_EQUAL),
+    long("channel-bandwidth-upstream", true, 'U'),
     long("channel-bandwidth-downstream", true, WITHOUT_EQUAL),
     long("connections", true, 'c'),
     long("connect-rate", true, 'R'),
@@ -34,7 +34,7 @@ const LONG: &[Long] = &[
     long("latency-connect", false, 'C'),
     long("latency-first-byte", false, 'B'),
     long("latency-marker", true, 'k'),
-    long("latency-marker-skip", true, WITHOUT_EQUAL),
+    long("latency-marker-skip", true, 'K'),
     long("latency-percentiles", true, 'p'),
     long("listen-port", true, 'l'),
     long("listen-mode", true, 'l'),
@@ -43,26 +43,26 @@ const LONG: &[Long] = &[
     long("message-rate", true, 'r'),
     long("message-stop", true, WITHOUT_EQUAL),
     long("nagle", true, 'N'),
-    long("rcvbuf", true, WITHOUT_EQUAL),
+    long("rcvbuf", true, '<'),
     long("server", true, WITHOUT_EQUAL),
-    long("sndbuf", true, WITHOUT_EQUAL),
+    long("sndbuf", true, '>'),
     long("source-ip", true, 'I'),
     long("ssl", false, 'S'),
     long("ssl-cert", true, WITHOUT_EQUAL),
     long("ssl-key", true, WITHOUT_EQUAL),
-    long("statsd", false, WITHOUT_EQUAL),
-    long("statsd-host", true, WITHOUT_EQUAL),
-    long("statsd-port", true, WITHOUT_EQUAL),
-    long("statsd-namespace", true, WITHOUT_EQUAL),
-    long("statsd-latency-window", true, WITHOUT_EQUAL),
+    long("statsd", false, 'D'),
+    long("statsd-host", true, 'O'),
+    long("statsd-port", true, 'P'),
+    long("statsd-namespace", true, 'A'),
+    long("statsd-latency-window", true, 'i'),
     long("unescape-message-args", false, 'e'),
     long("version", false, 'V'),
     long("verbose", true, 'b'),
     long("workers", true, 'w'),
     long("write-combine", true, 'W'),
-    long("websocket", false, 'H'),
-    long("ws", false, 'H'),
-    long("message-marker", false, WITHOUT_EQUAL),
+    long("websocket", false, 's'),
+    long("ws", false, 's'),
+    long("message-marker", false, 'M'),
     Long {
         is_peers: false,
         ..long("brunt-report", true, '\u{1}')
@@ -72,6 +72,10 @@ const LONG: &[Long] = &[
         ..long("explain", false, '\u{2}')
     },
 ];
+/// A run that is to have no end lasts this long: a century.
+const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+/// Response times are told in parts of a run that are this long at least.
+const WINDOW_NS_LEAST: u64 = 500_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
 
 const fn long(name: &'static str, takes: bool, id: char) -> Long {
@@ -101,6 +105,42 @@ pub struct Message {
     pub unescapes: bool,
 }
 
+/// Where metrics go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statsd {
+    /// The host of StatsD.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What the names of metrics begin with.
+    pub namespace: String,
+    /// Response times are of parts of the run, each so many nanoseconds long; absent: of all that
+    /// is over.
+    pub latency_window_ns: Option<u64>,
+}
+
+impl Default for Statsd {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: 8_125,
+            namespace: "tcpkali".to_owned(),
+            latency_window_ns: None,
+        }
+    }
+}
+
+/// How fast a connection sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// As fast as can be.
+    Unlimited,
+    /// Messages per second.
+    Messages(f64),
+    /// Bytes per second.
+    Bytes(f64),
+}
+
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -116,8 +156,8 @@ pub struct Options {
     pub first: Vec<Message>,
     /// What is sent again and again.
     pub messages: Vec<Message>,
-    /// Messages per second on each connection; absent: as fast as can be.
-    pub rate: Option<f64>,
+    /// How fast each connection sends.
+    pub rate: Rate,
     /// What ends a reply, and whether escapes are read in it; absent: nothing is waited for.
     pub marker: Option<Message>,
     /// Whether the time to connect is printed.
@@ -130,8 +170,24 @@ pub struct Options {
     pub sources: Vec<IpAddr>,
     /// Threads; absent: as many as there are CPUs, and no more than connections.
     pub workers: Option<NonZeroU32>,
+    /// Markers that are not looked at when a connection begins.
+    pub marker_skip: u32,
+    /// Whether the markers are the instants in messages.
+    pub marks_messages: bool,
+    /// Whether small writes wait for what is under way; absent where nothing was said of it.
+    pub nagle: Option<bool>,
+    /// Bytes of the send buffer of each socket.
+    pub send_buffer: Option<NonZeroU32>,
+    /// Bytes of the receive buffer of each socket.
+    pub receive_buffer: Option<NonZeroU32>,
+    /// Where metrics go, if anywhere.
+    pub statsd: Option<Statsd>,
     /// Whether TLS is spoken.
     pub is_secure: bool,
+    /// Whether WebSocket is spoken.
+    pub is_websocket: bool,
+    /// Header fields of its upgrade, as typed.
+    pub headers: Vec<String>,
     /// The server, as typed.
     pub server: String,
     /// File for brunt's own record of the run.
@@ -171,28 +227,53 @@ impl Options {
             duration_ns: 10_000_000_000,
             first: Vec::new(),
             messages: Vec::new(),
-            rate: None,
+            rate: Rate::Unlimited,
             marker: None,
+            marker_skip: 0,
+            marks_messages: false,
+            nagle: None,
+            send_buffer: None,
+            receive_buffer: None,
             latency_connect: false,
             latency_first_byte: false,
-            percentiles: ["95", "99", "99.5"].map(str::to_owned).to_vec(),
+            percentiles: Vec::new(),
             sources: Vec::new(),
             workers: None,
+            statsd: None,
             is_secure: false,
+            is_websocket: false,
+            headers: Vec::new(),
             server: String::new(),
             brunt_report: None,
             explains: false,
         };
         let mut unescapes = false;
+        let (mut statsd, mut sends_metrics) = (Statsd::default(), false);
         let mut found = getopt::Options::new(program, SHORT, LONG, words);
         while let Some(item) = found.next() {
             let (id, argument) = item.map_err(|line| Ending {
                 stdout: usage::long(),
                 ..error(&line)
             })?;
-            options.take(id, argument.unwrap_or_default(), &mut unescapes)?;
+            let typed = argument.unwrap_or_default();
+            match id {
+                'D' => sends_metrics = true,
+                'O' => statsd.host = typed,
+                'A' => statsd.namespace = typed,
+                'P' => statsd.port = port(&typed, "--statsd-port")?,
+                'i' => {
+                    let line = format!("Expected positive --statsd-latency-window={typed}");
+                    statsd.latency_window_ns = Some(ns(above_0(&typed, SECONDS, &line)?));
+                }
+                _ => options.take(id, typed, &mut unescapes)?,
+            }
         }
+        check_window(&statsd, options.duration_ns)?;
+        options.statsd = sends_metrics.then_some(statsd);
         options.take_servers(&found.operands())?;
+        if options.percentiles.is_empty() {
+            options.percentiles = ["95", "99", "99.5"].map(str::to_owned).to_vec();
+        }
         options.check()?;
         Ok(options)
     }
@@ -233,9 +314,11 @@ impl Options {
                 let line = format!("Expected positive --connect-timeout={typed}");
                 self.connect_timeout_ns = ns(above_0(&typed, SECONDS, &line)?);
             }
+            // Endless.
+            'T' if typed == "-1" => self.duration_ns = DURATION_NS_MAX,
             'T' => {
                 let line = format!("Expected positive --duration={typed}");
-                self.duration_ns = ns(above_0(&typed, SECONDS, &line)?);
+                self.duration_ns = ns(above_0(&typed, SECONDS, &line)?).min(DURATION_NS_MAX);
             }
             'e' => *unescapes = true,
             'm' => self.messages.push(typed_message(Content::Typed(typed))),
@@ -244,25 +327,36 @@ impl Options {
                 .push(typed_message(Content::File(typed.into()))),
             '1' => self.first.push(typed_message(Content::Typed(typed))),
             'F' => self.first.push(typed_message(Content::File(typed.into()))),
+            'k' if typed.is_empty() => {
+                return Err(error("--latency-marker: Non-empty marker expected"));
+            }
+            'k' if self.marks_messages => return Err(error(&one_marker("--latency-marker"))),
             'k' => self.marker = Some(typed_message(Content::Typed(typed))),
+            'M' if self.marker.is_some() => return Err(error(&one_marker("--message-marker"))),
+            'M' => self.marks_messages = true,
+            'K' => self.marker_skip = skipped(&typed)?,
             'r' if typed.starts_with('@') => {
                 return Err(error(
                     "brunt: -r @LATENCY: `brunt find --objective 'p95 < ...'` searches a rate",
                 ));
             }
             'r' => {
-                self.rate = Some(above_0(&typed, COUNTS, "Expecting --message-rate > 0")?);
+                let per_s = above_0(&typed, COUNTS, "Expecting --message-rate > 0")?;
+                self.rate = Rate::Messages(per_s);
+            }
+            'U' => {
+                let line = "Expecting --channel-bandwidth-upstream > 0";
+                self.rate = Rate::Bytes(above_0(&typed, SPEEDS, line)?);
             }
             'C' => self.latency_connect = true,
             'B' => self.latency_first_byte = true,
-            'p' => self.percentiles = percentiles(&typed)?,
-            'N' if typed == "off" => {}
-            'N' if typed == "on" => {
-                return Err(error("brunt: --nagle=on: brunt sends each message at once"));
-            }
+            'p' => self.percentiles.extend(percentiles(&typed)?),
+            'N' if typed == "on" || typed == "off" => self.nagle = Some(typed == "on"),
             'N' => return Err(error("Expecting --nagle \"on\" or \"off\"")),
             'W' if typed == "on" || typed == "off" => {}
             'W' => return Err(error("Expecting --write-combine off")),
+            '<' => self.receive_buffer = Some(buffer(&typed, "--rcvbuf")?),
+            '>' => self.send_buffer = Some(buffer(&typed, "--sndbuf")?),
             'I' => {
                 let address = typed.parse();
                 let line = format!("--source-ip={typed}: local IP address expected");
@@ -270,7 +364,7 @@ impl Options {
             }
             'w' => {
                 let count = typed.parse().ok();
-                self.workers = Some(count.ok_or_else(|| error("Expected --workers > 1"))?);
+                self.workers = Some(count.ok_or_else(|| error(workers_expected(&typed)))?);
             }
             'S' => self.is_secure = true,
             // What it would print besides is in `--brunt-report`.
@@ -281,7 +375,14 @@ impl Options {
                     "brunt: -l: `brunt serve --tcp sink` or `--tcp source` is the other end",
                 ));
             }
-            'H' => return Err(error("brunt: WebSocket: see docs/drop-ins.md")),
+            's' => self.is_websocket = true,
+            'H' if typed.is_empty() => {}
+            'H' if typed.contains('\n') => {
+                return Err(error(&format!(
+                    "--header={typed:?} should not contain '\\n'"
+                )));
+            }
+            'H' => self.headers.push(typed),
             '\u{1}' => self.brunt_report = Some(typed.into()),
             '\u{2}' => self.explains = true,
             _ => return Err(error("brunt: this option of tcpkali: see docs/drop-ins.md")),
@@ -304,17 +405,19 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), Ending> {
-        if self.messages.is_empty() {
-            return Err(error(match (self.rate, &self.marker) {
-                (Some(_), _) => {
-                    "--message-rate parameter makes no sense without --message or --message-file"
-                }
-                (None, Some(_)) => {
-                    "--latency-marker is given, but no messages are supposed to be sent. Specify \
-                     --message?"
-                }
-                (None, None) => "brunt: there is no message; give one with -m",
-            }));
+        if !self.headers.is_empty() && !self.is_websocket {
+            return Err(error("--header option ignored without --websocket"));
+        }
+        if self.messages.is_empty() && !self.marks_messages && self.marker.is_some() {
+            return Err(error(
+                "--latency-marker is given, but no messages are supposed to be sent. Specify \
+                 --message?",
+            ));
+        }
+        if self.messages.is_empty() && matches!(self.rate, Rate::Messages(_)) {
+            return Err(error(
+                "--message-rate parameter makes no sense without --message or --message-file",
+            ));
         }
         let connections = f64::from(self.connections.get());
         let seconds = self.duration_ns as f64 / 1e9;
@@ -328,23 +431,70 @@ impl Options {
         }
         Ok(())
     }
+}
 
-    /// Messages per second on all connections.
-    pub(super) fn rate_in_all(&self) -> Option<f64> {
-        self.rate
-            .map(|rate| rate * f64::from(self.connections.get()))
+/// A port of TCP or UDP.
+fn port(typed: &str, option: &str) -> Result<u16, Ending> {
+    let digits = typed.bytes().take_while(u8::is_ascii_digit).count();
+    match typed[..digits].parse::<u32>() {
+        Ok(port @ 1..65_535) => Ok(port as u16),
+        other => Err(error(&format!(
+            "{option}={} is not in [1..65535]",
+            other.unwrap_or(0)
+        ))),
     }
+}
 
-    /// Threads.
-    pub(super) fn threads(&self, cpus: NonZeroU32) -> NonZeroU32 {
-        self.workers.unwrap_or(cpus.min(self.connections))
+/// Whether response times can be told in parts of the run.
+fn check_window(statsd: &Statsd, duration_ns: u64) -> Result<(), Ending> {
+    let Some(window_ns) = statsd.latency_window_ns else {
+        return Ok(());
+    };
+    let window = format!("--statsd-latency-window={}s", window_ns as f64 / 1e9);
+    if window_ns > duration_ns {
+        let duration = duration_ns as f64 / 1e9;
+        return Err(error(&format!("{window} exceeds --duration={duration}s.")));
     }
+    if window_ns < WINDOW_NS_LEAST {
+        return Err(error(&format!("{window} is too small. Try 0.5s.")));
+    }
+    Ok(())
+}
 
-    /// How many messages the connections may have sent at most; absent without a rate.
-    pub(super) fn planned(&self) -> Option<NonZeroU64> {
-        let messages = self.rate_in_all()? * self.duration_ns as f64 / 1e9;
-        NonZeroU64::new(messages.ceil() as u64)
+/// What is wrong with a number of threads.
+fn workers_expected(typed: &str) -> &'static str {
+    match typed.as_bytes().first() {
+        Some(b'0'..=b'9') => "Expected --workers > 1",
+        Some(b's') => "Expected -w <N> (--workers) or --ws (--websocket), but not -ws.",
+        _ => "Expected --workers <N> (-w <N>), or --websocket (--ws)",
     }
+}
+
+/// Both kinds of markers are asked for, the second by this option.
+fn one_marker(option: &str) -> String {
+    let other = match option {
+        "--latency-marker" => "--message-marker",
+        _ => "--latency-marker",
+    };
+    format!("{option}: {other} is already specified, use one or the other")
+}
+
+/// How many markers are left out.
+fn skipped(typed: &str) -> Result<u32, Ending> {
+    if typed == "0" {
+        return Ok(0);
+    }
+    let count = positive(typed, COUNTS)?;
+    count
+        .map(|count| count as u32)
+        .ok_or_else(|| error("--latency-marker-skip: Failed to parse or out of range expression"))
+}
+
+/// The size of a buffer.
+fn buffer(typed: &str, option: &str) -> Result<NonZeroU32, Ending> {
+    let bytes = positive(typed, SIZES)?.map(|bytes| bytes as u32);
+    let bytes = bytes.and_then(NonZeroU32::new);
+    bytes.ok_or_else(|| error(&format!("Expecting {option} > 0")))
 }
 
 /// Percentiles with commas or slashes between.

@@ -5,24 +5,113 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use brunt_load::{
-    ArrivalProcess, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Placement, Plan,
-    RequestOrder, RequestSet, Schedule, Spoken, Stop, Target, TlsSpec,
+    ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Placement, Plan, ReplyMatch,
+    RequestOrder, RequestSet, RequestSpec, Schedule, SocketOptions, Spoken, Stop, Streams, Target,
+    TlsSpec, WebSocketExchange,
 };
-use brunt_proto::messages::{Framing, Pattern, Template, escape};
+use brunt_proto::messages::{Framing, Pattern, Template};
 
-use super::expression::{Piece, pieces};
+use super::content::{MARKER, Sent};
 use super::number::error;
-use super::options::{Content, Message, Options};
+use super::options::{Options, Rate};
 use crate::Ending;
 
 /// Messages that may wait for a connection, at least and at most.
 const QUEUE_LEAST: u64 = 1_000_000;
 const QUEUE_MOST: u64 = 64_000_000;
 /// A message without its reply is waited for that long.
-const TIMEOUT_NS: u64 = 10_000_000_000;
+const TIMEOUT_NS: u64 = 100_000_000_000;
 const DRAIN_LIMIT_NS: u64 = 1_000_000_000;
+/// What a connection writes at once where it sends as fast as it can, bytes.
+const BATCH_BYTES: f64 = 65_536.0;
+/// Messages that are written at once where something is filled in.
+const BATCH_MESSAGES_MAX: f64 = 1_024.0;
+/// Messages of WebSocket that are in flight at once where a connection sends as fast as it can.
+const FRAMES_AT_ONCE: u32 = 64;
+/// How often per second a connection writes where its bandwidth is limited.
+const WRITES_PER_S: f64 = 20.0;
+/// With so many connections on each thread, one more makes little difference to each.
+const CONNECTIONS_OF_A_THREAD: u32 = 20;
+/// Messages that wait for their replies at once: on a connection, on all together, and bytes of
+/// one connection's.
+const IN_FLIGHT_MAX: f64 = 1_024.0;
+const IN_FLIGHT_IN_ALL_MAX: f64 = 4e6;
+const IN_FLIGHT_BYTES_MAX: f64 = 16e6;
+
+/// What a run is, worked out of the options.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) target: Target,
+    pub(super) sent: Sent,
+    /// What ends a reply; absent where replies are not looked at.
+    pub(super) reply: Option<Pattern>,
+    /// Messages per second, on all connections together; absent: as fast as can be.
+    pub(super) per_s: Option<f64>,
+    /// How many messages are written as one.
+    pub(super) batch: u32,
+}
+
+impl Load {
+    /// Whether nothing is sent again and again: connections are made and held.
+    pub(super) fn holds(&self) -> bool {
+        self.sent.messages.is_empty()
+    }
+}
 
 impl Options {
+    /// What the command line asks for. `read` gives the content of files, `seed` is that of what is
+    /// random.
+    pub(super) fn load(
+        &self,
+        seed: u64,
+        read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Load, Ending> {
+        let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
+        let target = match (self.is_websocket, self.is_secure) {
+            (true, true) => Target::parse_websocket(&format!("wss://{}", self.server), None),
+            (true, false) => Target::parse_websocket(&format!("ws://{}", self.server), None),
+            (false, is_secure) => {
+                let host = self.server.split('/').next();
+                Target::parse_tcp(host, is_secure, None)
+            }
+        };
+        let target = target.map_err(|reason| refused(&reason))?;
+        let sent = self.sent(seed, read)?;
+        let reply = self.reply_pattern(&sent)?;
+        let connections = f64::from(self.connections.get());
+        let frames = sent.messages.len() as f64;
+        let (per_s, batch) = match self.rate {
+            _ if sent.messages.is_empty() => (None, 1.0),
+            // Each frame is a message.
+            Rate::Messages(per_s) => (Some(per_s * frames * connections), 1.0),
+            Rate::Bytes(bytes_per_s) => {
+                let bytes = sent.bytes().max(1.0);
+                let batch = (bytes_per_s / WRITES_PER_S).min(BATCH_BYTES) / bytes;
+                let batch = batch.floor().clamp(1.0, batch_max(&sent));
+                (
+                    Some(bytes_per_s * frames * connections / bytes / batch),
+                    batch,
+                )
+            }
+            Rate::Unlimited if reply.is_some() => (None, 1.0),
+            Rate::Unlimited => {
+                let batch = (BATCH_BYTES / sent.bytes().max(1.0)).ceil();
+                (None, batch.clamp(1.0, batch_max(&sent)))
+            }
+        };
+        Ok(Load {
+            target,
+            // Frames are not put together.
+            batch: if self.is_websocket { 1 } else { batch as u32 },
+            per_s: match self.is_websocket {
+                true => per_s.map(|per_s| per_s * batch),
+                false => per_s,
+            },
+            sent,
+            reply,
+        })
+    }
+
     /// The plan that does what the command line asks for, on a machine with so many CPUs. `read`
     /// gives the content of files, `seed` is that of what is random.
     ///
@@ -35,44 +124,30 @@ impl Options {
         seed: u64,
         read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Plan, Ending> {
-        let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
-        let target = Target::parse_tcp(Some(&self.server), self.is_secure, None);
-        let target = target.map_err(|reason| refused(&reason))?;
-        let mut specs = Vec::with_capacity(self.messages.len());
-        for (number, message) in (1..).zip(&self.messages) {
-            specs.push(MessageSpec {
-                name: format!("message {number}"),
-                template: template(&[message], read)?,
-            });
+        if let Some(workers) = self.workers.filter(|&workers| workers > cpus) {
+            let plural = if cpus.get() == 1 { "" } else { "s" };
+            return Err(error(&format!(
+                "Value --workers={workers} is unreasonably large, only {cpus} CPU{plural} detected"
+            )));
         }
-        let set = RequestSet::messages_in(RequestOrder::Turns, specs);
-        let set = set.ok_or_else(|| error("brunt: too many messages"))?;
-        let opening = match &self.first[..] {
-            [] => None,
-            first => Some(OpeningMessage {
-                message: template(&first.iter().collect::<Vec<_>>(), read)?,
-                reply: Framing::None,
-            }),
+        let load = self.load(seed, read)?;
+        let (set, spoken) = match (load.holds(), self.is_websocket) {
+            (true, _) => self.holding(&load)?,
+            (false, true) => self.frames(&load, seed)?,
+            (false, false) => self.messages(&load, seed)?,
         };
-        let reply = match &self.marker {
-            None => Framing::None,
-            Some(marker) => marker_framing(marker)?,
-        };
-        let mut plan = Plan::new(target, set);
-        plan.spoken = Spoken::Messages(MessageExchange {
-            reply,
-            opening,
-            seed,
-        });
+        let mut plan = Plan::new(load.target.clone(), set);
+        plan.spoken = spoken;
+        plan.pipeline = self.in_flight(&load);
         plan.connections = self.connections;
-        plan.workers = self.threads(cpus).min(self.connections);
+        plan.workers = self.threads(cpus, load.per_s.is_some());
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
         plan.tls = TlsSpec {
             insecure: true,
             ..TlsSpec::default()
         };
-        plan.model = self.model(seed)?;
+        plan.model = self.model(&load, seed)?;
         plan.stop = Stop {
             duration_ns: Some(self.duration_ns),
             requests: None,
@@ -84,17 +159,145 @@ impl Options {
         plan.setup_timeout_ns = self.duration_ns;
         plan.connect_timeout_ns = self.connect_timeout_ns;
         plan.source_addresses.clone_from(&self.sources);
+        plan.sockets = SocketOptions {
+            is_nodelay: self.nagle != Some(true),
+            send_buffer_bytes: self.send_buffer,
+            receive_buffer_bytes: self.receive_buffer,
+            ..SocketOptions::default()
+        };
         Ok(plan)
     }
 
-    fn model(&self, seed: u64) -> Result<LoadModel, Ending> {
-        let (Some(per_s), Some(planned)) = (self.rate_in_all(), self.planned()) else {
+    /// Threads. Each takes an equal part of what is sent at a rate, so that it must have an equal
+    /// part of the connections, or many.
+    fn threads(&self, cpus: NonZeroU32, is_rated: bool) -> NonZeroU32 {
+        let most = self.workers.unwrap_or(cpus).min(self.connections);
+        let connections = self.connections.get();
+        if !is_rated || connections / most >= CONNECTIONS_OF_A_THREAD {
+            return most;
+        }
+        let mut fewer = (1..=most.get()).rev();
+        let even = fewer.find(|threads| connections.is_multiple_of(*threads));
+        even.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// Connections that send nothing, and take what comes.
+    fn holding(&self, load: &Load) -> Result<(RequestSet, Spoken), Ending> {
+        let other = [
+            (self.is_websocket, "--ws"),
+            (self.is_secure, "--ssl"),
+            (load.sent.first.is_some(), "-1"),
+        ];
+        if let Some((_, option)) = other.into_iter().find(|&(is_given, _)| is_given) {
+            return Err(error(&format!(
+                "brunt: {option} without a message: give one with -m, and -r to send it rarely"
+            )));
+        }
+        let spoken = Spoken::Streams(Streams {
+            sends: false,
+            receives: true,
+            paced_bits_per_s: None,
+        });
+        Ok((RequestSet::one(RequestSpec::get("/")), spoken))
+    }
+
+    fn messages(&self, load: &Load, seed: u64) -> Result<(RequestSet, Spoken), Ending> {
+        let mut specs = load.sent.specs();
+        for spec in &mut specs {
+            let mut batch = Template::default();
+            (0..load.batch).for_each(|_| batch.append(&spec.template));
+            spec.template = batch;
+        }
+        let marker = |count| {
+            let pattern = load.reply.clone()?;
+            Some(Framing::Marker { pattern, count })
+        };
+        let skipped = NonZeroU32::new(self.marker_skip).and_then(marker);
+        if skipped.is_some() && load.sent.first.is_none() {
+            return Err(error(
+                "brunt: --latency-marker-skip: what is left out are the replies to -1, which is \
+                 not given",
+            ));
+        }
+        let exchange = MessageExchange {
+            reply: marker(NonZeroU32::MIN).unwrap_or(Framing::None),
+            opening: load.sent.first.clone().map(|message| OpeningMessage {
+                message,
+                reply: skipped.unwrap_or(Framing::None),
+            }),
+            seed,
+        };
+        let set = RequestSet::messages_in(RequestOrder::Turns, specs);
+        let set = set.ok_or_else(|| error("brunt: too many messages"))?;
+        Ok((set, Spoken::Messages(exchange)))
+    }
+
+    fn frames(&self, load: &Load, seed: u64) -> Result<(RequestSet, Spoken), Ending> {
+        if load.sent.first.is_some() {
+            return Err(error(
+                "brunt: -1 with --ws: brunt sends no first message over WebSocket; make it the \
+                 first of several with -m",
+            ));
+        }
+        if self.marker_skip > 0 {
+            return Err(error(
+                "brunt: --latency-marker-skip with --ws: there is no first message",
+            ));
+        }
+        let headers = self.headers.iter().map(|header| {
+            let split = header.split_once(':');
+            let (name, value) = split.ok_or_else(|| {
+                error(&format!(
+                    "brunt: --header={header} has no colon behind its name"
+                ))
+            })?;
+            Ok((name.to_owned(), value.trim().to_owned()))
+        });
+        let exchange = WebSocketExchange {
+            headers: headers.collect::<Result<_, Ending>>()?,
+            subprotocols: Vec::new(),
+            is_binary: load.sent.is_binary,
+            replies: u32::from(load.reply.is_some()),
+            matching: match &load.reply {
+                Some(pattern) => ReplyMatch::Containing(pattern.clone()),
+                None => ReplyMatch::Any,
+            },
+            is_strict: false,
+            has_zero_masks: false,
+            ping_interval_ns: None,
+            seed,
+        };
+        let set = RequestSet::messages_in(RequestOrder::Turns, load.sent.specs());
+        let set = set.ok_or_else(|| error("brunt: too many messages"))?;
+        Ok((set, Spoken::WebSocket(exchange)))
+    }
+
+    /// Messages in flight per connection.
+    fn in_flight(&self, load: &Load) -> NonZeroU32 {
+        let connections = f64::from(self.connections.get());
+        let most = match (load.per_s, &load.reply) {
+            // Late replies hold up nothing.
+            (Some(per_s), Some(_)) => {
+                let late = per_s / connections * TIMEOUT_NS as f64 / 1e9;
+                let room = IN_FLIGHT_IN_ALL_MAX / connections;
+                let bytes = IN_FLIGHT_BYTES_MAX / load.sent.bytes().max(1.0);
+                late.ceil().min(IN_FLIGHT_MAX).min(room).min(bytes) as u32
+            }
+            (None, None) if self.is_websocket && !load.holds() => FRAMES_AT_ONCE,
+            _ => 1,
+        };
+        NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN)
+    }
+
+    fn model(&self, load: &Load, seed: u64) -> Result<LoadModel, Ending> {
+        let Some(per_s) = load.per_s else {
             return Ok(LoadModel::Closed {
                 connect_per_s: Some(self.connect_rate),
             });
         };
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, seed);
-        let queue = planned.get().clamp(QUEUE_LEAST, QUEUE_MOST);
+        let planned = (per_s * self.duration_ns as f64 / 1e9).ceil() as u64;
+        let queue = planned.clamp(QUEUE_LEAST, QUEUE_MOST);
         Ok(LoadModel::Open {
             schedule: schedule.map_err(|reason| error(&format!("brunt: {reason}")))?,
             connections_max: self.connections,
@@ -103,52 +306,37 @@ impl Options {
     }
 }
 
-/// The messages, one behind the other.
-fn template(
-    messages: &[&Message],
-    read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
-) -> Result<Template, Ending> {
-    let mut text = String::new();
-    for message in messages {
-        let content = match &message.content {
-            Content::Typed(typed) => typed.clone().into_bytes(),
-            Content::File(path) => {
-                read(path).map_err(|reason| error(&format!("{}: {reason}", path.display())))?
-            }
-        };
-        let pieces = pieces(&content, message.unescapes);
-        for piece in pieces.map_err(|reason| error(&reason.to_string()))? {
-            match piece {
-                // Every brace, since one may begin a word that is filled in.
-                Piece::Bytes(bytes) => text.push_str(&escape(&bytes).replace('{', "\\{")),
-                Piece::Connection => text.push_str("{conn}"),
-            }
-        }
-    }
-    if text.is_empty() {
-        return Err(error("brunt: a message has no bytes"));
-    }
-    Template::parse(&text).map_err(|reason| error(&format!("brunt: {reason}")))
+/// Whether the messages of the plan are marked with their instants.
+pub fn has_markers(plan: &Plan) -> bool {
+    reply_pattern(plan).is_some_and(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
-/// A reply that ends with these octets.
-fn marker_framing(marker: &Message) -> Result<Framing, Ending> {
-    let Content::Typed(typed) = &marker.content else {
-        return Err(error("--latency-marker: Failed to parse expression"));
-    };
-    let found = pieces(typed.as_bytes(), marker.unescapes);
-    let pattern = match &found.map_err(|reason| error(&reason.to_string()))?[..] {
-        [Piece::Bytes(bytes)] => Pattern::new(bytes),
-        _ => {
-            return Err(error(
-                "--latency-marker: Non-trivial expressions are not supported",
-            ));
-        }
-    };
-    Ok(Framing::Marker {
-        pattern: pattern.ok_or_else(|| error("brunt: --latency-marker has 1 to 1024 bytes"))?,
-        count: NonZeroU32::MIN,
-    })
+/// Whether replies are looked at.
+pub fn has_replies(plan: &Plan) -> bool {
+    reply_pattern(plan).is_some()
+}
+
+fn reply_pattern(plan: &Plan) -> Option<&Pattern> {
+    match &plan.spoken {
+        Spoken::Messages(MessageExchange {
+            reply: Framing::Marker { pattern, .. },
+            ..
+        })
+        | Spoken::WebSocket(WebSocketExchange {
+            matching: ReplyMatch::Containing(pattern),
+            ..
+        }) => Some(pattern),
+        _ => None,
+    }
+}
+
+/// Most messages that are written as one.
+fn batch_max(sent: &Sent) -> f64 {
+    let is_constant = |template: &Template| template.as_constant().is_some();
+    match sent.messages.iter().all(is_constant) {
+        true => BATCH_BYTES,
+        false => BATCH_MESSAGES_MAX,
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +347,10 @@ mod tests {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let options = Options::parse("tcpkali", &words)?;
         let cpus = NonZeroU32::new(4).expect("not 0");
-        options.plan(cpus, 7, &mut |_| Ok(b"of \\n a file{seq}".to_vec()))
+        options.plan(cpus, 7, &mut |path| match path.to_str() {
+            Some("file") => Ok(b"of \\n a file{seq}".to_vec()),
+            _ => Err(io::Error::from_raw_os_error(2)),
+        })
     }
 
     fn sent(plan: &Plan) -> Vec<String> {
@@ -169,50 +360,204 @@ mod tests {
             .collect()
     }
 
+    fn exchange(plan: &Plan) -> &MessageExchange {
+        match &plan.spoken {
+            Spoken::Messages(exchange) => exchange,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn per_s(plan: &Plan) -> Option<f64> {
+        plan.model.schedule().map(Schedule::rate_max)
+    }
+
     #[test]
-    fn the_plan_is_what_the_options_say() {
-        let flood = plan("-c 3 -T2 -em PING\\n -f file host:80").expect("good");
+    fn messages_follow_one_another_as_fast_as_a_connection_takes_them() {
+        let flood = plan("-c 3 -T2 -em PING\\n -f file host:80/path").expect("good");
         assert_eq!((flood.connections.get(), flood.workers.get()), (3, 3));
         assert_eq!(flood.stop.duration_ns, Some(2_000_000_000));
-        assert_eq!(sent(&flood), ["PING\\n", "of \\n a file\\{seq}"]);
+        let batch = flood.requests.messages()[0].template.bytes_max();
+        assert!((65_536..65_560).contains(&batch), "{batch}");
+        let sent = &sent(&flood)[0];
+        assert!(
+            sent.starts_with("PING\\nof \\n a file\\{seq}PING\\nof"),
+            "{sent}"
+        );
         assert!(
             matches!(flood.model, LoadModel::Closed { connect_per_s: Some(rate) } if rate == 100.0)
         );
+        assert_eq!(exchange(&flood).reply, Framing::None);
+        assert!(!has_markers(&flood));
+        // What is filled in is another in each of them.
+        let text = plan("-m \\{re[ab]} h:1").expect("good");
+        let sent = text.requests.messages()[0].template.to_string();
+        assert_eq!(sent, "{text:[ab]}".repeat(1_024));
+    }
+
+    #[test]
+    fn rates_are_of_all_connections_together() {
         let rated =
-            plan("-c10 -r50 -w1 -m \\{connection.uid}{seq} -1 a -1 b --latency-marker ok h:1")
+            plan("-c10 -r50 -w1 -m \\{connection.uid}{seq} -m x -1 a -1 b --latency-marker ok h:1")
                 .expect("good");
-        assert_eq!(rated.model.schedule().map(Schedule::rate_max), Some(500.0));
-        assert_eq!(sent(&rated), ["{conn}\\{seq}"]);
-        let Spoken::Messages(exchange) = &rated.spoken else {
-            panic!("messages are spoken");
-        };
+        assert_eq!(per_s(&rated), Some(500.0));
+        assert_eq!(sent(&rated), ["{conn+1}\\{seq}x"]);
+        let exchange = exchange(&rated);
         assert_eq!(exchange.reply.to_string(), "marker=ok");
         let opening = exchange.opening.as_ref().expect("a first message");
         assert_eq!(
             (opening.message.to_string().as_str(), &opening.reply),
             ("ab", &Framing::None)
         );
-        let raw = plan("-m a\\n h:1").expect("good");
-        assert_eq!(sent(&raw), ["a\\\\n"]);
+        assert_eq!(rated.pipeline.get(), 1_024);
+        for (line, threads) in [
+            ("-c 3 -r1 -m a h:1", 3),
+            ("-c 6 -r1 -m a h:1", 3),
+            ("-c 7 -r1 -m a h:1", 1),
+            ("-c 8 -r1 -m a h:1", 4),
+            ("-c 99 -r1 -m a h:1", 4),
+            ("-c 7 -m a h:1", 4),
+        ] {
+            assert_eq!(plan(line).expect(line).workers.get(), threads, "{line}");
+        }
+        let bytes = plan("-c10 -m 12345 --channel-bandwidth-upstream 10kBps h:1").expect("good");
+        // 100 messages, 20 times a second.
+        assert_eq!(bytes.requests.messages()[0].template.bytes_max(), 500);
+        assert_eq!(per_s(&bytes), Some(200.0));
+    }
+
+    #[test]
+    fn markers_are_instants() {
+        for line in [
+            "-r3 -m a\\{message.marker} h:1",
+            "-r3 --message-marker -m a h:1",
+        ] {
+            let plan = plan(line).expect(line);
+            assert_eq!(
+                exchange(&plan).reply.to_string(),
+                "marker=TCPKaliMsgTS-",
+                "{line}"
+            );
+            assert!(has_markers(&plan));
+        }
+        let marked = plan("-r3 -m \\{message.marker}! h:1").expect("good");
+        assert_eq!(sent(&marked), ["TCPKaliMsgTS-{nowhex}.!"]);
+        let skips = plan("-r3 -m a -1 b --latency-marker c --latency-marker-skip 2 h:1");
+        let skips = skips.expect("good");
+        let opening = exchange(&skips).opening.as_ref().expect("a first message");
+        assert_eq!(opening.reply.to_string(), "marker=c*2");
+    }
+
+    #[test]
+    fn frames_are_messages_of_their_own() {
+        let ws = plan(
+            "--ws -c2 -r10 -m a\\{ws.text_\"b\"}c -H X-A:_b h:1/chat"
+                .replace('_', " ")
+                .as_str(),
+        );
+        assert!(ws.is_err(), "words are cut at blanks");
+        let ws = plan("--ws -c2 -r10 -m a\\{ws.text\"b\"}c -m \\{re[x]} -H X-A:b h:1/chat");
+        let ws = ws.expect("good");
+        assert_eq!(sent(&ws), ["a", "b", "c", "{text:[x]}"]);
+        assert_eq!(per_s(&ws), Some(80.0));
+        assert_eq!(ws.target.url, "ws://h:1/chat");
+        let Spoken::WebSocket(exchange) = &ws.spoken else {
+            panic!("{:?}", ws.spoken);
+        };
+        assert_eq!(exchange.headers, [("X-A".to_owned(), "b".to_owned())]);
+        assert_eq!((exchange.replies, exchange.is_binary), (0, false));
+        let marked = plan("--ws --ssl -m \\{ws.binary\"b\"} --latency-marker b h:1").expect("good");
+        let Spoken::WebSocket(exchange) = &marked.spoken else {
+            panic!("{:?}", marked.spoken);
+        };
+        assert!(exchange.is_binary && exchange.replies == 1);
+        assert!(matches!(exchange.matching, ReplyMatch::Containing(_)));
+        assert_eq!(marked.target.url, "wss://h:1/");
+        let flood = plan("--ws -m a h:1").expect("good");
+        assert_eq!(flood.pipeline.get(), 64);
+        // Without --ws, what is spelt out is bytes.
+        let raw = plan("-r1 -m \\{ws.ping} h:1").expect("good");
+        assert_eq!(sent(&raw), ["\\x89\\x80\\0\\0\\0\\0"]);
+    }
+
+    #[test]
+    fn connections_without_messages_are_held() {
+        let held = plan("-c 100 -T 5m h:1").expect("good");
+        let Spoken::Streams(streams) = held.spoken else {
+            panic!("{:?}", held.spoken);
+        };
+        assert!(streams.receives && !streams.sends);
+        assert_eq!(held.stop.duration_ns, Some(300_000_000_000));
+    }
+
+    #[test]
+    fn sockets_are_as_the_options_say() {
+        let plan = plan("-m a --nagle on --rcvbuf 64k --sndbuf 1m h:1").expect("good");
+        assert!(!plan.sockets.is_nodelay);
+        assert_eq!(plan.sockets.receive_buffer_bytes, NonZeroU32::new(65_536));
+        assert_eq!(plan.sockets.send_buffer_bytes, NonZeroU32::new(1_048_576));
     }
 
     #[test]
     fn what_is_no_load_is_refused() {
         for (line, says) in [
-            ("-m \\{re[a-z]} h:1", "brunt: the expression"),
             (
                 "-m a --latency-marker \\{connection.uid} h:1",
-                "--latency-marker: Non-trivial",
+                "brunt: --latency-marker",
+            ),
+            (
+                "-m a --latency-marker \\{x} h:1",
+                "--latency-marker: Failed",
             ),
             ("-m a h", "brunt: "),
             ("-r5 h:1", "--message-rate parameter makes no sense"),
+            (
+                "--latency-marker x h:1",
+                "--latency-marker is given, but no messages",
+            ),
             (
                 "-m a -c 1000 -T 1 h:1",
                 "1000 connections can not be opened at a rate 100 within",
             ),
             ("-m a -l 80 h:1", "brunt: -l:"),
-            ("-m a --ws h:1", "brunt: WebSocket"),
-            ("-m a --statsd h:1", "brunt: this option of tcpkali"),
+            ("-m a --ws -1 b h:1", "brunt: -1 with --ws"),
+            ("-1 b h:1", "brunt: -1 without a message"),
+            (
+                "-m a -H X:y h:1",
+                "--header option ignored without --websocket",
+            ),
+            ("-m a --ws -H X h:1", "brunt: --header=X has no colon"),
+            ("--ws -m \\{raw\"x\"} h:1", "brunt: \\{raw}"),
+            ("--ws -m \\{ws.ping} h:1", "brunt: of the frames"),
+            (
+                "--ws -m a\\{ws.binary\"b\"} h:1",
+                "brunt: messages of a run",
+            ),
+            (
+                "-m a --latency-marker b --latency-marker-skip 1 h:1",
+                "brunt: --latency-marker-skip",
+            ),
+            (
+                "-m a --latency-marker b --message-marker h:1",
+                "--message-marker: --latency",
+            ),
+            (
+                "-m a -w 5 h:1",
+                "Value --workers=5 is unreasonably large, only 4 CPUs",
+            ),
+            ("-m a -ws h:1", "Expected -w <N> (--workers) or --ws"),
+            ("-m a --server x:1 h:1", "brunt: this option of tcpkali"),
+            (
+                "-m a --statsd-port 0 h:1",
+                "--statsd-port=0 is not in [1..65535]",
+            ),
+            (
+                "-m a --statsd-latency-window 11 h:1",
+                "--statsd-latency-window=11s exceeds",
+            ),
+            (
+                "-m a --statsd-latency-window 0.1 h:1",
+                "--statsd-latency-window=0.1s is too small",
+            ),
             ("-m a -c0 h:1", "Expecting --connections > 0"),
             ("-m a --nagle=x h:1", "Expecting --nagle"),
             (
@@ -224,6 +569,15 @@ mod tests {
             let ending = plan(line).expect_err(line);
             assert!(ending.stderr.starts_with(says), "{line}: {ending:?}");
             assert_eq!(ending.code, 64, "{line}");
+        }
+        for (line, says, code) in [
+            ("-m \\{re h:1", "Parse error in the expression", 1),
+            ("-f none h:1", "none: No such file or directory\n", 65),
+            ("-m \\{<none>} h:1", "Can't open \"none\": No such file", 1),
+        ] {
+            let ending = plan(line).expect_err(line);
+            assert!(ending.stderr.starts_with(says), "{line}: {ending:?}");
+            assert_eq!(ending.code, code, "{line}");
         }
         let help = plan("--help").expect_err("printed");
         assert!(help.stdout.starts_with("Usage: tcpkali "), "{help:?}");

@@ -1,6 +1,8 @@
 //! tcpkali's text of a run. Writing to a string cannot fail.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use brunt_measure::{Histogram, Run};
 
@@ -9,8 +11,27 @@ use super::options::Options;
 /// What tcpkali takes for the payload of a packet, bytes.
 const SEGMENT_BYTES: u64 = 1_460;
 
-/// What is printed when the run is over.
-pub fn report(options: &Options, run: &Run) -> String {
+/// The line about an address of the server.
+pub fn destination(address: &SocketAddr) -> String {
+    format!("Destination: [{}]:{}\n", address.ip(), address.port())
+}
+
+/// The line that is printed when all connections are open.
+pub fn ramped_up(connections: NonZeroU32) -> String {
+    format!("Ramped up to {connections} connections.\n")
+}
+
+/// The line that is printed where they could not be opened.
+pub fn not_connected(options: &Options) -> String {
+    let count = options.connections;
+    let plural = if count.get() == 1 { "" } else { "s" };
+    let seconds = significant(options.duration_ns as f64 / 1e9);
+    format!("Could not create {count} connection{plural} in allotted time ({seconds}s)\n")
+}
+
+/// What is printed when the run is over; `has_markers` says whether its messages were marked with
+/// their instants.
+pub fn report(options: &Options, has_markers: bool, run: &Run) -> String {
     let window = run.summary().window;
     let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
     let connections = f64::from(options.connections.get());
@@ -41,6 +62,15 @@ pub fn report(options: &Options, run: &Run) -> String {
         8.0 * per_s(sent) / 1e6
     );
     let replies = window.replies.total();
+    if has_markers {
+        let per_s = |count: u64| count as f64 / seconds;
+        let _ = writeln!(
+            text,
+            "Aggregate message rate: {:.3}↓, {:.3}↑ mps",
+            per_s(replies),
+            per_s(window.requests_sent)
+        );
+    }
     let down = segments_per_message(replies, received);
     let up = segments_per_message(window.requests_sent, sent);
     let _ = writeln!(
@@ -57,9 +87,13 @@ pub fn report(options: &Options, run: &Run) -> String {
             options.latency_first_byte,
             &latencies.first_byte,
         ),
-        ("Message", options.marker.is_some(), &latencies.response),
+        (
+            "Message",
+            options.marker.is_some() || has_markers,
+            &latencies.response,
+        ),
     ] {
-        if is_asked && histogram.count() > 0 {
+        if is_asked {
             let _ = writeln!(
                 text,
                 "{title} latency at percentiles: {}",

@@ -190,16 +190,17 @@ impl Messages {
     fn values(&self, connection: &MessagesConnection, now_ns: u64) -> Values {
         let (number, sequence) = (connection.number, connection.sequence);
         // Far apart for each connection and each message; what is drawn from it mixes its bits.
-        let seed = self
+        let connection_seed = self
             .encoded
             .seed
-            .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95))
-            .wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
+            .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95));
+        let seed = connection_seed.wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
         Values {
             connection: number,
             sequence,
             now_ns: self.encoded.clock_origin_unix_ns.saturating_add(now_ns),
             seed,
+            connection_seed,
         }
     }
 

@@ -264,6 +264,9 @@ struct Reply {
 struct Likeness {
     bytes: usize,
     has_other: bool,
+    /// How much of what it has to contain stands at its end, and whether it was seen.
+    matched: u16,
+    is_found: bool,
 }
 
 /// One connection.
@@ -378,16 +381,18 @@ impl ClientProtocol for WebSocket {
                 }
             }
             Encoded::Template(ref template) => {
-                let seed = encoded
+                let connection_seed = encoded
                     .exchange
                     .seed
-                    .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95))
+                    .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95));
+                let seed = connection_seed
                     .wrapping_add(connection.sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
                 let values = Values {
                     connection: connection.number,
                     sequence: connection.sequence,
                     now_ns: encoded.clock_origin_unix_ns.saturating_add(next.now_ns),
                     seed,
+                    connection_seed,
                 };
                 let key = encoded.next_key(&mut connection.random);
                 let bytes = out.owned(whole);
@@ -449,6 +454,10 @@ impl ClientProtocol for WebSocket {
                     connection.first_byte_ns = received_ns;
                 }
             }
+            let wanted = match &exchange.matching {
+                ReplyMatch::Containing(pattern) if !connection.is_push => Some(pattern),
+                _ => None,
+            };
             let expected = match exchange.matching {
                 ReplyMatch::Echo if !connection.is_push => {
                     let known = (&connection.rendered, connection.requests);
@@ -476,11 +485,16 @@ impl ClientProtocol for WebSocket {
                             expected.get(likeness.bytes..end) != Some(piece.bytes);
                         likeness.bytes = end;
                     }
+                    if let Some(pattern) = wanted {
+                        let matched = &mut likeness.matched;
+                        likeness.is_found |= pattern.find_end(matched, piece.bytes).is_some();
+                    }
                 },
             );
-            let is_alike = expected.is_none_or(|expected| {
-                !connection.likeness.has_other && connection.likeness.bytes == expected.len()
-            });
+            let likeness = &connection.likeness;
+            let is_alike = expected
+                .is_none_or(|expected| !likeness.has_other && likeness.bytes == expected.len())
+                && (wanted.is_none() || likeness.is_found);
             if !self.answers.is_empty() {
                 connection.random = random;
                 out.owned(encoded.payload()).append(&mut self.answers);
@@ -549,11 +563,11 @@ impl ClientProtocol for WebSocket {
     }
 
     fn unread_bytes(&self, connection: &WebSocketConnection) -> u64 {
-        match self.encoded.exchange.matching {
+        match &self.encoded.exchange.matching {
             ReplyMatch::Any => connection
                 .client
                 .unread_bytes(self.encoded.exchange.is_strict),
-            ReplyMatch::Echo => 0,
+            ReplyMatch::Echo | ReplyMatch::Containing(_) => 0,
         }
     }
 

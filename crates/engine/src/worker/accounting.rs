@@ -38,6 +38,13 @@ impl Accounting {
         }
     }
 
+    /// Bytes came.
+    #[inline]
+    pub(super) fn received(&mut self, now_ns: u64, bytes: u64) {
+        self.progress.bytes_received += bytes;
+        self.recorder.received(now_ns, bytes);
+    }
+
     /// An attempt to connect, or a connection without a request in flight, failed.
     pub(super) fn failed(&mut self, now_ns: u64, kind: FailureKind, discarded_bytes: u64) {
         self.progress.failures += 1;

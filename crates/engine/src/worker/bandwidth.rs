@@ -91,7 +91,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         let bytes = u64::from(part.end - part.start);
         self.accounting.recorder.handed_over(now_ns, bytes);
-        self.accounting.progress.bytes += bytes;
+        self.accounting.progress.bytes_sent += bytes;
         self.connections[slot].sending = true;
         let outgoing = Outgoing::Shared {
             payload: part.payload,

@@ -141,7 +141,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
-            self.accounting.recorder.received(now_ns, bytes);
+            self.accounting.received(now_ns, bytes);
             self.accounting.recorder.overhead(now_ns, bytes);
             self.connections[slot].received_bytes += bytes;
         }

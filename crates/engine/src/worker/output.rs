@@ -99,6 +99,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         connection.sending = true;
         self.protocol.sending(&mut connection.protocol);
         self.backend.send(*slot, outgoing);
+        self.accounting.progress.bytes_sent += bytes;
         bytes
     }
 

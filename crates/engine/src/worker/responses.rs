@@ -37,10 +37,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        self.accounting.recorder.received(received_ns, bytes);
-        if P::IS_STREAM {
-            self.accounting.progress.bytes += bytes;
-        }
+        self.accounting.received(received_ns, bytes);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         connection.is_stamp_known = reception.stamp_ns.is_some();
@@ -157,10 +154,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Bytes of a response came, and nobody saw them.
     pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
-        self.accounting.recorder.received(now_ns, bytes);
-        if P::IS_STREAM {
-            self.accounting.progress.bytes += bytes;
-        }
+        self.accounting.received(now_ns, bytes);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         self.protocol.discarded(&mut connection.protocol, bytes);

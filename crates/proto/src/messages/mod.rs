@@ -6,9 +6,11 @@ mod framing;
 mod pattern;
 mod scanner;
 mod template;
+mod text_pattern;
 
 pub use escape::{EscapeError, escape, unescape};
 pub use framing::{ByteOrder, Framing, FramingError, LengthField};
 pub use pattern::Pattern;
 pub use scanner::{ScanError, Scanned, Scanner};
-pub use template::{Template, TemplateError, Values};
+pub use template::{Place, Template, TemplateError, Values};
+pub use text_pattern::{TextPattern, TextPatternError};

@@ -38,7 +38,7 @@ impl Pattern {
     /// true. Gives how many of `bytes` lead to the end of the first one, behind which the search
     /// begins anew; absent where none ends in them.
     #[inline]
-    pub(super) fn find_end(&self, matched: &mut u16, bytes: &[u8]) -> Option<usize> {
+    pub fn find_end(&self, matched: &mut u16, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
             if *matched == 0 {

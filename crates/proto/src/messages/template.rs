@@ -2,16 +2,21 @@
 
 use std::fmt;
 use std::io::Write as _;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use thiserror::Error;
 
 use super::escape::{EscapeError, escape, escaped};
+use super::text_pattern::{TextPattern, TextPatternError};
 
 /// Most digits of one random number.
 const RANDOM_DIGITS_MAX: u16 = 4096;
 /// Most digits of a number of 64 bits.
 const NUMBER_DIGITS_MAX: usize = 20;
+/// Digits of an instant in hexadecimal.
+const INSTANT_DIGITS: usize = 16;
+/// What keeps random text of a connection apart from that of its messages.
+const CONNECTION_TEXT: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// A message: bytes, and what is filled in between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,10 +27,31 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Bytes(Vec<u8>),
-    Connection,
+    Filled(Place),
+}
+
+/// A place that is filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `{conn}`: the number of the connection.
+    Connection {
+        /// `{conn+1}`: numbers are from 1.
+        from_one: bool,
+        /// `{conn%N}`: the rest of its division by this.
+        modulo: Option<NonZeroU32>,
+    },
+    /// `{seq}`: the number of the message on its connection.
     Sequence,
+    /// `{rand:N}`: so many random hexadecimal digits.
     Random(NonZeroU16),
+    /// `{text:PATTERN}`: random text, another in each message.
+    Text(TextPattern),
+    /// `{conntext:PATTERN}`: random text, the same in all messages of a connection.
+    ConnectionText(TextPattern),
+    /// `{now}`: nanoseconds since 1970.
     Now,
+    /// `{nowhex}`: microseconds since 1970, in 16 hexadecimal digits.
+    NowHexadecimal,
 }
 
 /// What is filled in.
@@ -37,8 +63,10 @@ pub struct Values {
     pub sequence: u64,
     /// `{now}`: nanoseconds since 1970.
     pub now_ns: u64,
-    /// What `{rand:N}` follows from.
+    /// What `{rand:N}` and `{text:PATTERN}` follow from.
     pub seed: u64,
+    /// What `{conntext:PATTERN}` follows from: the same for all messages of a connection.
+    pub connection_seed: u64,
 }
 
 /// Why a text is no message.
@@ -50,9 +78,12 @@ pub enum TemplateError {
     /// Braces hold what is not filled in.
     #[error(
         "`{{{0}}}` is not filled in: write {{conn}}, {{seq}}, {{rand:N}} with up to 4096 digits, \
-         or {{now}}; or \\{{ for a brace"
+         {{text:PATTERN}} or {{now}}; or \\{{ for a brace"
     )]
     Unknown(String),
+    /// What stands behind `{text:` or `{conntext:` is no pattern.
+    #[error(transparent)]
+    Pattern(#[from] TextPatternError),
 }
 
 impl Template {
@@ -83,10 +114,9 @@ impl Template {
                 let (byte, taken) = escaped(behind)?;
                 bytes.push(byte);
                 rest = &behind[taken..];
-            } else if let Some((word, behind)) = placeholder(rest) {
-                let piece = piece(word).ok_or_else(|| TemplateError::Unknown(word.to_owned()))?;
-                template.add_bytes(std::mem::take(&mut bytes));
-                template.pieces.push(piece);
+            } else if let Some((place, behind)) = place(rest)? {
+                template.add_bytes(&std::mem::take(&mut bytes));
+                template.add_place(place);
                 rest = behind;
             } else {
                 bytes.push(b'{');
@@ -94,13 +124,31 @@ impl Template {
             }
         }
         bytes.extend_from_slice(rest.as_bytes());
-        template.add_bytes(bytes);
+        template.add_bytes(&bytes);
         Ok(template)
     }
 
-    fn add_bytes(&mut self, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.pieces.push(Piece::Bytes(bytes));
+    /// Appends bytes, just as they are.
+    pub fn add_bytes(&mut self, bytes: &[u8]) {
+        match self.pieces.last_mut() {
+            _ if bytes.is_empty() => {}
+            Some(Piece::Bytes(before)) => before.extend_from_slice(bytes),
+            _ => self.pieces.push(Piece::Bytes(bytes.to_vec())),
+        }
+    }
+
+    /// Appends a place that is filled in.
+    pub fn add_place(&mut self, place: Place) {
+        self.pieces.push(Piece::Filled(place));
+    }
+
+    /// Appends another message.
+    pub fn append(&mut self, other: &Self) {
+        for piece in &other.pieces {
+            match piece {
+                Piece::Bytes(bytes) => self.add_bytes(bytes),
+                Piece::Filled(place) => self.add_place(place.clone()),
+            }
         }
     }
 
@@ -115,15 +163,25 @@ impl Template {
 
     /// Whether the instant is filled in.
     pub fn has_now(&self) -> bool {
-        self.pieces.contains(&Piece::Now)
+        let is_instant =
+            |piece: &Piece| matches!(piece, Piece::Filled(Place::Now | Place::NowHexadecimal));
+        self.pieces.iter().any(is_instant)
     }
 
     /// Most bytes that it has when it is filled in.
     pub fn bytes_max(&self) -> usize {
         let bytes = self.pieces.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => bytes.len(),
-            Piece::Connection | Piece::Sequence | Piece::Now => NUMBER_DIGITS_MAX,
-            Piece::Random(digits) => digits.get().into(),
+            Piece::Filled(place) => place.bytes_max(),
+        });
+        bytes.sum()
+    }
+
+    /// Fewest bytes that it has when it is filled in.
+    pub fn bytes_min(&self) -> usize {
+        let bytes = self.pieces.iter().map(|piece| match piece {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Filled(place) => place.bytes_min(),
         });
         bytes.sum()
     }
@@ -132,7 +190,7 @@ impl Template {
     pub fn held_bytes(&self) -> usize {
         let bytes = self.pieces.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => bytes.capacity(),
-            _ => 0,
+            Piece::Filled(_) => 0,
         });
         bytes.sum::<usize>() + self.pieces.capacity() * size_of::<Piece>()
     }
@@ -141,24 +199,132 @@ impl Template {
     #[inline]
     pub fn render(&self, values: &Values, out: &mut Vec<u8>) {
         let mut state = values.seed;
+        let mut connection_state = values.connection_seed ^ CONNECTION_TEXT;
         for piece in &self.pieces {
-            let number = match piece {
+            let place = match piece {
                 Piece::Bytes(bytes) => {
                     out.extend_from_slice(bytes);
                     continue;
                 }
-                Piece::Random(digits) => {
+                Piece::Filled(place) => place,
+            };
+            // Writing to a vector cannot fail.
+            let _ = match place {
+                Place::Connection { from_one, modulo } => {
+                    let number = values.connection.saturating_add(u64::from(*from_one));
+                    write!(
+                        out,
+                        "{}",
+                        modulo.map_or(number, |by| number % u64::from(by.get()))
+                    )
+                }
+                Place::Sequence => write!(out, "{}", values.sequence),
+                Place::Now => write!(out, "{}", values.now_ns),
+                Place::NowHexadecimal => write!(out, "{:016x}", values.now_ns / 1_000),
+                Place::Random(digits) => {
                     add_random(&mut state, digits.get(), out);
                     continue;
                 }
-                Piece::Connection => values.connection,
-                Piece::Sequence => values.sequence,
-                Piece::Now => values.now_ns,
+                Place::Text(pattern) => {
+                    pattern.render(&mut || next_random(&mut state), out);
+                    continue;
+                }
+                Place::ConnectionText(pattern) => {
+                    pattern.render(&mut || next_random(&mut connection_state), out);
+                    continue;
+                }
             };
-            // Writing to a vector cannot fail.
-            let _ = write!(out, "{number}");
         }
     }
+}
+
+impl Place {
+    fn bytes_max(&self) -> usize {
+        match self {
+            Self::Connection { .. } | Self::Sequence | Self::Now => NUMBER_DIGITS_MAX,
+            Self::NowHexadecimal => INSTANT_DIGITS,
+            Self::Random(digits) => digits.get().into(),
+            Self::Text(pattern) | Self::ConnectionText(pattern) => pattern.bytes_max(),
+        }
+    }
+
+    fn bytes_min(&self) -> usize {
+        match self {
+            Self::Connection { .. } | Self::Sequence | Self::Now => 1,
+            Self::NowHexadecimal => INSTANT_DIGITS,
+            Self::Random(digits) => digits.get().into(),
+            Self::Text(pattern) | Self::ConnectionText(pattern) => pattern.bytes_min(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    /// As it may be typed.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection { from_one, modulo } => {
+                formatter.write_str(if *from_one { "{conn+1" } else { "{conn" })?;
+                if let Some(by) = modulo {
+                    write!(formatter, "%{by}")?;
+                }
+                formatter.write_str("}")
+            }
+            Self::Sequence => formatter.write_str("{seq}"),
+            Self::Random(digits) => write!(formatter, "{{rand:{digits}}}"),
+            Self::Text(pattern) => write!(formatter, "{{text:{pattern}}}"),
+            Self::ConnectionText(pattern) => write!(formatter, "{{conntext:{pattern}}}"),
+            Self::Now => formatter.write_str("{now}"),
+            Self::NowHexadecimal => formatter.write_str("{nowhex}"),
+        }
+    }
+}
+
+/// What is filled in where `text` begins with a brace, and what is behind it; absent where the
+/// brace stands for itself.
+fn place(text: &str) -> Result<Option<(Place, &str)>, TemplateError> {
+    type New = fn(TextPattern) -> Place;
+    for (start, new) in [
+        ("{text:", Place::Text as New),
+        ("{conntext:", Place::ConnectionText as New),
+    ] {
+        let Some(rest) = text.strip_prefix(start) else {
+            continue;
+        };
+        let (pattern, taken) = TextPattern::parse_prefix(rest.as_bytes())?;
+        // What a pattern is made of is ASCII.
+        let behind = rest[taken..].strip_prefix('}');
+        return match behind {
+            Some(behind) => Ok(Some((new(pattern), behind))),
+            None => Err(TextPatternError::Open.into()),
+        };
+    }
+    if let Some((place, behind)) = numbered_connection(text) {
+        return Ok(Some((place, behind)));
+    }
+    let Some((word, behind)) = placeholder(text) else {
+        return Ok(None);
+    };
+    match named(word) {
+        Some(place) => Ok(Some((place, behind))),
+        None => Err(TemplateError::Unknown(word.to_owned())),
+    }
+}
+
+/// `{conn}`, `{conn+1}`, `{conn%N}` or `{conn+1%N}`, and what is behind it.
+fn numbered_connection(text: &str) -> Option<(Place, &str)> {
+    let rest = text.strip_prefix("{conn")?;
+    let (from_one, rest) = match rest.strip_prefix("+1") {
+        Some(rest) => (true, rest),
+        None => (false, rest),
+    };
+    let (modulo, behind) = match rest.strip_prefix('%') {
+        Some(rest) => {
+            let (by, behind) = rest.split_once('}')?;
+            (Some(by.parse().ok()?), behind)
+        }
+        None => (None, rest.strip_prefix('}')?),
+    };
+    Some((Place::Connection { from_one, modulo }, behind))
 }
 
 /// What stands in the braces that `text` begins with, and what is behind them; absent where they
@@ -171,14 +337,14 @@ fn placeholder(text: &str) -> Option<(&str, &str)> {
     (is_name && is_number).then_some((word, behind))
 }
 
-fn piece(word: &str) -> Option<Piece> {
+fn named(word: &str) -> Option<Place> {
     Some(match word {
-        "conn" => Piece::Connection,
-        "seq" => Piece::Sequence,
-        "now" => Piece::Now,
+        "seq" => Place::Sequence,
+        "now" => Place::Now,
+        "nowhex" => Place::NowHexadecimal,
         _ => {
             let digits: NonZeroU16 = word.strip_prefix("rand:")?.parse().ok()?;
-            Piece::Random(Some(digits).filter(|digits| digits.get() <= RANDOM_DIGITS_MAX)?)
+            Place::Random(Some(digits).filter(|digits| digits.get() <= RANDOM_DIGITS_MAX)?)
         }
     })
 }
@@ -214,10 +380,7 @@ impl fmt::Display for Template {
                 Piece::Bytes(bytes) => {
                     formatter.write_str(&escape(bytes).replace('{', "\\{"))?;
                 }
-                Piece::Connection => formatter.write_str("{conn}")?,
-                Piece::Sequence => formatter.write_str("{seq}")?,
-                Piece::Random(digits) => write!(formatter, "{{rand:{digits}}}")?,
-                Piece::Now => formatter.write_str("{now}")?,
+                Piece::Filled(place) => write!(formatter, "{place}")?,
             }
         }
         Ok(())
@@ -233,6 +396,7 @@ mod tests {
         sequence: 41,
         now_ns: 1_700_000_000_123_456_789,
         seed: 5,
+        connection_seed: 3,
     };
 
     fn rendered(text: &str) -> String {
@@ -255,6 +419,10 @@ mod tests {
             ("{}{ seq}{Seq}{seq", "{}{ seq}{Seq}{seq"),
             ("\\{seq}", "{seq}"),
             ("{{seq}}", "{41}"),
+            ("{conn+1} {conn%4} {conn+1%4}", "8 3 0"),
+            ("{conn+2}{conn%x}", "{conn+2}{conn%x}"),
+            ("{nowhex}", "00060a2418202240"),
+            ("{text:a{3}}{conntext:(b|b)}", "aaab"),
         ] {
             assert_eq!(rendered(text), expected, "{text}");
         }
@@ -279,6 +447,38 @@ mod tests {
     }
 
     #[test]
+    fn random_text_is_new_in_each_message_or_on_each_connection() {
+        let template = Template::parse("{text:[a-z]{16}}{conntext:[a-z]{16}}").expect("a message");
+        assert_eq!((template.bytes_min(), template.bytes_max()), (32, 32));
+        let of = |seed, connection_seed| {
+            let values = Values {
+                seed,
+                connection_seed,
+                ..VALUES
+            };
+            let mut out = Vec::new();
+            template.render(&values, &mut out);
+            let text = String::from_utf8(out).expect("letters");
+            (text[..16].to_owned(), text[16..].to_owned())
+        };
+        let (first, second, elsewhere) = (of(1, 9), of(2, 9), of(1, 8));
+        assert_ne!(first.0, second.0);
+        assert_eq!(first.1, second.1);
+        assert_eq!(first.0, elsewhere.0);
+        assert_ne!(first.1, elsewhere.1);
+        assert_ne!(first.0, first.1);
+    }
+
+    #[test]
+    fn messages_are_put_one_behind_the_other() {
+        let mut whole = Template::default();
+        for text in ["a{seq}", "b", "c\n"] {
+            whole.append(&Template::parse(text).expect(text));
+        }
+        assert_eq!(whole, Template::parse("a{seq}bc\n").expect("a message"));
+    }
+
+    #[test]
     fn words_that_name_nothing_are_refused() {
         for (text, word) in [
             ("{sequence}", "sequence"),
@@ -294,10 +494,12 @@ mod tests {
         let error = Template::parse("{seqno}").expect_err("no such word");
         assert_eq!(
             error.to_string(),
-            "`{seqno}` is not filled in: write {conn}, {seq}, {rand:N} with up to 4096 digits, or \
-             {now}; or \\{ for a brace"
+            "`{seqno}` is not filled in: write {conn}, {seq}, {rand:N} with up to 4096 digits, \
+             {text:PATTERN} or {now}; or \\{ for a brace"
         );
         assert!(Template::parse("\\q").is_err());
+        assert!(Template::parse("{text:}").is_err());
+        assert!(Template::parse("{text:a").is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target};
+use brunt_proto::messages::Pattern;
 use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
 
 use super::super::FREE_PLACE;
@@ -266,6 +267,24 @@ fn several_messages_answer_one() {
     let abandoned = site.protocol.abandon(&mut site.connection);
     assert_eq!(abandoned, Some((1, two.len() as u64 + 3)));
     assert_eq!(site.protocol.abandon(&mut site.connection), None);
+}
+
+#[test]
+fn messages_that_contain_something_answer_one() {
+    let containing = WebSocketExchange {
+        matching: ReplyMatch::Containing(Pattern::new(b"ok").expect("a pattern")),
+        ..exchange()
+    };
+    let mut site = Site::new(&containing, &["a"]);
+    let place = site.send(0, 0);
+    let others = [frame(Opcode::Text, b"o"), frame(Opcode::Text, b"k no")].concat();
+    assert!(site.receive(&others).expect("good").event.is_none());
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 2);
+    let reply = frame(Opcode::Binary, b"it is ok, ok?");
+    assert!(site.receive(&reply[..9]).expect("good").event.is_none());
+    let (done_place, answer) = done(site.receive(&reply[9..]));
+    assert_eq!((done_place, answer.body_bytes), (place, 13));
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
 }
 
 #[test]
