@@ -190,6 +190,14 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
+    /// Send nothing: open the connections, at --connection-rate if that is given, keep them open
+    /// for the duration, and say what became of them
+    #[arg(long, help_heading = "Load", conflicts_with_all = [
+        "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
+        "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
+        "urls", "targets", "sessions", "script", "method", "body", "show_errors", "diagnose",
+        "objective", "request_log", "hdr_log", "hgrm", "latency", "verify_url", "fault"])]
+    pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
           conflicts_with_all = ["requests_per_connection", "pipeline", "streams"])]

@@ -94,7 +94,7 @@ impl Load {
             stop,
             warmup_ns: arguments
                 .warmup
-                .or(default(Plan::WARMUP_NS_DEFAULT))
+                .or(default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold))
                 .unwrap_or(0),
             request: request(arguments)?,
             list: None,
@@ -234,6 +234,10 @@ fn model(
     } else {
         Plan::CONNECTIONS_DEFAULT
     });
+    if arguments.hold {
+        let connect_per_s = arguments.connection_rate;
+        return Ok((LoadModel::Held { connect_per_s }, connections));
+    }
     let schedule = match (rate, &arguments.stages) {
         (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed)?),
         (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed)?),
@@ -348,12 +352,14 @@ mod tests {
 
     #[test]
     fn the_model_follows_from_what_was_typed() {
-        use LoadModel::{Closed, Open, Sessions};
+        use LoadModel::{Closed, Held, Open, Sessions};
         for (typed, expected, connections) in [
             ("", "closed", 64),
             ("-c 3 --think-time 1s", "closed", 3),
             ("--connection-rate 100", "closed", 64),
             ("--requests-per-connection 7", "closed", 64),
+            ("--hold", "held", 64),
+            ("--hold -c 9 --connection-rate 100", "held", 9),
             ("-r 100", "open", 64),
             ("-r 100 --requests-per-connection 7", "open", 64),
             ("-r 100 --no-keepalive -c 5 --max-connections 5", "open", 5),
@@ -368,6 +374,7 @@ mod tests {
             let load = good(typed);
             let kind = match load.model {
                 Closed { .. } => "closed",
+                Held { .. } => "held",
                 Open { .. } => "open",
                 Sessions { .. } => "sessions",
             };
@@ -384,6 +391,8 @@ mod tests {
         const S: u64 = 1_000_000_000;
         for (typed, duration_ns, requests, warmup_ns) in [
             ("-r 1", Some(10 * S), None, S),
+            ("--hold", Some(10 * S), None, 0),
+            ("--hold --warmup 2s", Some(10 * S), None, 2 * S),
             ("-r 1 -n 5", None, Some(5), 0),
             ("-r 1 -n 5 -d 3s --warmup 2s", Some(3 * S), Some(5), 2 * S),
             ("--stages 2s:1,1s:1..4", Some(3 * S), None, S),

@@ -155,7 +155,7 @@ impl Line {
         };
         let unit = protocol.unit().per_s;
         let (connections, schedule) = match &plan.model {
-            LoadModel::Closed { .. } => (plan.connections, None),
+            LoadModel::Closed { .. } | LoadModel::Held { .. } => (plan.connections, None),
             LoadModel::Open {
                 schedule,
                 connections_max,

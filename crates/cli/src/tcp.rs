@@ -39,8 +39,13 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
         return load::run_on(typed, Some(target), load);
     }
     let exchange = exchange(arguments)?;
+    let messages = match (typed.hold, &arguments.exchange.messages[..]) {
+        (true, []) => RequestSet::nothing(),
+        (true, _) => bail!("--hold sends no messages but that of --first; leave out -m"),
+        (false, _) => messages(arguments)?,
+    };
     let load = Load::new(typed, Some(&target))?
-        .with_list(Some(messages(arguments)?))
+        .with_list(Some(messages))
         .speaking(Spoken::Messages(exchange))
         .over(arguments.streams.sockets());
     load::run_on(typed, Some(target), load)
@@ -104,6 +109,7 @@ fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
         ("--hdr-log", output.hdr_log.is_some()),
         ("--hgrm", output.hgrm.is_some()),
         ("--latency", output.latency),
+        ("--hold", load.hold),
     ];
     let option = given.into_iter().find(|&(_, is_given)| is_given);
     option.map(|(option, _)| option)
@@ -121,7 +127,14 @@ fn messages(arguments: &TcpArguments) -> Result<RequestSet> {
 
 /// How messages are exchanged.
 fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
-    let Some(reply) = arguments.exchange.reply.clone() else {
+    let typed = &arguments.exchange;
+    let reply = match (&typed.reply, arguments.load.hold, &typed.first) {
+        (Some(reply), _, _) => Some(reply.clone()),
+        (None, true, None) => Some(Framing::None),
+        (None, true, Some(_)) => typed.first_reply.clone(),
+        (None, false, _) => None,
+    };
+    let Some(reply) = reply else {
         bail!(
             "--reply says where the reply to a message ends, such as line, fixed=64, echo, or none \
              where nothing comes back; see brunt tcp --help"

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_load::{ReplyMatch, Spoken, Target, WebSocketExchange};
+use brunt_load::{ReplyMatch, RequestSet, Spoken, Target, WebSocketExchange};
 
 use crate::args::LoadArguments;
 use crate::load;
@@ -46,7 +46,11 @@ pub(crate) fn run(mut typed: LoadArguments, websocket: &WebSocketArguments) -> R
         bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
     }
     let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
-    let messages = message_set(&websocket.messages, "--message", &typed)?;
+    let messages = match (typed.hold, &websocket.messages[..]) {
+        (true, []) => RequestSet::nothing(),
+        (true, _) => bail!("--hold sends no messages; leave out --message"),
+        (false, messages) => message_set(messages, "--message", &typed)?,
+    };
     typed.pipeline = websocket.depth;
     let load = Load::new(&typed, Some(&target))?
         .with_list(Some(messages))

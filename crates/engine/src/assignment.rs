@@ -88,7 +88,7 @@ impl<C: Carrier> Prepared<C> {
         let requests = plan.stop.requests?;
         let all = plan.workers.get();
         Some(match plan.model {
-            LoadModel::Closed { .. } => {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } => {
                 let connections = plan.connections.get();
                 let before = |worker: u32| (0..worker).map(|it| share(connections, all, it)).sum();
                 let dealt = |worker| dealt_to(requests, before(worker), connections);
@@ -151,11 +151,12 @@ impl<C: Carrier> Prepared<C> {
             let from_load = schedule.clone().after(plan.warmup_ns);
             from_load.arrivals(worker, workers)
         };
+        let connect_per_s = plan.model.connect_per_s();
+        let connect_gap_ns =
+            connect_per_s.map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s);
         match &plan.model {
-            LoadModel::Closed { connect_per_s } => Pace::Closed {
-                connect_gap_ns: connect_per_s
-                    .map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s),
-            },
+            LoadModel::Closed { .. } => Pace::Closed { connect_gap_ns },
+            LoadModel::Held { .. } => Pace::Held { connect_gap_ns },
             LoadModel::Open {
                 schedule,
                 connections_max,

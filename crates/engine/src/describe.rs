@@ -21,7 +21,8 @@ impl<C: Carrier> Prepared<C> {
     /// The plan as it is stored, with the amounts that the workers of this process have of it.
     pub(crate) fn describe_plan(&self) -> PlanDescription {
         let plan = &self.plan;
-        let first = plan.requests.first().filter(|_| plan.one_way().is_none());
+        let has_requests = plan.one_way().is_none() && !plan.model.is_held();
+        let first = plan.requests.first().filter(|_| has_requests);
         let list = !plan.requests.names().is_empty();
         let mut described = PlanDescription {
             url: plan.target.url.clone(),
@@ -262,6 +263,9 @@ fn describe_model(model: &LoadModel) -> ModelDescription {
     };
     match model {
         LoadModel::Closed { connect_per_s } => ModelDescription::Closed {
+            connect_per_s: *connect_per_s,
+        },
+        LoadModel::Held { connect_per_s } => ModelDescription::Held {
             connect_per_s: *connect_per_s,
         },
         LoadModel::Open {

@@ -223,15 +223,17 @@ pub(crate) fn check(
                 available,
                 addresses,
             },
-            LoadModel::Closed { .. } | LoadModel::Open { .. } => LimitError::Ports {
-                needed,
-                available,
-                addresses,
-            },
+            LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Open { .. } => {
+                LimitError::Ports {
+                    needed,
+                    available,
+                    addresses,
+                }
+            }
         });
     }
     let queue_bytes = match plan.model {
-        LoadModel::Closed { .. } => 0,
+        LoadModel::Closed { .. } | LoadModel::Held { .. } => 0,
         LoadModel::Open { queue_max, .. } | LoadModel::Sessions { queue_max, .. } => {
             u64::from(queue_max.get()) * size_of::<Arrival>() as u64
         }
@@ -273,7 +275,7 @@ fn served_bytes(peer: &Peer) -> u64 {
 fn stage_bytes(model: &LoadModel) -> u64 {
     let stages = match model {
         LoadModel::Open { schedule, .. } => schedule.stages().len(),
-        LoadModel::Closed { .. } | LoadModel::Sessions { .. } => 0,
+        LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Sessions { .. } => 0,
     };
     if stages > STAGES_RECORDED_MAX {
         return 0;
@@ -309,7 +311,7 @@ pub(crate) fn connections_most(plan: &Plan) -> u64 {
         LoadModel::Open {
             connections_max, ..
         } => held.max(connections_max.get().into()),
-        LoadModel::Closed { .. } | LoadModel::Sessions { .. } => held,
+        LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Sessions { .. } => held,
     }
 }
 

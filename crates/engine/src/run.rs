@@ -176,6 +176,9 @@ impl<C: Carrier> Prepared<C> {
                 cpu_system_ns: conclusion.watched.cpu.system_ns,
                 cpu_interval_ns: conclusion.watched.cpu_interval_ns,
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
+                resident_before_bytes: conclusion
+                    .resident_before_bytes
+                    .filter(|_| self.plan.model.is_held()),
             },
             limits: self.limits.clone(),
             calibration: None,
@@ -230,6 +233,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) own_server: bool,
     /// Wall clock (ms) and monotonic clock (ns) at one and the same time; none in virtual time.
     pub(crate) wall_start: Option<(u64, u64)>,
+    /// Memory of the process before connections were opened; none in virtual time.
+    pub(crate) resident_before_bytes: Option<u64>,
     pub(crate) edges: RunEdges,
     pub(crate) window: Window,
     pub(crate) ended: Vec<Ended>,

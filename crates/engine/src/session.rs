@@ -244,6 +244,7 @@ impl Session {
         let mut edges = RunEdges::default();
         edges.setup_start.set(clock::now_ns());
         memory::reset_peak_resident();
+        let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
@@ -315,6 +316,7 @@ impl Session {
             control: &control,
             own_server: self.own_server,
             wall_start: Some(wall_start),
+            resident_before_bytes,
             edges,
             window,
             ended,

@@ -316,6 +316,7 @@ where
             control,
             own_server: false,
             wall_start: None,
+            resident_before_bytes: None,
             edges,
             window,
             ended,

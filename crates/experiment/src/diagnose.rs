@@ -216,7 +216,9 @@ fn connections_used(plan: &Plan, run: &Run) -> NonZeroU32 {
         } => NonZeroU32::new(run.summary().live.max).map_or(plan.connections, |live| {
             live.clamp(plan.connections, connections_max)
         }),
-        LoadModel::Closed { .. } | LoadModel::Sessions { .. } => plan.connections,
+        LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Sessions { .. } => {
+            plan.connections
+        }
     }
 }
 

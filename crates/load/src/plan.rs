@@ -49,6 +49,11 @@ pub enum LoadModel {
         /// Connections that set-up opens per second, all workers together; absent: no limit.
         connect_per_s: Option<f64>,
     },
+    /// Nothing: `Plan::connections` are opened, kept open and, where they are lost, replaced.
+    Held {
+        /// Connections that set-up opens per second, all workers together; absent: no limit.
+        connect_per_s: Option<f64>,
+    },
     /// A schedule of requests. `Plan::connections` are held, and each request takes a free one.
     Open {
         /// When requests are due, all workers together.
@@ -73,9 +78,22 @@ impl LoadModel {
     /// The schedule, where there is one.
     pub fn schedule(&self) -> Option<&Schedule> {
         match self {
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Held { .. } => None,
             Self::Open { schedule, .. } | Self::Sessions { schedule, .. } => Some(schedule),
         }
+    }
+
+    /// Connections that set-up opens per second; absent: no limit, or they are planned.
+    pub fn connect_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Closed { connect_per_s } | Self::Held { connect_per_s } => *connect_per_s,
+            Self::Open { .. } | Self::Sessions { .. } => None,
+        }
+    }
+
+    /// Whether connections are only kept open.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Held { .. })
     }
 }
 
@@ -307,12 +325,9 @@ impl Plan {
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
     /// first attempts is due.
     pub fn setup_limit_ns(&self) -> u64 {
-        let ramp_ns = match self.model {
-            LoadModel::Closed {
-                connect_per_s: Some(per_s),
-            } => (f64::from(self.connections.get()) * 1e9 / per_s) as u64,
-            _ => 0,
-        };
+        let ramp_ns = self.model.connect_per_s().map_or(0, |per_s| {
+            (f64::from(self.connections.get()) * 1e9 / per_s) as u64
+        });
         self.setup_timeout_ns.saturating_add(ramp_ns)
     }
 }

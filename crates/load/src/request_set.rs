@@ -155,6 +155,16 @@ impl RequestSet {
         })
     }
 
+    /// No message at all: nothing is ever due.
+    pub fn nothing() -> Self {
+        Self {
+            content: Content::Messages(Vec::new()),
+            order: RequestOrder::Turns,
+            names: Vec::new(),
+            name_of: Vec::new(),
+        }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         match &self.content {
@@ -168,11 +178,13 @@ impl RequestSet {
         self.requests().first()
     }
 
-    /// What the first one is called.
+    /// What the first one is called; empty where there is none.
     pub fn first_name(&self) -> String {
         match &self.content {
             Content::Requests(requests) => requests[0].name(),
-            Content::Messages(messages) => messages[0].name.clone(),
+            Content::Messages(messages) => messages
+                .first()
+                .map_or_else(String::new, |it| it.name.clone()),
         }
     }
 
@@ -209,7 +221,8 @@ impl RequestSet {
 
     /// What one of `workers` workers sends.
     pub fn source(&self, worker: u32, workers: u32) -> RequestSource {
-        let count = self.count() as u32;
+        // Where there is none, none is ever taken.
+        let count = (self.count() as u32).max(1);
         match self.order {
             RequestOrder::Turns => {
                 let begin = u64::from(count) * u64::from(worker) / u64::from(workers.max(1));

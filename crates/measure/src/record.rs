@@ -117,6 +117,9 @@ pub struct LiveConnections {
     /// that did not count it.
     #[serde(default)]
     pub missing: Option<MissingConnections>,
+    /// Open at the end of the window; absent where connections have something to carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<u32>,
 }
 
 /// Connections that were not open over the window though brunt did what it could to have them,

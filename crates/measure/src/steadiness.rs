@@ -95,6 +95,8 @@ pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
     match run.plan.model {
         ModelDescription::Closed { .. } => false,
+        // Nothing is answered.
+        ModelDescription::Held { .. } => true,
         ModelDescription::Open { .. } => summary.answered_of_plan() as f64 >= planned,
         ModelDescription::Sessions { .. } => summary.arrivals.sent as f64 >= planned,
     }

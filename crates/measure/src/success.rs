@@ -46,6 +46,7 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     };
     let has_success = match run.is_streams() {
         true => has_moved(),
+        false if run.is_held() => summary.live.max > 0,
         false => summary.window.replies.successes() > 0 || run.latencies.response.count() > 0,
     };
     if has_success || run.window_ns == 0 || run.workers().next().is_none() {

@@ -158,6 +158,10 @@ impl Summary {
             live.max = live.max.saturating_add(worker.live.max);
             live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
             live.not_begun_ns = live.not_begun_ns.saturating_add(worker.live.not_begun_ns);
+            if let Some(at_end) = worker.live.at_end {
+                let all = live.at_end.get_or_insert_default();
+                *all = all.saturating_add(at_end);
+            }
             if let Some(missing) = &worker.live.missing {
                 live.missing.get_or_insert_default().merge(missing);
             }

@@ -2,6 +2,11 @@
 
 use crate::cgroup;
 
+/// Memory that this process has resident now, bytes; absent where /proc says nothing.
+pub fn resident_bytes() -> Option<u64> {
+    kilobytes_in("/proc/self/status", "VmRSS:")
+}
+
 /// Most memory that this process had resident at any time, bytes; absent where /proc says nothing.
 pub fn peak_resident_bytes() -> Option<u64> {
     kilobytes_in("/proc/self/status", "VmHWM:")

@@ -46,9 +46,9 @@ pub use experiment::{
 };
 pub use figures::{
     AgentFigures, AllPhases, BandwidthFigures, BandwidthPoint, CleanSummary, ClientFigures,
-    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, OverloadFigures, QuantileInterval,
-    RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures, StageFigures,
-    SteadinessFigures, StoredSummary, VerdictFigures,
+    GeneratorFigures, HeldFigures, Latency, LiveRange, ObjectiveFigures, OverloadFigures,
+    QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures,
+    StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
 };
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};

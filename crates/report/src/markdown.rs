@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Bandwidth, Figure, Judged, Quantile, Verdict};
+use brunt_measure::{Bandwidth, Figure, Held, Judged, Quantile, Verdict};
 
 use crate::{objective, units};
 
@@ -46,6 +46,9 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
     }
     if run.is_streams() {
         return bandwidth(judged, page);
+    }
+    if let Some(found) = Held::of(run, &judged.summary) {
+        return held(&found, page);
     }
     let (mut heads, mut cells) = (vec!["throughput"], Vec::new());
     cells.push(match &judged.summary.successes_per_s {
@@ -96,6 +99,23 @@ fn bandwidth(judged: &Judged<'_>, page: &mut String) {
         "| up | down | streams | segments sent again |\n|---:|---:|---:|---:|"
     );
     let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+/// What became of connections that were only kept open.
+fn held(found: &Held, page: &mut String) {
+    let cells = [
+        found.asked,
+        found.open_at_end,
+        found.opened,
+        found.closed_by_server,
+        found.attempts_failed,
+    ];
+    let _ = writeln!(
+        page,
+        "| connections | open at the end | opened | closed by the server | attempts failed |\n\
+         |---:|---:|---:|---:|---:|"
+    );
+    let _ = writeln!(page, "| {} |", cells.map(units::count).join(" | "));
 }
 
 /// `text` with what Markdown or HTML would obey made inert.

@@ -10,8 +10,8 @@ use brunt_measure::{
 use crate::figures::data_name;
 use crate::foreign;
 use crate::{
-    BandwidthFigures, CleanSummary, GeneratorFigures, QuantileInterval, ReportError, ServerFigures,
-    StoredSummary,
+    BandwidthFigures, CleanSummary, GeneratorFigures, HeldFigures, QuantileInterval, ReportError,
+    ServerFigures, StoredSummary,
 };
 
 type Cell = fn(&Run, &StoredSummary) -> String;
@@ -672,6 +672,24 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("server_cpu_s_per_gb", |_, figures| {
         bandwidth(figures, |it| it.server_cpu_s_per_gb)
     }),
+    ("held_open_at_end", |_, figures| {
+        held(figures, |it| Some(it.open_at_end))
+    }),
+    ("held_opened", |_, figures| {
+        held(figures, |it| Some(it.opened))
+    }),
+    ("held_closed_by_server", |_, figures| {
+        held(figures, |it| Some(it.closed_by_server))
+    }),
+    ("held_attempts_failed", |_, figures| {
+        held(figures, |it| Some(it.attempts_failed))
+    }),
+    ("held_set_up_ns", |_, figures| {
+        held(figures, |it| it.set_up_ns)
+    }),
+    ("held_client_bytes", |_, figures| {
+        held(figures, |it| it.client_bytes_per_connection)
+    }),
 ];
 
 /// Writes the header and the row of `run`.
@@ -729,6 +747,11 @@ fn bandwidth<T: ToString>(
     content: fn(&BandwidthFigures) -> Option<T>,
 ) -> String {
     cell(figures.bandwidth.as_ref().and_then(content))
+}
+
+/// A cell that only a run has that kept connections open.
+fn held(figures: &StoredSummary, content: fn(&HeldFigures) -> Option<u64>) -> String {
+    cell(figures.held.as_ref().and_then(content))
 }
 
 /// A cell that only a run over TLS has.

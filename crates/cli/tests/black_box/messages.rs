@@ -4,9 +4,10 @@
 use brunt_server::TcpCounters;
 
 use crate::loads::MACHINERIES;
-use crate::support::at_once;
-use crate::support::run::RunReport;
-use crate::support::serve::ServeTcp;
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
+use crate::support::serve::{Serve, ServeTcp};
+use crate::support::{BACKENDS, at_once};
 
 const MS: u64 = 1_000_000;
 const PING: &str = r"-m ping\n --reply line";
@@ -253,5 +254,126 @@ fn what_goes_wrong_is_named() {
             let replies = server.settled().replies;
             assert_eq!(requests.answered, replies, "{fault}: {failures:?}");
         });
+    }
+}
+
+/// What the report of a run with `--hold` says of its connections.
+fn held(report: &RunReport, name: &str) -> u64 {
+    report.number(&format!("/summary/held/{name}"))
+}
+
+#[test]
+fn connections_are_held() {
+    let server = ServeTcp::start("echo=line", &[]);
+    for machinery in &MACHINERIES[..2] {
+        for (load, messages) in [
+            ("--hold -c 2000 -d 300ms", 0),
+            (
+                r"--hold -c 50 -d 300ms --first hello\n --first-reply echo",
+                50,
+            ),
+            (
+                r"--hold -c 50 -d 300ms --first hello\n --reply line --connection-rate 1k",
+                50,
+            ),
+        ] {
+            let before = server.settled();
+            let report = machinery.run_tcp(load, &server.address.to_string());
+            let after = server.settled();
+            let asked = report.number("/plan/connections");
+            for (name, expected) in [
+                ("asked", asked),
+                ("open_at_end", asked),
+                ("open_min", asked),
+                ("opened", asked),
+                ("closed_by_server", 0),
+                ("attempts_failed", 0),
+            ] {
+                assert_eq!(held(&report, name), expected, "{load}: {name}");
+            }
+            assert!(held(&report, "set_up_ns") > 0);
+            assert_eq!(report.at("/plan/model/kind"), "held");
+            assert_eq!(report.requests().sent, 0);
+            // One is the connection before the run.
+            let accepted = after.connections_accepted - before.connections_accepted;
+            assert_eq!(accepted, asked + 1, "{load}");
+            let received = after.messages - before.messages;
+            assert_eq!(received, messages, "{load}");
+            if asked == 2_000 {
+                let each = held(&report, "client_bytes_per_connection");
+                assert!(each < 6_000, "{each} bytes per connection");
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_of_websocket_and_http_are_held_too() {
+    for backend in BACKENDS {
+        let server = Serve::start();
+        let at = server.url("/websocket").replacen("http", "ws", 1);
+        let load = format!("--backend {backend} --hold -c 40 -d 400ms");
+        let report = run(&format!("{load} --ping 50ms {at}"));
+        assert_eq!(held(&report, "open_at_end"), 40);
+        assert_eq!(report.at("/agents/0/negotiated/protocol"), "WebSocket");
+        let counters = server.settled();
+        assert!(counters.websocket_pings >= 40, "{counters:?}");
+        assert_eq!(counters.websocket_messages_received, 0);
+        for options in ["", "--http2"] {
+            let report = run(&format!("{load} {options} {}", server.url("/")));
+            assert_eq!(held(&report, "open_at_end"), 40);
+            assert_eq!(report.requests().sent, 0);
+        }
+    }
+}
+
+#[test]
+fn what_becomes_of_held_connections_is_told() {
+    let server = Serve::start_with(&["--idle-timeout", "150ms"]);
+    let outcome = brunt(&format!("--hold -c 20 -d 500ms {}", server.url("/")));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for words in [
+        "connections held",
+        "of 20 open at the end",
+        " closed by the server",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
+    }
+    for word in ["throughput", "latency", "requests"] {
+        assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
+    }
+    for (format, words) in [
+        ("csv", "held_open_at_end"),
+        ("markdown", "| connections | open at the end |"),
+        ("html", "of 20 open at the end"),
+    ] {
+        let outcome = brunt(&format!(
+            "--hold -c 20 -d 100ms --format {format} {}",
+            server.url("/")
+        ));
+        assert!(outcome.stdout.contains(words), "{format}: {outcome:?}");
+    }
+}
+
+#[test]
+fn what_goes_not_with_holding_is_refused() {
+    for (words, part) in [
+        ("tcp --hold -m a 127.0.0.1:1", "--hold sends no messages"),
+        ("tcp --hold --first a 127.0.0.1:1", "--reply says"),
+        ("tcp --hold --send 127.0.0.1:1", "leave it out with --send"),
+        (
+            "--hold --message a ws://127.0.0.1:1/",
+            "--hold sends no messages",
+        ),
+        ("--hold -r 5 http://127.0.0.1:1/", "cannot be used with"),
+        ("--hold -n 5 http://127.0.0.1:1/", "cannot be used with"),
+        (
+            "--hold --pipeline 5 http://127.0.0.1:1/",
+            "cannot be used with",
+        ),
+    ] {
+        let outcome = brunt(words);
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
     }
 }

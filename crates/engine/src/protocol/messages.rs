@@ -309,7 +309,10 @@ impl ClientProtocol for Messages {
         self.timeout_ns = start.timeout_ns;
         self.next_connection = start.worker.into();
         self.workers = start.workers.into();
-        self.payload = add(Arc::clone(self.encoded.payload()));
+        let payload = self.encoded.payload();
+        if !payload.is_empty() {
+            self.payload = add(Arc::clone(payload));
+        }
     }
 
     fn connection(&self) -> MessagesConnection {

@@ -59,6 +59,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     self.note_first_request(slot, now_ns);
                     self.send_next(slot, now_ns);
                 }
+                Pacing::Held => {}
                 Pacing::Open(_) | Pacing::Sessions(_) => self.mark_free(slot),
             }
         }
@@ -86,7 +87,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     pub(super) fn backlog(&mut self) -> Option<&mut Backlog> {
         match &mut self.pacing {
-            Pacing::Closed => None,
+            Pacing::Closed | Pacing::Held => None,
             Pacing::Open(backlog) | Pacing::Sessions(backlog) => Some(backlog),
         }
     }
@@ -94,7 +95,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// When the next arrival is due, `u64::MAX` for never.
     pub(super) fn next_arrival_ns(&self) -> u64 {
         match &self.pacing {
-            Pacing::Closed => u64::MAX,
+            Pacing::Closed | Pacing::Held => u64::MAX,
             Pacing::Open(backlog) | Pacing::Sessions(backlog) => backlog.next_ns(),
         }
     }
@@ -102,7 +103,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// How many arrivals wait.
     pub(super) fn waiting(&self) -> usize {
         match &self.pacing {
-            Pacing::Closed => 0,
+            Pacing::Closed | Pacing::Held => 0,
             Pacing::Open(backlog) | Pacing::Sessions(backlog) => backlog.waiting(),
         }
     }
@@ -300,7 +301,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     fn is_free(&self, slot: Slot) -> bool {
         let connection = &self.connections[slot];
         match self.pacing {
-            Pacing::Closed => false,
+            Pacing::Closed | Pacing::Held => false,
             Pacing::Open(_) => connection.has_room() && !self.is_parked(slot),
             Pacing::Sessions(_) => connection.state == State::Down { retry_ns: u64::MAX },
         }

@@ -255,7 +255,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
             _ if self.timeline.mode == Mode::Setup => self.opening.dialling.push(slot),
-            Pacing::Closed | Pacing::Open(_) => self.open(slot, now_ns),
+            Pacing::Closed | Pacing::Held | Pacing::Open(_) => self.open(slot, now_ns),
         }
     }
 

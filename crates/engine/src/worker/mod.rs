@@ -70,6 +70,11 @@ pub(crate) enum Pace {
         /// Set-up opens a connection every so many nanoseconds; 0: as fast as it can.
         connect_gap_ns: f64,
     },
+    /// Nothing: connections are kept open.
+    Held {
+        /// As above.
+        connect_gap_ns: f64,
+    },
     /// Planned instants of requests.
     Open {
         arrivals: Arrivals,
@@ -171,6 +176,7 @@ enum Mode {
 #[derive(Debug)]
 enum Pacing {
     Closed,
+    Held,
     Open(Backlog),
     Sessions(Backlog),
 }
@@ -283,6 +289,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         backend.set_gathering(task.gather_ns);
         let (pacing, held, slots) = match &task.pace {
             Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
+            Pace::Held { .. } => (Pacing::Held, task.connections, task.connections),
             Pace::Open {
                 arrivals,
                 connections_max,
@@ -370,7 +377,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// often enough, or when the limit is over: the run then begins with those that are open.
     pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
         let gap_ns = match self.task.pace {
-            Pace::Closed { connect_gap_ns } => connect_gap_ns,
+            Pace::Closed { connect_gap_ns } | Pace::Held { connect_gap_ns } => connect_gap_ns,
             Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
         };
         let from_ns = self.backend.now_ns();
@@ -417,6 +424,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         let left_ns = self.backend.now_ns();
         self.read_streams(left_ns, true);
+        if let Pacing::Held = self.pacing {
+            self.accounting.recorder.held_until_now();
+        }
         let spun_ns = self.wake_ups.spinner.spun_ns();
         let thread = self
             .wake_ups
@@ -513,7 +523,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let is_over =
             |backlog: &Backlog| backlog.is_over() && self.timeline.window_end_ns == u64::MAX;
         let (is_over, is_awaited) = match &self.pacing {
-            Pacing::Closed => (false, false),
+            Pacing::Closed | Pacing::Held => (false, false),
             Pacing::Open(backlog) => (is_over(backlog), backlog.waiting() > 0),
             Pacing::Sessions(backlog) => {
                 let Opening {

@@ -47,6 +47,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             _ => now_ns,
         };
         match self.pacing {
+            Pacing::Held => {}
             Pacing::Closed | Pacing::Sessions(_) => self.send_next(slot, now_ns),
             Pacing::Open(_) => self.available(slot, free_ns, now_ns),
         }
@@ -90,12 +91,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 connection.free_ns = free_ns;
                 self.send_next(slot, now_ns);
             }
+            Pacing::Held => {}
         }
     }
 
     /// Sends as many requests as the connection may have in flight, in a closed loop.
     pub(super) fn send_next(&mut self, slot: Slot, now_ns: u64) {
-        if self.timeline.mode != Mode::Load || now_ns >= self.timeline.window_end_ns {
+        let sends = self.timeline.mode == Mode::Load && !matches!(self.pacing, Pacing::Held);
+        if !sends || now_ns >= self.timeline.window_end_ns {
             return;
         }
         // A server that serves one connection after the other would wait for its first request.
@@ -190,7 +193,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let closes = connection.requests_left == 0;
         let free_ns = match self.pacing {
             Pacing::Open(_) => connection.punctual_free_ns,
-            Pacing::Closed | Pacing::Sessions(_) => connection.free_ns,
+            Pacing::Closed | Pacing::Held | Pacing::Sessions(_) => connection.free_ns,
         };
         self.write_to(slot);
         let (connection, places) = self.connections.start_requests(slot, count);

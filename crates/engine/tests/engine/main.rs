@@ -9,6 +9,7 @@ mod failures;
 mod floods;
 mod generated;
 mod generated_connections;
+mod held;
 mod hostile_peers;
 mod makers;
 mod open_loop;

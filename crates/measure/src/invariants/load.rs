@@ -3,6 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
 use super::windows::WAKE_UP_NS;
+use crate::held::Lost;
 use crate::{FailureKind, ModelDescription, after_ns};
 
 /// Share of the connections asked for that must be open on average.
@@ -26,7 +27,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
     let mut problems = Problems::default();
     let (held, most) = match run.plan.model {
-        ModelDescription::Closed { .. } => (asked, asked),
+        ModelDescription::Closed { .. } | ModelDescription::Held { .. } => (asked, asked),
         ModelDescription::Open { .. } => (asked, share.connections_max.unwrap_or(asked)),
         ModelDescription::Sessions { .. } => (0, asked),
     };
@@ -46,6 +47,23 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
                 of_worker.max, of_worker.most
             )
         });
+    }
+    if run.is_held() {
+        let (kept, opened) = (
+            sum(facts.workers().map(|worker| worker.connections_kept)),
+            facts.summary.lifetime.connections_opened,
+        );
+        let lost = Lost::of(&facts.summary);
+        let open = facts.summary.live.at_end.unwrap_or(0);
+        let ended = u128::from(lost.closed) + u128::from(lost.given_up);
+        problems.expect(
+            kept + u128::from(opened) == ended + u128::from(open),
+            || {
+                format!(
+                    "{kept} kept and {opened} opened, but {ended} lost and {open} open at the end"
+                )
+            },
+        );
     }
     if let Some(broken) = problems.broken() {
         return broken;

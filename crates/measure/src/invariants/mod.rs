@@ -16,6 +16,8 @@ mod resources;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
+pub(crate) mod sample_held;
+#[cfg(test)]
 pub(crate) mod sample_streams;
 mod streams;
 #[cfg(test)]

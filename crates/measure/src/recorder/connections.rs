@@ -10,6 +10,11 @@ impl Recorder {
         self.live
     }
 
+    /// The window is over, and connections were only kept open.
+    pub fn held_until_now(&mut self) {
+        self.recording.record.live.at_end = Some(self.live);
+    }
+
     /// Something failed that was no request: a connection attempt or an idle connection.
     pub fn failed(&mut self, at_ns: u64, kind: FailureKind, discarded_bytes: u64) {
         let tally = self.tally(at_ns);

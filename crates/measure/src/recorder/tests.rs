@@ -128,6 +128,7 @@ fn live_connections_are_those_of_the_window() {
             connection_ns,
             not_begun_ns: 0,
             missing: None,
+            at_end: None,
         };
         assert_eq!(live, expected, "{changes:?}");
         assert_eq!(series.points.len(), 1, "{changes:?}");
@@ -190,6 +191,7 @@ fn a_run_without_a_window_measures_nothing() {
             connection_ns: 0,
             not_begun_ns: 0,
             missing: None,
+            at_end: None,
         }
     );
     assert_eq!(series, Series::default());

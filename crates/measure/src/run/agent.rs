@@ -153,6 +153,9 @@ pub struct HostUse {
     pub cpu_interval_ns: u64,
     /// Most memory resident at any time, bytes.
     pub peak_resident_bytes: u64,
+    /// Memory resident before the first connection was opened, bytes; absent where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_before_bytes: Option<u64>,
 }
 
 /// The limits that were looked at before the run.

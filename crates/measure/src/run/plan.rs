@@ -121,6 +121,11 @@ pub enum ModelDescription {
         /// Connections that set-up opens per second; null for no limit.
         connect_per_s: Option<f64>,
     },
+    /// Nothing: connections are opened, and kept open.
+    Held {
+        /// Connections that set-up opens per second; null for no limit.
+        connect_per_s: Option<f64>,
+    },
     /// A schedule of requests.
     Open {
         /// When they are due.
@@ -139,7 +144,7 @@ impl ModelDescription {
     /// The schedule, where there is one.
     pub fn schedule(&self) -> Option<&ScheduleDescription> {
         match self {
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Held { .. } => None,
             Self::Open { schedule, .. } | Self::Sessions { schedule } => Some(schedule),
         }
     }
@@ -147,7 +152,7 @@ impl ModelDescription {
     /// The schedule, to be changed, where there is one.
     pub fn schedule_mut(&mut self) -> Option<&mut ScheduleDescription> {
         match self {
-            Self::Closed { .. } => None,
+            Self::Closed { .. } | Self::Held { .. } => None,
             Self::Open { schedule, .. } | Self::Sessions { schedule } => Some(schedule),
         }
     }
@@ -156,6 +161,7 @@ impl ModelDescription {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Closed { .. } => "closed",
+            Self::Held { .. } => "held",
             Self::Open { .. } => "open",
             Self::Sessions { .. } => "sessions",
         }
@@ -176,6 +182,7 @@ struct StoredModel {
 #[serde(rename_all = "snake_case")]
 enum ModelKind {
     Closed,
+    Held,
     Open,
     Sessions,
 }
@@ -190,6 +197,7 @@ impl<'de> Deserialize<'de> for ModelDescription {
         } = StoredModel::deserialize(deserializer)?;
         Ok(match kind {
             ModelKind::Closed => Self::Closed { connect_per_s },
+            ModelKind::Held => Self::Held { connect_per_s },
             ModelKind::Open => Self::Open {
                 schedule: bounded::present("schedule", schedule)?,
                 connections_max: bounded::present("connections_max", connections_max)?,
@@ -531,7 +539,8 @@ impl PlanDescription {
             workers: self.workers,
             requests: self.stop.requests,
             connect_per_s: match self.model {
-                ModelDescription::Closed { connect_per_s } => connect_per_s,
+                ModelDescription::Closed { connect_per_s }
+                | ModelDescription::Held { connect_per_s } => connect_per_s,
                 _ => None,
             },
             rate_per_s: schedule.and_then(|schedule| schedule.rate_per_s),
@@ -554,7 +563,8 @@ impl PlanDescription {
         self.workers = amounts.workers;
         self.stop.requests = amounts.requests;
         match &mut self.model {
-            ModelDescription::Closed { connect_per_s } => *connect_per_s = amounts.connect_per_s,
+            ModelDescription::Closed { connect_per_s }
+            | ModelDescription::Held { connect_per_s } => *connect_per_s = amounts.connect_per_s,
             ModelDescription::Open {
                 connections_max, ..
             } => *connections_max = amounts.connections_max.unwrap_or(amounts.connections),

@@ -742,6 +742,8 @@ impl<'a> Case<'a> {
             {
                 1.0
             }
+            // Nothing is in flight on them.
+            ModelDescription::Held { .. } => 0.0,
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
                 let depth = self.depth() as f64;
                 ratio(summary.in_flight_mean.known()?, live * depth)?

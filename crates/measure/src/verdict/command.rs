@@ -37,7 +37,7 @@ fn is_whole(plan: &PlanDescription) -> bool {
     let is_one_rate = match &plan.model {
         ModelDescription::Closed { connect_per_s } => connect_per_s.is_none(),
         ModelDescription::Open { schedule, .. } => schedule.rate_per_s.is_some(),
-        ModelDescription::Sessions { .. } => false,
+        ModelDescription::Held { .. } | ModelDescription::Sessions { .. } => false,
     };
     is_simple && is_usual && is_one_rate
 }

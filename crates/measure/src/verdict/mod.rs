@@ -7,6 +7,7 @@ mod advice;
 mod case;
 mod command;
 mod failed;
+mod held;
 mod others;
 mod rules;
 mod signal_id;

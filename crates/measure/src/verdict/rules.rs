@@ -7,6 +7,7 @@ use super::SignalId;
 use super::advice;
 use super::case::{Case, Elasticity};
 use super::failed;
+use super::held;
 use super::thresholds::{
     DRIFT_BESIDE_CONNECTIONS, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL,
     WINDOW_LEAST_NS,
@@ -40,6 +41,22 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         verdict: Verdict::Inconclusive,
         rule: "the agents did not measure at the same time",
         decide: not_one_load,
+    },
+    VerdictRule {
+        verdict: Verdict::ClientLimited,
+        rule: "connections were only held, some are missing at the end, and brunt's machine had no \
+               ports or descriptors for more",
+        decide: held::no_room,
+    },
+    VerdictRule {
+        verdict: Verdict::ServerLimited,
+        rule: "connections were only held, and some are missing at the end",
+        decide: held::not_kept,
+    },
+    VerdictRule {
+        verdict: Verdict::ConcurrencyLimited,
+        rule: "connections were only held, all of them to the end",
+        decide: held::all_held,
     },
     VerdictRule {
         verdict: Verdict::ServerFailed,

@@ -107,6 +107,7 @@ pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<Str
     });
     items.push(match &plan.model {
         ModelDescription::Closed { .. } => "closed loop".to_owned(),
+        ModelDescription::Held { .. } => "nothing, connections held".to_owned(),
         ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
             _ if varied == Some(SweepAxis::Rate) => {
                 format!("requests at each rate, {}", schedule.process.name())

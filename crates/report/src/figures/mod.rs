@@ -5,6 +5,7 @@ mod agents;
 mod bandwidth;
 mod clean;
 mod generator;
+mod held;
 mod latency;
 mod names;
 mod objectives;
@@ -26,6 +27,7 @@ use self::agents::overlap_share;
 pub use self::bandwidth::{BandwidthFigures, BandwidthPoint};
 pub use self::clean::CleanSummary;
 pub use self::generator::GeneratorFigures;
+pub use self::held::HeldFigures;
 pub use self::latency::{Latency, QuantileInterval, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::objectives::ObjectiveFigures;
@@ -176,6 +178,9 @@ pub struct StoredSummary {
     /// What one-way streams moved; absent in a run of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BandwidthFigures>,
+    /// What became of connections that were only kept open; absent in other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldFigures>,
     /// Figures over time, of the window: the sum of the workers' series.
     pub series: Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
@@ -454,6 +459,7 @@ impl StoredSummary {
             peak_resident_bytes: run.peak_resident_bytes(),
             generator: GeneratorFigures::new(run, summary, &mut absent),
             bandwidth: BandwidthFigures::new(judged, withheld, &mut absent),
+            held: HeldFigures::new(judged, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),
         }

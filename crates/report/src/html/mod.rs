@@ -117,7 +117,8 @@ impl Charts {
         let charts = [
             streams::chart(judged).filter(|_| !is_withheld),
             // Where there is no rate, there is none over time.
-            (!is_withheld && !judged.run.is_streams()).then(|| over_time.throughput()),
+            (!is_withheld && !judged.run.is_streams() && !judged.run.is_held())
+                .then(|| over_time.throughput()),
             Some(over_time.latency()),
             latencies::percentiles(judged.run),
             latencies::heat_map(over_time),
@@ -152,7 +153,7 @@ impl Charts {
 
 /// The table of the response times; empty where there are no requests.
 fn latency_table(judged: &Judged<'_>) -> String {
-    if judged.run.is_streams() {
+    if judged.run.is_streams() || judged.run.is_held() {
         return String::new();
     }
     let Judged {
@@ -197,6 +198,12 @@ fn outcome(judged: &Judged<'_>) -> String {
             text::bandwidth::rows(judged, false, page);
             text::failures(summary, page);
             text::connections(run, summary, true, page);
+        });
+    }
+    if run.is_held() {
+        return rows::rows(|page| {
+            text::held::rows(judged, page);
+            text::failures(summary, page);
         });
     }
     rows::rows(|page| {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Judged, Judgement, Quantile, Verdict};
+use brunt_measure::{Held, Judged, Judgement, Quantile, Verdict};
 
 use super::{escape, rows, streams};
 use crate::figures::ids;
@@ -130,9 +130,14 @@ pub(super) fn objectives(judged: &Judged<'_>) -> String {
 pub(super) fn tiles(judged: &Judged<'_>) -> String {
     let mut html = String::from("<section class=\"tiles\" aria-label=\"Key figures\">\n");
     let run = judged.run;
-    let (label, throughput) = match run.is_streams() {
-        true => ("bandwidth", streams::headline(judged)),
-        false => (
+    let held = Held::of(run, &judged.summary);
+    let (label, throughput) = match (run.is_streams(), &held) {
+        (true, _) => ("bandwidth", streams::headline(judged)),
+        (false, Some(held)) => (
+            "held",
+            rows::first_items(|page| text::held::headline(judged, held, page)),
+        ),
+        (false, None) => (
             "throughput",
             rows::first_items(|page| text::throughput(judged, page)),
         ),
@@ -141,7 +146,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
         .split_first()
         .map_or(("not known", &[][..]), |(first, rest)| (first, rest));
     tile(label, headline, &beside.join(" · "), &mut html);
-    if run.is_streams() {
+    if run.is_streams() || held.is_some() {
         html.push_str("</section>\n");
         return html;
     }

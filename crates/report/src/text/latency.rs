@@ -233,7 +233,7 @@ impl Words {
             first_reply: None,
         };
         match run.plan.model {
-            ModelDescription::Closed { .. } => closed,
+            ModelDescription::Closed { .. } | ModelDescription::Held { .. } => closed,
             ModelDescription::Open { .. } => Self {
                 response: "since due",
                 service: Some("since sent"),

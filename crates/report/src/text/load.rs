@@ -27,13 +27,15 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     }
     items.extend(protocol(run, verbose));
     if let Some(messages) = &plan.messages {
-        if plan.requests.list.is_none() {
-            items.push(messages.first.clone());
+        if !run.is_held() {
+            if plan.requests.list.is_none() {
+                items.push(messages.first.clone());
+            }
+            items.push(match &*messages.reply {
+                "none" => "no replies".to_owned(),
+                reply => format!("replies {reply}"),
+            });
         }
-        items.push(match &*messages.reply {
-            "none" => "no replies".to_owned(),
-            reply => format!("replies {reply}"),
-        });
         items.extend(
             messages
                 .opening
@@ -45,27 +47,30 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
         );
     }
     if let Some(websocket) = &plan.websocket {
-        if plan.requests.list.is_none() {
+        if plan.requests.list.is_none() && !run.is_held() {
             items.push(websocket.first.clone());
         }
-        items.extend(websocket_items(websocket));
+        items.extend(websocket_items(websocket, run.is_held()));
     }
     items
 }
 
 /// What is exchanged over WebSocket, and how.
-fn websocket_items(plan: &WebSocketDescription) -> Vec<String> {
-    let mut items = vec![match plan.binary {
-        true => "binary".to_owned(),
-        false => "text".to_owned(),
-    }];
-    items.push(match (plan.replies, plan.echo) {
-        (0, _) => "no replies".to_owned(),
-        (1, true) => "echoes awaited".to_owned(),
-        (1, false) => "one reply each".to_owned(),
-        (replies, true) => format!("{} echoes each", count(replies)),
-        (replies, false) => format!("{} replies each", count(replies)),
-    });
+fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
+    let mut items = Vec::new();
+    if !is_held {
+        items.push(match plan.binary {
+            true => "binary".to_owned(),
+            false => "text".to_owned(),
+        });
+        items.push(match (plan.replies, plan.echo) {
+            (0, _) => "no replies".to_owned(),
+            (1, true) => "echoes awaited".to_owned(),
+            (1, false) => "one reply each".to_owned(),
+            (replies, true) => format!("{} echoes each", count(replies)),
+            (replies, false) => format!("{} replies each", count(replies)),
+        });
+    }
     if let Some(interval_ns) = plan.ping_interval_ns {
         items.push(format!("a ping every {}", units::duration(interval_ns)));
     }
@@ -151,6 +156,10 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
                 Some(one_way) => items.extend(one_way_streams(plan.connections, one_way)),
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
+            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+        }
+        ModelDescription::Held { connect_per_s } => {
+            items.extend(["connections held".to_owned(), connections]);
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
         ModelDescription::Open {

@@ -7,6 +7,7 @@ pub(crate) mod describe;
 pub(crate) mod diagnosis;
 mod errors;
 pub(crate) mod evidence;
+pub(crate) mod held;
 pub(crate) mod latency;
 pub(crate) mod layout;
 pub(crate) mod load;
@@ -71,6 +72,9 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     if run.is_streams() {
         bandwidth::rows(judged, style.verbose, &mut page);
         failures(summary, &mut page);
+    } else if run.is_held() {
+        held::rows(judged, &mut page);
+        failures(summary, &mut page);
     } else {
         throughput(judged, &mut page);
         let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
@@ -96,11 +100,13 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     objectives::rows(judged, &mut page);
     page.blank();
-    if style.spectrum && !run.is_streams() {
+    if style.spectrum && !run.is_streams() && !run.is_held() {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
-    connections(run, summary, style.verbose, &mut page);
+    if !run.is_held() {
+        connections(run, summary, style.verbose, &mut page);
+    }
     whole_run(run, summary, style.verbose, &mut page);
     resources::client(run, summary, is_withheld, style.verbose, &mut page);
     resources::generator(run, summary, &mut page);
@@ -401,7 +407,7 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 /// The requests of all phases, with the server's own count of them where it was asked for.
 pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let counted = server_counted(run);
-    if (!verbose && counted.is_none()) || run.is_streams() {
+    if (!verbose && counted.is_none()) || run.is_streams() || run.is_held() {
         return;
     }
     let all = AllPhases::new(&run.plan.model, summary);

@@ -517,6 +517,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             cpu_system_ns: 90 * MS,
             cpu_interval_ns: window.length_ns(),
             peak_resident_bytes: 12_100_000,
+            resident_before_bytes: None,
         },
         limits: LimitsChecked {
             descriptors_needed: 120,

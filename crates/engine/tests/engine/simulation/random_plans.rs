@@ -263,6 +263,26 @@ impl Case {
         set.expect("messages")
     }
 
+    /// The same case with connections that are only kept open.
+    pub(super) fn held(mut self) -> Self {
+        let plan = &mut self.plan;
+        plan.model = LoadModel::Held {
+            connect_per_s: plan.model.connect_per_s(),
+        };
+        plan.reuse = Reuse::Unlimited;
+        plan.think_time_ns = 0;
+        if let Spoken::Messages(exchange) = &mut plan.spoken {
+            exchange.reply = MessageFraming::None;
+            plan.requests = RequestSet::nothing();
+        }
+        let duration_ns = plan.stop.duration_ns.or(Some(100 * MS));
+        plan.stop = Stop {
+            duration_ns,
+            requests: None,
+        };
+        self
+    }
+
     /// The same case with requests that a generator makes.
     pub(super) fn generated(mut self) -> Self {
         self.is_generated = true;

@@ -209,6 +209,11 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
         LoadModel::Closed { .. } => {
             checks.push(("nothing is planned", all == ArrivalCounts::default()));
         }
+        LoadModel::Held { .. } => {
+            let sent = lifetime.requests_sent;
+            checks.push(("nothing is planned", all == ArrivalCounts::default()));
+            checks.push(("nothing is sent", sent == 0));
+        }
         LoadModel::Open {
             connections_max, ..
         } => {

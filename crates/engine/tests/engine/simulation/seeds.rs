@@ -50,6 +50,20 @@ fn random_plans_over_tls_keep_every_invariant() {
 }
 
 #[test]
+fn random_plans_that_hold_connections_keep_every_invariant() {
+    keep_every_invariant("_that_hold_connections", |seed| {
+        let case = Case::of(seed);
+        let case = match seed % 4 {
+            0 => case.over_http2(),
+            1 => case.over_messages(),
+            2 => case.over_tls(),
+            _ => case,
+        };
+        case.held()
+    });
+}
+
+#[test]
 fn random_plans_generated_keep_every_invariant() {
     keep_every_invariant("_generated", |seed| {
         let case = Case::of(seed).generated();
@@ -161,6 +175,7 @@ fn the_seeds_cover_every_model_and_outcome() {
             LoadModel::Closed { .. } => closed += 1,
             LoadModel::Open { .. } => open += 1,
             LoadModel::Sessions { .. } => sessions += 1,
+            LoadModel::Held { .. } => panic!("something is sent in each"),
         }
         let summary = run.summary();
         arrivals.merge(&summary.arrivals);

@@ -20,7 +20,9 @@ fn schedule_of(run: &mut Run) -> &mut ScheduleDescription {
         ModelDescription::Open { schedule, .. } | ModelDescription::Sessions { schedule } => {
             schedule
         }
-        ModelDescription::Closed { .. } => panic!("a closed loop has no schedule"),
+        ModelDescription::Closed { .. } | ModelDescription::Held { .. } => {
+            panic!("without a schedule")
+        }
     }
 }
 

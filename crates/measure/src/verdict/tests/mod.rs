@@ -3,6 +3,7 @@
 mod any_run;
 mod bend;
 mod failed;
+mod held;
 mod rules;
 mod rules_others;
 mod rules_script;
