@@ -43,12 +43,15 @@ impl Interrupts {
         let prepared = self.prepare(plan)?.with_faults(faults);
         let control = prepared.control();
         let mut session = prepared.open(&control, own_server);
-        body(&mut Interruptible {
+        let outcome = body(&mut Interruptible {
             session: &mut session,
             interrupts: self,
             control: &control,
             wanted,
-        })
+        });
+        let had_come = self.came();
+        session.leave(|| self.came_again() || self.came() && !had_come);
+        outcome
     }
 
     /// Does `body` in a session of `plan` whose requests `generators` make, one for each worker;

@@ -29,6 +29,13 @@ pub(crate) enum State {
     },
     /// Open.
     Open,
+    /// It was said that nothing more is sent on it; the server's answer is awaited.
+    Parting {
+        /// Until when, if nothing comes meanwhile.
+        quiet_ns: u64,
+        /// Until when, whatever comes.
+        until_ns: u64,
+    },
 }
 
 /// What is written ahead on a connection, and when what was written was sent.

@@ -41,6 +41,8 @@ const WATCH: Duration = Duration::from_millis(10);
 const WATCH_SELDOM_NS: u64 = 50_000_000;
 /// How long a worker sees to its connections between two looks for the next round.
 const IDLE_NS: u64 = 5_000_000;
+/// How often it is looked whether the workers have left.
+const LEAVE_NS: u64 = 1_000_000;
 
 /// Workers, and the connections that they hold.
 #[derive(Debug)]
@@ -509,8 +511,22 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Has the workers leave, as dropping it does; once `is_hurried`, without waiting for servers.
+    pub fn leave(mut self, is_hurried: impl Fn() -> bool) {
+        self.orders.clear();
+        while !self.threads.iter().all(JoinHandle::is_finished) {
+            if is_hurried() {
+                self.control.hurry();
+            }
+            threads::sleep(LEAVE_NS);
+        }
+    }
+}
+
 impl Drop for Session {
-    /// Workers leave, and close their connections.
+    /// Workers leave, and close their connections: where the protocol has it so, when the servers
+    /// have heard of it.
     fn drop(&mut self) {
         self.orders.clear();
         for thread in self.threads.drain(..) {
@@ -600,6 +616,7 @@ where
                 }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
                 let Ok(Order::Start(mut start)) = orders.recv() else {
+                    ready.leave();
                     return Ok(());
                 };
                 if preparation.is_observed {
@@ -618,6 +635,9 @@ where
                     bound_cpu: place.bound_cpu,
                 })));
                 worker = Some(ready);
+            }
+            if let Some(worker) = &mut worker {
+                worker.leave();
             }
             Ok(())
         })

@@ -149,12 +149,20 @@ where
     }
 }
 
-struct Crew<'m, M, F, B, P: ClientProtocol> {
+struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol> {
     machine: &'m mut M,
     make: F,
     protocol: P,
     /// None before the first round.
     workers: Vec<Worker<B, P>>,
+}
+
+impl<M, F, B: ClientBackend, P: ClientProtocol> Drop for Crew<'_, M, F, B, P> {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.leave();
+        }
+    }
 }
 
 /// What a worker is given for a round.

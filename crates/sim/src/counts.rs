@@ -77,6 +77,9 @@ pub struct SimCounts {
     pub closes: u64,
     /// Close frames of brunt that reached it.
     pub client_closes: u64,
+    /// Connections that brunt ended without one, though they were open and the server had not
+    /// closed them.
+    pub closes_unsaid: u64,
     /// Pings of brunt that reached it (WebSocket).
     pub client_pings: u64,
     /// PINGs of the server.
@@ -156,6 +159,7 @@ impl SimCounts {
             goaways,
             closes,
             client_closes,
+            closes_unsaid,
             client_pings,
             pings,
             pings_acknowledged,
@@ -200,6 +204,7 @@ impl SimCounts {
         self.goaways += goaways;
         self.closes += closes;
         self.client_closes += client_closes;
+        self.closes_unsaid += closes_unsaid;
         self.client_pings += client_pings;
         self.pings += pings;
         self.pings_acknowledged += pings_acknowledged;

@@ -79,6 +79,8 @@ pub(super) struct Link {
     pub(super) bytes_taken: u64,
     /// Of what arrives next, what brunt does not look at.
     pub(super) discard_bytes: u64,
+    /// brunt took the server's first words: it is open for it.
+    pub(super) is_greeted: bool,
 }
 
 impl Link {

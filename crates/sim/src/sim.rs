@@ -17,7 +17,7 @@ use crate::counts::SimCounts;
 use crate::cpu::Cpu;
 use crate::ledger::Ledger;
 use crate::link::{Client, LinkId};
-use crate::piece::Piece;
+use crate::piece::{Completes, Piece};
 use crate::settings::{Costs, LateWakeUps, SimSettings};
 use crate::tls::Spoken;
 use crate::world::{Notice, World};
@@ -184,6 +184,7 @@ impl Sim {
             *start = until;
             if until == *end {
                 counts.completed(*completes);
+                link.is_greeted |= *completes == Completes::Opening;
                 link.arrivals.pop_front();
             }
         }

@@ -277,6 +277,7 @@ impl World {
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
                 self.abandon(id);
+                self.note_unsaid_close(id);
                 if let Some(link) = self.links.get_mut(id) {
                     let lost = link.in_flight.drain(..).filter(Message::begins_request);
                     self.counts.requests_lost += lost.count() as u64;

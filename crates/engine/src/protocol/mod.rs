@@ -252,6 +252,16 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// once; else [`ProtocolEvent::Ready`] tells when.
     fn open(&mut self, connection: &mut Self::Connection, out: &mut Out, now_ns: u64) -> bool;
 
+    /// Whether [`ClientProtocol::part`] has something to say.
+    const PARTS: bool = false;
+
+    /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
+    /// Gives whether it is to be waited for what the server answers, [`ProtocolEvent::Closed`] at
+    /// last.
+    fn part(&self, _connection: &mut Self::Connection, _out: &mut Out) -> bool {
+        false
+    }
+
     /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in
     /// no response, no failure and no overhead.
     fn close(&self, connection: &mut Self::Connection) -> u64;

@@ -11,8 +11,8 @@ use brunt_measure::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTim
 use brunt_proto::Limits;
 use brunt_proto::messages::{Template, Values};
 use brunt_proto::websocket::{
-    Client, ClientEvent, Kind, MaskKey, Offer, OfferError, Opcode, Settings, frame_head_bytes,
-    mask, put_frame, put_head,
+    Client, ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings,
+    frame_head_bytes, mask, put_frame, put_head,
 };
 
 use super::error::{EncodeError, WebSocketError};
@@ -298,6 +298,8 @@ pub(crate) struct WebSocketConnection {
     pushes: u64,
     controls: ControlFrames,
     rendered: Rendered,
+    /// A message was given up that was not answered.
+    has_abandoned: bool,
 }
 
 impl ClientProtocol for WebSocket {
@@ -306,6 +308,7 @@ impl ClientProtocol for WebSocket {
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = true;
     const FLOODED: FailureKind = FailureKind::WebSocketError;
+    const PARTS: bool = true;
 
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
@@ -340,14 +343,26 @@ impl ClientProtocol for WebSocket {
         false
     }
 
-    fn close(&self, connection: &mut WebSocketConnection) -> u64 {
-        // At the end of a round it may go on.
-        let pending_bytes = match connection.client.pending_bytes() {
-            0 => 0,
-            _ => connection.client.take_pending(),
+    /// A server that has not answered all is left without waiting.
+    fn part(&self, connection: &mut WebSocketConnection, out: &mut Out) -> bool {
+        if !connection.client.is_open() {
+            return false;
+        }
+        let (code, waits) = match connection.has_abandoned {
+            true => (CloseCode::GOING_AWAY, false),
+            false => (CloseCode::NORMAL, true),
         };
+        let key = self.encoded.next_key(&mut connection.random);
+        let bytes = out.owned(self.encoded.payload());
+        connection.client.close(Some(code), key, bytes);
+        connection.ping_due_ns = u64::MAX;
+        waits
+    }
+
+    fn close(&self, connection: &mut WebSocketConnection) -> u64 {
         connection.rendered = Rendered::default();
-        pending_bytes
+        // At the end of a round it goes on.
+        connection.client.take_pending()
     }
 
     #[inline]
@@ -622,6 +637,7 @@ impl ClientProtocol for WebSocket {
         if !connection.is_push {
             discarded_bytes += connection.client.take_pending();
         }
+        connection.has_abandoned = true;
         Some((self.leave(connection), discarded_bytes))
     }
 

@@ -223,7 +223,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let resume_ns = self.resumes_ns(slot, now_ns);
         self.end_stream(slot);
         self.backend.close(slot);
-        self.accounting.recorder.disconnected(now_ns);
+        match self.connections[slot].state {
+            State::Parting { .. } => self.opening.parting -= 1,
+            _ => self.accounting.recorder.disconnected(now_ns),
+        }
         self.lose(slot, now_ns);
         if let Some(generated) = &mut self.generated {
             generated.closed(slot);
@@ -274,6 +277,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 connection.free_ns.saturating_add(self.task.timeout_ns)
             }
             State::Open => self.next_deadline_ns(slot),
+            State::Parting { quiet_ns, until_ns } => quiet_ns.min(until_ns),
         };
         if due_ns == u64::MAX {
             return;
@@ -311,6 +315,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
+            State::Parting { .. } => self.replace(slot, now_ns),
             State::Open if self.connections[slot].is_stuck() => {
                 // Nothing can be sent on it, and nothing is awaited.
                 self.accounting

@@ -48,6 +48,8 @@ pub(super) struct Opening {
     pub(super) unavailable_since_ns: Option<u64>,
     /// Slots that wait for the end of a pause, to be opened again for what they carried.
     pub(super) resuming: u32,
+    /// Connections whose servers are to answer that nothing more is sent.
+    pub(super) parting: u32,
     /// The connection that finds out when one can be opened again, while none is open.
     pub(super) probe: Option<Slot>,
 }
@@ -63,6 +65,7 @@ impl Opening {
             slots_used: held,
             unavailable_since_ns: None,
             resuming: 0,
+            parting: 0,
             probe: None,
         }
     }

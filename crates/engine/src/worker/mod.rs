@@ -12,6 +12,7 @@ mod generated;
 mod halving;
 mod logging;
 mod output;
+mod parting;
 mod requests;
 mod responses;
 mod retry;
@@ -139,6 +140,16 @@ pub(crate) struct Task {
     pub(crate) snapshots: Option<SnapshotSender>,
 }
 
+impl Task {
+    /// Connections that are opened in set-up and kept; none where they come by plan.
+    fn held(&self) -> u32 {
+        match self.pace {
+            Pace::Closed { .. } | Pace::Held { .. } | Pace::Open { .. } => self.connections,
+            Pace::Sessions { .. } => 0,
+        }
+    }
+}
+
 /// The instants that all workers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
@@ -260,6 +271,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// The same worker for another round: it keeps the connections that it needs and that are at
     /// rest, and closes the others. Nothing else is left of the round before.
     pub(crate) fn again(mut self, task: Task, spinner: Spinner) -> Self {
+        self.part_from(task.held());
         let now_ns = self.backend.now_ns();
         self.flush();
         let mut next = Self::with(self.backend, self.protocol, task, spinner);
@@ -287,9 +299,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         protocol.want_bodies(error_bodies::wanted(task.keeps_errors, responses_left > 0));
         backend.set_gathering(task.gather_ns);
-        let (pacing, held, slots) = match &task.pace {
-            Pace::Closed { .. } => (Pacing::Closed, task.connections, task.connections),
-            Pace::Held { .. } => (Pacing::Held, task.connections, task.connections),
+        let held = task.held();
+        let (pacing, slots) = match &task.pace {
+            Pace::Closed { .. } => (Pacing::Closed, task.connections),
+            Pace::Held { .. } => (Pacing::Held, task.connections),
             Pace::Open {
                 arrivals,
                 connections_max,
@@ -297,14 +310,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 ..
             } => {
                 let backlog = Backlog::new(arrivals.clone(), *queue_max);
-                (Pacing::Open(backlog), task.connections, *connections_max)
+                (Pacing::Open(backlog), *connections_max)
             }
             Pace::Sessions {
                 arrivals,
                 queue_max,
             } => {
                 let backlog = Backlog::new(arrivals.clone(), *queue_max);
-                (Pacing::Sessions(backlog), 0, task.connections)
+                (Pacing::Sessions(backlog), task.connections)
             }
         };
         let mut recorder = Recorder::new(task.worker, held, slots);

@@ -38,6 +38,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         self.take_overhead(slot, received_ns);
         self.accounting.received(received_ns, bytes);
+        self.note_parting(slot, received_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         connection.is_stamp_known = reception.stamp_ns.is_some();
@@ -155,6 +156,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Bytes of a response came, and nobody saw them.
     pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
         self.accounting.received(now_ns, bytes);
+        self.note_parting(slot, now_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         self.protocol.discarded(&mut connection.protocol, bytes);
@@ -266,6 +268,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// flight.
     fn closed_by_protocol(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.flush();
+        if self.has_parted(slot, now_ns) {
+            return;
+        }
         if self.connections[slot].in_flight == 0 {
             self.connections[slot].late_ns = 0;
             self.accounting.recorder.closed_idle(now_ns);
@@ -297,7 +302,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let connection = &self.connections[slot];
         if connection.in_flight == 0 && connection.requests_left == 0 {
             // In HTTP/1.1, the server was asked to close and did not say that it will.
-            self.replace(slot, now_ns);
+            self.part(slot, now_ns);
             return;
         }
         if connection.is_stuck() {
@@ -396,6 +401,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// The server closed its side.
     pub(super) fn peer_closed(&mut self, slot: Slot, now_ns: u64) {
+        if self.has_parted(slot, now_ns) {
+            return;
+        }
         let connection = &mut self.connections[slot];
         if let State::Greeting { .. } = connection.state {
             self.greeting_failed(slot, now_ns, FailureKind::HandshakeCut);
@@ -455,6 +463,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         kind: FailureKind,
         idle: (FailureKind, u64),
     ) {
+        if self.has_parted(slot, now_ns) {
+            return;
+        }
         if let State::Greeting { .. } = self.connections[slot].state {
             let kind = match kind {
                 // The server refuses what it was shown, such as no certificate.

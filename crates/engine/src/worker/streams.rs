@@ -76,14 +76,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 TimedOut::Connection(kind) => {
                     self.fail_all(slot, now_ns, kind);
                     self.note_shut(slot, now_ns);
-                    self.replace(slot, now_ns);
+                    self.part(slot, now_ns);
                     return;
                 }
             }
         }
         let connection = &self.connections[slot];
         if connection.in_flight == 0 && connection.requests_left == 0 {
-            self.replace(slot, now_ns);
+            self.part(slot, now_ns);
             return;
         }
         self.connections.arm(slot, self.next_deadline_ns(slot));

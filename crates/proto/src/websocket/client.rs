@@ -209,13 +209,9 @@ impl Client {
         self.reader.discarded(bytes);
     }
 
-    /// Takes the bytes of what is not complete or was refused: nothing more is received.
+    /// Takes the bytes of what is not complete or was refused: they are in no later event.
     pub fn take_pending(&mut self) -> u64 {
-        let pending_bytes = self.pending_bytes();
-        self.answer_bytes = 0;
-        self.reader = Reader::default();
-        self.stage = Stage::Closed;
-        pending_bytes
+        std::mem::take(&mut self.answer_bytes) + self.reader.take_pending()
     }
 
     /// Whether messages may be sent: the server agreed, and nobody closed.

@@ -7,6 +7,8 @@ pub struct CloseCode(u16);
 impl CloseCode {
     /// The purpose is fulfilled.
     pub const NORMAL: Self = Self(1000);
+    /// The sender leaves.
+    pub const GOING_AWAY: Self = Self(1001);
     /// The peer broke the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1002);
     /// A text of the peer is not UTF-8.

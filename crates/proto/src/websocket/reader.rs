@@ -447,6 +447,11 @@ impl Reader {
         self.message_wire_bytes + self.frame_wire_bytes
     }
 
+    /// Takes the [`pending_bytes`](Self::pending_bytes): they are in no later event.
+    pub fn take_pending(&mut self) -> u64 {
+        std::mem::take(&mut self.message_wire_bytes) + std::mem::take(&mut self.frame_wire_bytes)
+    }
+
     /// Whether a message has begun that is not complete.
     #[inline]
     pub fn is_in_message(&self) -> bool {

@@ -13,6 +13,8 @@ pub(crate) struct WebSocket {
     pub(super) answers: u64,
     /// A Close frame was sent: nothing is said behind it.
     pub(super) has_closed: bool,
+    /// A Close frame of brunt came.
+    pub(super) was_closed: bool,
 }
 
 impl WebSocket {

@@ -76,7 +76,9 @@ impl World {
             }
             Frame::Close(code) => {
                 self.counts.client_closes += 1;
-                if is_silent && !websocket.has_closed {
+                websocket.was_closed = true;
+                let answers = self.settings.server.websocket.answers_closes;
+                if !websocket.has_closed && (is_silent || !answers) {
                     return;
                 }
                 self.say_close(at_ns, id, code);
@@ -135,6 +137,20 @@ impl World {
     fn close_politely(&mut self, at_ns: u64, id: LinkId) {
         self.say_close(at_ns, id, self.settings.server.websocket.close_code);
         self.abandon(id);
+    }
+
+    /// brunt ended the connection: whether it should have said so before.
+    pub(super) fn note_unsaid_close(&mut self, id: LinkId) {
+        let Some(link) = self.links.get(id) else {
+            return;
+        };
+        let was_told = link
+            .websocket
+            .as_ref()
+            .is_none_or(|websocket| websocket.has_closed || websocket.was_closed);
+        if link.server == Server::Open && link.is_greeted && !was_told {
+            self.counts.closes_unsaid += 1;
+        }
     }
 
     /// Sends a frame that answers nothing.

@@ -20,6 +20,8 @@ pub struct SimWebSocket {
     /// ([`goaway`](super::SimFaults::goaway)), or behind the last one
     /// ([`close_after`](super::SimServer::close_after)); absent for none.
     pub close_code: Option<u16>,
+    /// It answers Close frames, and ends the connection then.
+    pub answers_closes: bool,
     /// What a malformed answer consists of.
     pub malformed: WebSocketMalformed,
 }
@@ -34,6 +36,7 @@ impl Default for SimWebSocket {
             frame_bytes: NonZeroU32::MAX,
             ping_every: None,
             close_code: Some(1_000),
+            answers_closes: true,
             malformed: WebSocketMalformed::default(),
         }
     }

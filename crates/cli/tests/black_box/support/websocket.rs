@@ -1,9 +1,11 @@
 //! Echo servers of others as child processes: Python's `websockets` and Node's `ws`.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::foreign::{free_address, start_accepting};
@@ -13,8 +15,8 @@ use super::wait_for;
 /// Bytes of a message that takes several reads.
 const LONG_BYTES: usize = 100_000;
 
-/// What runs a server, and the server: it gets host, port and the file that it writes its count of
-/// messages to whenever a client leaves.
+/// What runs a server, and the server: it gets host, port and the file that it writes its counts to
+/// whenever a client leaves: of messages, and of the codes of Close frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
     interpreter: &'static str,
@@ -29,20 +31,25 @@ pub(crate) const PYTHON: Program = Program {
     library: "/usr/lib/python3/dist-packages/websockets",
     name: "server.py",
     text: r#"
-import asyncio, sys, websockets
+import asyncio, contextlib, json, os, sys, websockets
 
-count = 0
+count, codes = 0, {}
 
 async def echo(connection, path=None):
     global count
     try:
         async for message in connection:
             count += 1
-            await connection.send(message)
+            # What came before the Close frame is still to be counted.
+            with contextlib.suppress(websockets.ConnectionClosed):
+                await connection.send(message)
     except websockets.ConnectionClosed:
         pass
-    with open(sys.argv[3], "w") as file:
-        file.write(str(count))
+    await connection.wait_closed()
+    codes[connection.close_code] = codes.get(connection.close_code, 0) + 1
+    with open(sys.argv[3] + ".new", "w") as file:
+        json.dump({"count": count, "codes": codes}, file)
+    os.rename(sys.argv[3] + ".new", sys.argv[3])
 
 async def main():
     async with websockets.serve(echo, sys.argv[1], int(sys.argv[2]), compression=None):
@@ -62,6 +69,7 @@ const fs = require("fs");
 const { WebSocketServer } = require("/usr/share/nodejs/ws");
 
 let count = 0;
+const codes = {};
 const [host, port, file] = process.argv.slice(2);
 new WebSocketServer({ host, port: Number(port) }).on("connection", (socket) => {
     socket.on("message", (data, isBinary) => {
@@ -69,7 +77,11 @@ new WebSocketServer({ host, port: Number(port) }).on("connection", (socket) => {
         socket.send(data, { binary: isBinary });
     });
     socket.on("error", () => {});
-    socket.on("close", () => fs.writeFileSync(file, String(count)));
+    socket.on("close", (code) => {
+        codes[code] = (codes[code] ?? 0) + 1;
+        fs.writeFileSync(file + ".new", JSON.stringify({ count, codes }));
+        fs.renameSync(file + ".new", file);
+    });
 });
 "#,
 };
@@ -120,15 +132,21 @@ impl WebSocketServer {
         self.directory.path().join("long")
     }
 
-    /// Waits until it has counted so many messages, and fails when it counts more.
-    pub(crate) fn wait_until_counted(&self, messages: u64) {
-        let counted = || {
+    /// Waits until so many messages have come and clients left, and expects that there are no more,
+    /// and that all left in the ordinary way.
+    pub(crate) fn expect(&self, messages: u64, clients: RangeInclusive<u64>) {
+        let counted = || -> Option<(u64, u64, u64)> {
             let text = std::fs::read_to_string(self.directory.path().join("count"));
-            text.ok()?.parse::<u64>().ok()
+            let counts: Value = serde_json::from_str(&text.ok()?).ok()?;
+            let codes = counts["codes"].as_object()?;
+            let left = codes.values().filter_map(Value::as_u64).sum();
+            let well = codes.get("1000").and_then(Value::as_u64).unwrap_or(0);
+            Some((counts["count"].as_u64()?, left, well))
         };
-        wait_for("the server counts its messages", || {
-            counted().filter(|count| *count >= messages)
+        let (count, left, well) = wait_for("the server's clients leave", || {
+            counted().filter(|&(count, left, _)| count >= messages && left >= *clients.start())
         });
-        assert_eq!(counted(), Some(messages));
+        assert_eq!((count, well), (messages, left));
+        assert!(clients.contains(&left), "{left} of {clients:?}");
     }
 }

@@ -2,7 +2,8 @@
 
 use brunt_engine::RunError;
 use brunt_load::{
-    MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Spoken, Target, WebSocketExchange,
+    MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Spoken, Target,
+    WebSocketExchange,
 };
 use brunt_measure::FailureKind;
 use brunt_proto::messages::Template;
@@ -97,6 +98,9 @@ fn each_connection_gives_a_reply_per_round_trip() {
         let quantile_ns = run.latencies.response.quantile_ns(0.5).expect("latencies");
         assert!(quantile_ns.abs_diff(MS) < 2 * US, "{quantile_ns}");
         assert_eq!(counts.pings_acknowledged, counts.pings);
+        // All are ended by Close frames, which are answered.
+        let closes = (counts.client_closes, counts.closes, counts.closes_unsaid);
+        assert_eq!(closes, (4, 4, 0));
         // An upgrade takes the way there and back.
         let greeting_ns = run.latencies.greeting.quantile_ns(0.5).expect("upgrades");
         assert!(greeting_ns.abs_diff(200 * US) < 2 * US, "{greeting_ns}");
@@ -181,6 +185,61 @@ fn one_way_messages_are_done_when_they_are_taken() {
     }
 }
 
+/// Connections that are replaced are ended by Close frames, and what was sent before is received.
+#[test]
+fn connections_are_parted_from() {
+    for (replies, requests) in [(1, 1), (1, 7), (0, 7), (0, 100)] {
+        let mut plan = exchanging(closed(3, 2), ReplyMatch::Any, &["ping"]);
+        plan.reuse = Reuse::Requests(many_long(requests));
+        let plan = change(plan, |exchange| exchange.replies = replies);
+        let settings = SimSettings {
+            costs: Costs::default(),
+            ..server(SimWebSocket::default(), |_| {})
+        };
+        let (run, counts) = run(plan, &settings);
+        assert!(broken(&run, &[]).is_empty(), "{:?}", broken(&run, &[]));
+        let lifetime = lifetime(&run);
+        assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+        assert_eq!(lifetime.requests_sent, counts.requests_sent);
+        assert_eq!(counts.requests_lost, 0);
+        // Closes overtake nothing, but the simulated server does not answer what waits behind it.
+        let answered = counts.replies + counts.abandoned;
+        assert_eq!(answered, counts.requests_sent);
+        assert_eq!(counts.abandoned > 0, replies == 0);
+        // The last ones may be opened when all is counted.
+        let opened = lifetime.connections_opened;
+        let closed = counts.client_closes;
+        assert!(
+            opened > 3 && (opened..=opened + 3).contains(&closed),
+            "{closed}"
+        );
+        assert_eq!(counts.closes_unsaid, 0);
+    }
+}
+
+/// A server that does not answer a Close frame is waited for, but not for ever.
+#[test]
+fn a_server_that_does_not_part_holds_nothing_up_for_long() {
+    let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
+    plan.timeout_ns = 10 * S;
+    plan.reuse = Reuse::Requests(many_long(10));
+    plan.stop.duration_ns = Some(5 * S);
+    let settings = server(
+        SimWebSocket {
+            answers_closes: false,
+            ..SimWebSocket::default()
+        },
+        |_| {},
+    );
+    let (run, counts) = faithful(&plan, &settings, "it does not part");
+    assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+    // Ten messages and a silence of 1 s.
+    let opened = lifetime(&run).connections_opened;
+    assert!((16..=24).contains(&opened), "{opened}");
+    assert_eq!(counts.closes_unsaid, 0);
+    assert_eq!(counts.closes, 0);
+}
+
 /// What is not the echo of what is in flight is told from it.
 #[test]
 fn pushes_are_counted_and_end_nothing() {
@@ -229,7 +288,12 @@ fn closes_are_failures_by_their_code() {
             let behind = lifetime.failures.get(FailureKind::Unanswered);
             assert_eq!(failed(&run), of_kind + behind, "{:?}", failures(&run));
             assert_eq!(behind > 0, depth > 1);
-            assert_eq!(counts.client_closes, counts.goaway_errors, "{code:?}");
+            // The others are those of the end.
+            let others = counts.client_closes - counts.goaway_errors;
+            assert!(
+                others <= 4 && counts.closes_unsaid == 0,
+                "{code:?}: {others}"
+            );
         }
     }
 }
@@ -246,8 +310,13 @@ fn a_close_without_anything_in_flight_is_no_failure() {
     let (run, counts) = faithful(&plan, &settings, "closes after 5");
     assert_eq!(failed(&run), 0, "{:?}", failures(&run));
     assert!(counts.closes > 300, "{counts:?}");
-    assert_eq!(lifetime(&run).controls.closes_received, counts.closes);
-    assert_eq!(counts.client_closes, counts.closes);
+    // The others are those of the end.
+    let others = counts.closes - lifetime(&run).controls.closes_received;
+    assert!(others <= 4, "{others}");
+    assert_eq!(
+        (counts.client_closes, counts.closes_unsaid),
+        (counts.closes, 0)
+    );
 }
 
 #[test]
