@@ -1,5 +1,6 @@
 //! The step `servers`: the real servers that the black-box tests load must be installed, the load
-//! generators that brunt is compared with, a browser for its pages, and gnuplot for its tables.
+//! generators that brunt is compared with, what WebSocket is judged by, a browser for its pages, and
+//! gnuplot for its tables.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -10,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::shell;
+use crate::workspace::Workspace;
 
 /// A server that tests start by themselves, on a port and with a configuration of their own, or a
 /// load generator in whose place brunt can be called, or what opens its reports.
@@ -70,6 +72,11 @@ const SERVERS: &[Server] = &[
         program: "/usr/share/nodejs/ws/package.json",
         package: "node-ws",
     },
+    // Makes the environment of kosoku.
+    Server {
+        program: "/usr/share/doc/python3-venv/copyright",
+        package: "python3-venv",
+    },
     Server {
         program: "/usr/bin/node",
         package: "nodejs",
@@ -90,6 +97,9 @@ const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Tells that policy that this installation is the one that asks.
 const INSTALLING: &str = "BRUNT_INSTALLS_SERVERS";
 
+/// The version of kosoku: `tests/black_box/support/kosoku.rs` of the program has it, too.
+const KOSOKU: &str = "0.1.0";
+
 /// Directories of servers that the search path of an ordinary user often lacks.
 const EXTRA_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];
 
@@ -103,12 +113,17 @@ pub(crate) fn run() -> Result<()> {
     let directories: Vec<PathBuf> = std::env::split_paths(&search_path)
         .chain(EXTRA_DIRECTORIES.iter().map(PathBuf::from))
         .collect();
-    let missing = missing_packages(SERVERS, &directories);
+    install_packages(&directories)?;
+    install_kosoku()
+}
+
+fn install_packages(directories: &[PathBuf]) -> Result<()> {
+    let missing = missing_packages(SERVERS, directories);
     if missing.is_empty() {
         println!("servers: all installed");
         return Ok(());
     }
-    if !is_root()? || find("apt-get", &directories).is_none() {
+    if !is_root()? || find("apt-get", directories).is_none() {
         bail!("{}", instruction(&missing));
     }
     shell::run(&mut apt_get(&["update"]))?;
@@ -116,11 +131,31 @@ pub(crate) fn run() -> Result<()> {
     let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
     shell::run(install.args(&missing).env(INSTALLING, "1"))?;
     drop(held_back);
-    let missing = missing_packages(SERVERS, &directories);
+    let missing = missing_packages(SERVERS, directories);
     if !missing.is_empty() {
         bail!("installed, and still not found: {}", missing.join(", "));
     }
     Ok(())
+}
+
+/// Installs the peer that WebSocket is judged by, from PyPI, into an environment of its own beside
+/// the build.
+fn install_kosoku() -> Result<()> {
+    let target = Workspace::find()?.root().join("target");
+    let environment = target.join(format!("kosoku-{KOSOKU}"));
+    if environment.join("bin/kosoku").is_file() {
+        return Ok(());
+    }
+    let mut make = Command::new("/usr/bin/python3");
+    shell::run(make.args(["-m", "venv"]).arg(&environment))?;
+    let mut install = Command::new(environment.join("bin/python3"));
+    install.args(["-m", "pip", "install", "--quiet"]);
+    shell::run(install.arg(format!("kosoku=={KOSOKU}"))).with_context(|| {
+        format!(
+            "the tests need kosoku {KOSOKU} of PyPI in {}; install it there",
+            environment.display()
+        )
+    })
 }
 
 fn apt_get(arguments: &[&str]) -> Command {

@@ -1,8 +1,11 @@
 //! WebSocket: counts of messages equal the server's own, of the reference server and of others'.
 
+use std::collections::BTreeMap;
+
 use brunt_server::Counters;
 
 use crate::loads::{MACHINERIES, Machinery};
+use crate::support::kosoku::{judge_client, judge_server};
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -311,6 +314,18 @@ fn in_simulation() {
         control(&report, "pongs_received")
     );
     assert_eq!(control(&report, "pings_sent"), 40);
+}
+
+/// The cases of Autobahn, in both directions. Three have no right answer: a Close after a long
+/// message (7.1.6), and codes that RFC 6455 does not speak of (7.13.1, 7.13.2).
+#[test]
+fn it_conforms() {
+    let expected = BTreeMap::from(
+        [("INFORMATIONAL", 3), ("OK", 244)].map(|(outcome, count)| (outcome.to_owned(), count)),
+    );
+    assert_eq!(judge_client(), expected);
+    let server = Serve::start();
+    assert_eq!(judge_server(&url(&server, "/websocket")), expected);
 }
 
 /// Others' servers count what brunt counts.

@@ -11,6 +11,7 @@ pub(crate) mod hostile;
 pub(crate) mod http;
 pub(crate) mod json_schema;
 pub(crate) mod keeping;
+pub(crate) mod kosoku;
 pub(crate) mod listener;
 pub(crate) mod nghttpd;
 pub(crate) mod nghttpx;
