@@ -15,7 +15,7 @@ use crate::objectives::{Objectives, objectives};
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
-use crate::tcp_args::{MessageArguments, TCP_HELP, of_messages};
+use crate::tcp_args::{FramingArguments, MessageArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
     Fault, Stages, TlsVersionName, Unshown, exporter, fault, header, length, listed_name, method,
@@ -563,6 +563,10 @@ pub(crate) struct SweepArguments {
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
 }
 
 #[derive(Debug, Args)]
@@ -584,6 +588,10 @@ pub(crate) struct FindArguments {
     pub(crate) max_rate: f64,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
 }
 
 #[derive(Debug, Args)]
@@ -643,6 +651,10 @@ pub(crate) struct CompareArguments {
     pub(crate) stop: Vec<String>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use brunt_engine::RunError;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{BackendChoice, Plan, Round, Target};
+use brunt_load::{BackendChoice, Plan, Round};
 use brunt_measure::{Compared, ComparedRounds, ComparedSide, Judged, RoundRecord, Run, SIDES_MAX};
 use brunt_report::Experiment;
 
@@ -16,11 +16,12 @@ use crate::compare_sides::Sides;
 use crate::compared::{check_limits, compared, new_comparison};
 use crate::find::{self, Search};
 use crate::output::{Destination, print};
-use crate::plan::{Load, default_workers};
+use crate::plan::default_workers;
 use crate::progress::Line;
 use crate::side_server::SideCommands;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, compare_stored, list, message};
+use crate::spoken::Typed;
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, compare_stored, message};
 
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -104,8 +105,8 @@ fn plans(arguments: &CompareArguments, urls: &[&String], is_search: bool) -> Res
     find::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
     let urls = urls.iter();
     urls.map(|url| match is_search {
-        true => find::plan(load, url, most_per_s),
-        false => plan(load, url),
+        true => find::plan(arguments.typed(), url, most_per_s),
+        false => plan(arguments.typed(), url),
     })
     .collect()
 }
@@ -116,6 +117,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
     for (is_given, option) in [
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
+        (arguments.hold, "--hold"),
         (arguments.requests.is_some(), "--requests"),
         (arguments.script.is_some(), "--script"),
         (arguments.sessions.is_some(), "--sessions"),
@@ -131,13 +133,10 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
     Ok(())
 }
 
-fn plan(arguments: &LoadArguments, url: &str) -> Result<Plan> {
-    let target = Target::parse(url, arguments.unix_socket.clone())?;
-    let listed = list::read(arguments, Some(target))?;
-    let target = listed
-        .target
-        .with_context(|| format!("{url} is no target"))?;
-    let load = Load::new(arguments, Some(&target))?.with_list(listed.requests);
+fn plan(typed: Typed<'_>, url: &str) -> Result<Plan> {
+    let arguments = typed.load;
+    let (target, load) = typed.load(Some(url), None)?;
+    let target = target.with_context(|| format!("{url} is no target"))?;
     let workers = default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if arguments.duration.is_none() && arguments.stages.is_none() {

@@ -4,12 +4,13 @@
 use clap::Arg;
 
 /// Options about a single run, and about brunt's own server.
-const OF_A_RUN: [&str; 10] = [
+const OF_A_RUN: [&str; 11] = [
     "diagnose",
     "extend",
     "fault",
     "hdr_log",
     "hgrm",
+    "hold",
     "junit",
     "latency",
     "request_log",
@@ -64,7 +65,15 @@ impl ExperimentHelp {
     /// An option as the help of this experiment has it.
     pub(crate) fn of(self, option: Arg) -> Arg {
         match option.get_id().as_str() {
-            "url" => option.help("URL of the server, as http[s]://HOST[:PORT]/PATH"),
+            "url" => option.help(
+                "URL of the server: http[s]://HOST[:PORT]/PATH, ws[s]:// for messages of \
+                 WebSocket, or tcp://HOST:PORT and tls://HOST:PORT for messages as brunt tcp has \
+                 them",
+            ),
+            "messages" => option.help(
+                "Message to send where the URL is ws://, wss://, tcp:// or tls://; as with \
+                 brunt tcp. Several are sent in turns, or as --order says",
+            ),
             "duration" => option.help(format!(
                 "Length of the measure phase of each round [default: {}]",
                 self.window

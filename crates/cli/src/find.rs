@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use brunt_engine::RunError;
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{LoadModel, Plan, Round, Target};
+use brunt_load::{LoadModel, Plan, Round};
 use brunt_measure::{
     CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult, Objective, Run,
 };
@@ -15,12 +15,13 @@ use brunt_report::Experiment;
 use crate::args::{FindArguments, LoadArguments};
 use crate::environment::environment;
 use crate::output::{Destination, print};
-use crate::plan::{Load, default_workers, faults};
+use crate::plan::{default_workers, faults};
 use crate::progress::Line;
 use crate::server_software::software_of;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, list, message, objectives};
+use crate::spoken::Typed;
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     let url = arguments.load.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
     check_rates(arguments.load.rate, arguments.max_rate)?;
-    let plan = plan(&arguments.load, url, arguments.max_rate)?;
+    let plan = plan(arguments.typed(), url, arguments.max_rate)?;
     let asked = asked(&arguments.load)?;
     let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
     let destination = Destination::of_experiment(&arguments.load.output)?;
@@ -172,6 +173,7 @@ pub(crate) fn refuse(arguments: &LoadArguments) -> Result<()> {
     for (is_given, option) in [
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
+        (arguments.hold, "--hold"),
         (arguments.script.is_some(), "--script"),
         (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
@@ -188,13 +190,10 @@ pub(crate) fn refuse(arguments: &LoadArguments) -> Result<()> {
 }
 
 /// The load at the highest rate.
-pub(crate) fn plan(arguments: &LoadArguments, url: &str, most_per_s: f64) -> Result<Plan> {
-    let target = Target::parse(url, arguments.unix_socket.clone())?;
-    let listed = list::read(arguments, Some(target))?;
-    let target = listed
-        .target
-        .with_context(|| format!("{url} is no target"))?;
-    let load = Load::at_rate(arguments, Some(&target), most_per_s)?.with_list(listed.requests);
+pub(crate) fn plan(typed: Typed<'_>, url: &str, most_per_s: f64) -> Result<Plan> {
+    let arguments = typed.load;
+    let (target, load) = typed.load(Some(url), Some(most_per_s))?;
+    let target = target.with_context(|| format!("{url} is no target"))?;
     let workers = default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if let LoadModel::Open {

@@ -43,6 +43,7 @@ mod side_server;
 mod signals;
 mod simulation;
 mod source;
+mod spoken;
 mod stored;
 mod sweep;
 mod sweep_journal;
@@ -106,7 +107,7 @@ fn main() -> ExitCode {
         Some(Command::Merge(merge)) => merge::run(&merge),
         None if arguments.load.schema => output::print_schema(),
         None if websocket::is_meant(&arguments.load, &arguments.websocket) => {
-            websocket::run(arguments.load, &arguments.websocket)
+            websocket::run(&arguments.load, &arguments.websocket)
         }
         None => match (&arguments.load.script, &arguments.load.sessions) {
             (Some(path), _) => script::run(&arguments.load, path),

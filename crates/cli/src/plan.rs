@@ -11,7 +11,7 @@ use brunt_load::{
     Watch,
 };
 
-use crate::args::{ArrivalsName, BackendName, LoadArguments, SpinName, StampsName};
+use crate::args::{ArrivalsName, BackendName, LoadArguments, OrderName, SpinName, StampsName};
 use crate::protocol::ProtocolChoice;
 use crate::request::request;
 use crate::request_log::requests_max;
@@ -31,6 +31,8 @@ pub(crate) struct Load {
     /// In place of HTTP.
     spoken: Option<Spoken>,
     sockets: SocketOptions,
+    /// In place of `--pipeline`.
+    depth: Option<NonZeroU32>,
     reuse: Reuse,
     stop: Stop,
     logged_requests_max: u64,
@@ -45,23 +47,18 @@ impl Load {
     /// Looks at the arguments for a load on `target`, and reads the files of header fields and
     /// body. Without a target it is the built-in server.
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
-        Self::with_rate(arguments, target, arguments.rate)
+        Self::at(arguments, target, None)
     }
 
-    /// The same with planned requests at this rate, whatever rate was typed.
-    pub(crate) fn at_rate(
-        arguments: &LoadArguments,
-        target: Option<&Target>,
-        per_s: f64,
-    ) -> Result<Self> {
-        Self::with_rate(arguments, target, Some(per_s))
-    }
-
-    fn with_rate(
+    /// The same with planned requests at this rate, where it is given, whatever rate was typed.
+    pub(crate) fn at(
         arguments: &LoadArguments,
         target: Option<&Target>,
         rate: Option<f64>,
     ) -> Result<Self> {
+        let rate = rate.or(arguments.rate);
+        let is_random =
+            target.is_some_and(|it| !it.scheme.is_http()) || arguments.order == OrderName::Random;
         let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
             Reuse::Requests(NonZeroU64::MIN)
@@ -72,7 +69,7 @@ impl Load {
         };
         // Arrivals and think times share it, so that one number repeats a run.
         let seed = arguments.seed.unwrap_or_else(fresh_seed);
-        let (model, connections) = model(arguments, rate, reuse, seed)?;
+        let (model, connections) = model(arguments, rate, reuse, (seed, is_random))?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
         let stages_ns = model.schedule().and_then(Schedule::duration_ns);
@@ -89,6 +86,7 @@ impl Load {
             protocol,
             spoken: None,
             sockets: SocketOptions::default(),
+            depth: None,
             reuse,
             logged_requests_max: requests_max(arguments, &stop)?,
             stop,
@@ -119,6 +117,12 @@ impl Load {
     /// The same with something else than HTTP spoken.
     pub(crate) fn speaking(mut self, spoken: Spoken) -> Self {
         self.spoken = Some(spoken);
+        self
+    }
+
+    /// The same with so many messages in flight per connection.
+    pub(crate) fn with_depth(mut self, depth: NonZeroU32) -> Self {
+        self.depth = Some(depth);
         self
     }
 
@@ -171,7 +175,7 @@ impl Load {
             placement,
             spoken: self.spoken.unwrap_or_else(|| self.protocol.http.into()),
             tls: self.protocol.tls,
-            pipeline: arguments.pipeline,
+            pipeline: self.depth.unwrap_or(arguments.pipeline),
             streams: self.protocol.streams,
             reuse: self.reuse,
             think_time_ns: self.think_time.mean_ns,
@@ -216,12 +220,13 @@ impl Load {
     }
 }
 
-/// The load model, and the connections that go with it.
+/// The load model, and the connections that go with it. The seed may be of something else, too,
+/// that is random.
 fn model(
     arguments: &LoadArguments,
     rate: Option<f64>,
     reuse: Reuse,
-    seed: u64,
+    (seed, is_random): (u64, bool),
 ) -> Result<(LoadModel, NonZeroU32)> {
     let process = arguments
         .arrivals
@@ -277,7 +282,7 @@ fn model(
         ("--arrivals", arguments.arrivals.is_some()),
         (
             "--seed",
-            arguments.seed.is_some() && arguments.think_time.is_none(),
+            arguments.seed.is_some() && arguments.think_time.is_none() && !is_random,
         ),
         ("--queue", arguments.queue.is_some()),
     ];

@@ -18,13 +18,14 @@ const WAIT_NS: u64 = 2_000_000_000;
 const CHARACTERS_MAX: usize = 100;
 
 /// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a
-/// reply, over HTTP/2, and of a simulated server.
+/// reply, over HTTP/2, of a
+/// simulated server, and where messages are exchanged.
 ///
 /// # Errors
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if plan.backend == BackendChoice::Sim {
+    if plan.backend == BackendChoice::Sim || plan.spoken.http().is_none() {
         return Ok(None);
     }
     let one = Plan {

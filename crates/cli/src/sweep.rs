@@ -8,21 +8,22 @@ use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{Plan, RequestSet, Round, Stop, Target};
+use brunt_load::{Plan, RequestSet, Round, Stop};
 use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
 use crate::environment::environment;
 use crate::output::{Destination, print};
-use crate::plan::{Load, default_workers, faults, fresh_seed};
+use crate::plan::{default_workers, faults, fresh_seed};
 use crate::progress::Line;
 use crate::server_software::software_of;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
+use crate::spoken::Typed;
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, list, message, time_wait};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message, time_wait};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -151,8 +152,12 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
     if !has_arrivals && load.think_time.is_none() {
         load.seed = None;
     }
-    let mut plan = plan(load)?;
+    let mut plan = plan(arguments.typed())?;
+    let load = &arguments.load;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
+    if varied.axis == SweepAxis::BodyBytes && plan.spoken.http().is_none() {
+        bail!("--body-size is about requests of HTTP; vary something else");
+    }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())
         && let Some(mut request) = plan.requests.first().cloned()
     {
@@ -226,6 +231,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
     for (is_given, option) in [
         (arguments.diagnose, "--diagnose"),
         (arguments.extend, "--extend"),
+        (arguments.hold, "--hold"),
         (arguments.script.is_some(), "--script"),
         (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
@@ -241,14 +247,11 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
     Ok(())
 }
 
-fn plan(arguments: &LoadArguments) -> Result<Plan> {
-    let url = arguments.url.as_ref();
-    let target = url.map(|url| Target::parse(url, arguments.unix_socket.clone()));
-    let listed = list::read(arguments, target.transpose()?)?;
-    let target = listed
-        .target
-        .context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
-    let load = Load::new(arguments, Some(&target))?.with_list(listed.requests);
+fn plan(typed: Typed<'_>) -> Result<Plan> {
+    let arguments = typed.load;
+    let (target, load) = typed.load(arguments.url.as_deref(), None)?;
+    let target =
+        target.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
     let workers = default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if arguments.duration.is_none() && arguments.stages.is_none() && arguments.requests.is_none() {

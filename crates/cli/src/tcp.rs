@@ -11,6 +11,7 @@ use crate::load;
 use crate::messages::{message_set, template};
 use crate::plan::{Load, fresh_seed};
 use crate::source::Source;
+use crate::tcp_args::FramingArguments;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
@@ -21,12 +22,12 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
     }
-    if typed.backend == BackendName::Sim {
-        bail!("the simulated server speaks HTTP alone; leave out --backend sim");
-    }
     let url = typed.url.as_deref();
     let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
     if let Some(streams) = arguments.streams.streams()? {
+        if typed.backend == BackendName::Sim {
+            bail!("the simulated server takes no streams; leave out --backend sim");
+        }
         if let Some(option) = not_of_streams(typed) {
             bail!("{option} is about messages; leave it out with --send, --receive and --both");
         }
@@ -38,17 +39,52 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
             .over(arguments.streams.sockets());
         return load::run_on(typed, Some(target), load);
     }
-    let exchange = exchange(arguments)?;
-    let messages = match (typed.hold, &arguments.exchange.messages[..]) {
-        (true, []) => RequestSet::nothing(),
-        (true, _) => bail!("--hold sends no messages but that of --first; leave out -m"),
-        (false, _) => messages(arguments)?,
+    let messages = Messages {
+        sources: &arguments.exchange.messages,
+        option: "-m",
+        framing: &arguments.exchange.framing,
     };
-    let load = Load::new(typed, Some(&target))?
-        .with_list(Some(messages))
-        .speaking(Spoken::Messages(exchange))
-        .over(arguments.streams.sockets());
+    let load = load(typed, messages, &target, None)?.over(arguments.streams.sockets());
     load::run_on(typed, Some(target), load)
+}
+
+/// Whether the URL begins with tcp:// or tls://.
+pub(crate) fn is_tcp(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["tcp", "tls"]
+        .iter()
+        .any(|name| scheme.eq_ignore_ascii_case(name))
+}
+
+/// What was typed of messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages<'a> {
+    pub(crate) sources: &'a [Source],
+    /// The option that gave them.
+    pub(crate) option: &'static str,
+    pub(crate) framing: &'a FramingArguments,
+}
+
+/// The load of messages on `target`; with planned ones at this rate, where it is given.
+pub(crate) fn load(
+    typed: &LoadArguments,
+    messages: Messages<'_>,
+    target: &Target,
+    rate: Option<f64>,
+) -> Result<Load> {
+    if let Some(option) = foreign(typed) {
+        bail!("{option} is about runs over HTTP; leave it out with messages over TCP");
+    }
+    let exchange = exchange(typed, messages.framing)?;
+    let option = messages.option;
+    let set = match (typed.hold, messages.sources) {
+        (true, []) => RequestSet::nothing(),
+        (true, _) => bail!("--hold sends no messages but that of --first; leave out {option}"),
+        (false, _) => message_list(typed, messages)?,
+    };
+    Ok(Load::at(typed, Some(target), rate)?
+        .with_list(Some(set))
+        .speaking(Spoken::Messages(exchange)))
 }
 
 /// The first option given that is about HTTP, or about runs of it alone.
@@ -77,7 +113,6 @@ pub(crate) fn about_requests(load: &LoadArguments) -> Option<&'static str> {
         ("--targets", load.targets.is_some()),
         ("--urls", load.urls.is_some()),
         ("--fault", !load.fault.is_empty()),
-        ("--diagnose", load.diagnose),
         ("--schema", load.schema),
     ];
     let option = given.into_iter().find(|&(_, is_given)| is_given);
@@ -116,19 +151,17 @@ fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
 }
 
 /// What is sent.
-fn messages(arguments: &TcpArguments) -> Result<RequestSet> {
-    let sources = &arguments.exchange.messages;
-    let readers = sources.iter().chain(&arguments.exchange.first);
+fn message_list(typed: &LoadArguments, messages: Messages<'_>) -> Result<RequestSet> {
+    let readers = messages.sources.iter().chain(&messages.framing.first);
     if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
         bail!("only one message can be read from standard input; give the others as @FILE");
     }
-    message_set(sources, "-m", &arguments.load)
+    message_set(messages.sources, messages.option, typed)
 }
 
 /// How messages are exchanged.
-fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
-    let typed = &arguments.exchange;
-    let reply = match (&typed.reply, arguments.load.hold, &typed.first) {
+fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExchange> {
+    let reply = match (&typed.reply, load.hold, &typed.first) {
         (Some(reply), _, _) => Some(reply.clone()),
         (None, true, None) => Some(Framing::None),
         (None, true, Some(_)) => typed.first_reply.clone(),
@@ -140,10 +173,10 @@ fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
              where nothing comes back; see brunt tcp --help"
         );
     };
-    let opening = match &arguments.exchange.first {
+    let opening = match &typed.first {
         Some(source) => Some(OpeningMessage {
             message: template(source, "--first")?,
-            reply: match &arguments.exchange.first_reply {
+            reply: match &typed.first_reply {
                 Some(reply) => reply.clone(),
                 None if reply == Framing::UntilClose => Framing::None,
                 None => reply.clone(),
@@ -154,7 +187,7 @@ fn exchange(arguments: &TcpArguments) -> Result<MessageExchange> {
     Ok(MessageExchange {
         reply,
         opening,
-        seed: arguments.load.seed.unwrap_or_else(fresh_seed),
+        seed: load.seed.unwrap_or_else(fresh_seed),
     })
 }
 
@@ -177,25 +210,38 @@ mod tests {
     #[test]
     fn messages_are_named_by_what_was_typed() {
         let long = "x".repeat(70);
-        let set = messages(&typed(&["-m", "GET {seq}\\n", "-m", &long])).expect("messages");
+        let messages = |words: &[&str]| {
+            let typed = typed(words);
+            let messages = Messages {
+                sources: &typed.exchange.messages,
+                option: "-m",
+                framing: &typed.exchange.framing,
+            };
+            message_list(&typed.load, messages)
+        };
+        let set = messages(&["-m", "GET {seq}\\n", "-m", &long]).expect("messages");
         let expected = ["GET {seq}\\n".to_owned(), format!("{}...", &long[..60])];
         assert_eq!(set.names(), expected);
-        let one = messages(&typed(&["-m", "secret", "--redact"])).expect("a message");
+        let one = messages(&["-m", "secret", "--redact"]).expect("a message");
         assert_eq!(one.first_name(), "message 1");
         for (words, part) in [
             (&["-m", "\\q"][..], "-m '\\q'"),
             (&[], "give one with -m"),
             (&["-m", "@-", "--first", "@-"], "only one message"),
         ] {
-            let error = messages(&typed(words)).expect_err("bad").to_string();
+            let error = messages(words).expect_err("bad").to_string();
             assert!(error.contains(part), "{words:?}: {error}");
         }
     }
 
     #[test]
     fn the_first_reply_is_framed_like_the_others_unless_it_is_said() {
+        let exchange = |words: &[&str]| {
+            let typed = typed(words);
+            exchange(&typed.load, &typed.exchange.framing)
+        };
         let reply_of = |words: &[&str]| {
-            let exchange = exchange(&typed(words)).expect("an exchange");
+            let exchange = exchange(words).expect("an exchange");
             exchange.opening.expect("an opening").reply
         };
         let line = reply_of(&["--first", "a", "--reply", "line"]);
@@ -204,9 +250,7 @@ mod tests {
         assert_eq!(echo, Framing::Echo);
         let none = reply_of(&["--first", "a", "--reply", "until-close"]);
         assert_eq!(none, Framing::None);
-        let error = exchange(&typed(&["-m", "a"]))
-            .expect_err("no reply")
-            .to_string();
+        let error = exchange(&["-m", "a"]).expect_err("no reply").to_string();
         assert!(error.starts_with("--reply says"), "{error}");
     }
 
@@ -226,7 +270,6 @@ mod tests {
             "--urls x",
             "-u a:b",
             "--fault busy=0:1s",
-            "--diagnose",
         ] {
             let option = foreign(&typed(&words.split(' ').collect::<Vec<_>>()).load).expect(words);
             assert!(option.starts_with("--"), "{words}");

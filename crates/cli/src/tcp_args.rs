@@ -8,7 +8,7 @@ use clap::{Arg, Args, Id};
 use crate::source::Source;
 
 /// Options of a run that are about HTTP.
-const OF_HTTP: [&str; 16] = [
+const OF_HTTP: [&str; 15] = [
     "body",
     "headers",
     "http1",
@@ -24,7 +24,6 @@ const OF_HTTP: [&str; 16] = [
     "fault",
     "schema",
     "behind_url",
-    "diagnose",
 ];
 
 /// What stands below the options.
@@ -49,6 +48,13 @@ pub(crate) struct MessageArguments {
     #[arg(short, long = "message", value_name = "MESSAGE", value_parser = Source::of,
           help_heading = "Messages")]
     pub(crate) messages: Vec<Source>,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
+}
+
+/// Where replies end, and what comes before the first message.
+#[derive(Debug, Args)]
+pub(crate) struct FramingArguments {
     /// Where the reply to a message ends, as below; none: a message is done when the kernel took it
     #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
@@ -64,6 +70,19 @@ pub(crate) struct MessageArguments {
         help_heading = "Messages"
     )]
     pub(crate) first_reply: Option<Framing>,
+}
+
+impl FramingArguments {
+    /// The first option given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--reply", self.reply.is_some()),
+            ("--first", self.first.is_some()),
+            ("--first-reply", self.first_reply.is_some()),
+        ];
+        let option = given.into_iter().find(|&(_, is_given)| is_given);
+        option.map(|(option, _)| option)
+    }
 }
 
 /// An option of a run as the help of `brunt tcp` has it.

@@ -15,7 +15,7 @@ use crate::tcp::about_requests;
 use crate::websocket_args::{MaskName, ReplyMatchName, WebSocketArguments};
 
 /// Whether the URL begins with ws:// or wss://.
-fn is_websocket(url: &str) -> bool {
+pub(crate) fn is_websocket(url: &str) -> bool {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     ["ws", "wss"]
         .iter()
@@ -28,7 +28,7 @@ pub(crate) fn is_meant(load: &LoadArguments, websocket: &WebSocketArguments) -> 
 }
 
 /// Runs the load.
-pub(crate) fn run(mut typed: LoadArguments, websocket: &WebSocketArguments) -> Result<ExitCode> {
+pub(crate) fn run(typed: &LoadArguments, websocket: &WebSocketArguments) -> Result<ExitCode> {
     let url = match (typed.url.as_deref(), websocket.first_given()) {
         (Some(url), _) if is_websocket(url) => url,
         (_, option) => bail!(
@@ -36,26 +36,43 @@ pub(crate) fn run(mut typed: LoadArguments, websocket: &WebSocketArguments) -> R
             option.unwrap_or("this")
         ),
     };
-    if let Some(option) = about_requests(&typed) {
-        bail!("{option} is about requests of HTTP; leave it out where the URL is {url}");
-    }
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
     }
-    if typed.pipeline > NonZeroU32::MIN {
-        bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
+    let (target, load) = load(typed, websocket, url, None)?;
+    load::run_on(typed, Some(target), load)
+}
+
+/// The load on the server of a URL; with planned messages at this rate, where it is given.
+pub(crate) fn load(
+    typed: &LoadArguments,
+    websocket: &WebSocketArguments,
+    url: &str,
+    rate: Option<f64>,
+) -> Result<(Target, Load)> {
+    if let Some(option) = about_requests(typed) {
+        bail!("{option} is about requests of HTTP; leave it out where the URL is {url}");
     }
+    refuse_pipeline(typed)?;
     let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
     let messages = match (typed.hold, &websocket.messages[..]) {
         (true, []) => RequestSet::nothing(),
         (true, _) => bail!("--hold sends no messages; leave out --message"),
-        (false, messages) => message_set(messages, "--message", &typed)?,
+        (false, messages) => message_set(messages, "--message", typed)?,
     };
-    typed.pipeline = websocket.depth;
-    let load = Load::new(&typed, Some(&target))?
+    let load = Load::at(typed, Some(&target), rate)?
         .with_list(Some(messages))
-        .speaking(Spoken::WebSocket(exchange(&typed, websocket)?));
-    load::run_on(&typed, Some(target), load)
+        .with_depth(websocket.depth)
+        .speaking(Spoken::WebSocket(exchange(typed, websocket)?));
+    Ok((target, load))
+}
+
+/// Messages in flight are those of `--depth`.
+pub(crate) fn refuse_pipeline(typed: &LoadArguments) -> Result<()> {
+    if typed.pipeline > NonZeroU32::MIN {
+        bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
+    }
+    Ok(())
 }
 
 /// How messages are exchanged.

@@ -65,10 +65,20 @@ impl WebSocketArguments {
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("--message", !self.messages.is_empty()),
+            ("--depth", self.depth != NonZeroU32::MIN),
+        ];
+        let option = given.into_iter().find(|&(_, is_given)| is_given);
+        option
+            .map(|(option, _)| option)
+            .or_else(|| self.first_given_of_its_own())
+    }
+
+    /// The first option given that messages over TCP do not have.
+    pub(crate) fn first_given_of_its_own(&self) -> Option<&'static str> {
+        let given = [
             ("--binary", self.binary),
             ("--replies", self.replies != 1),
             ("--reply-match", self.reply_match != ReplyMatchName::Any),
-            ("--depth", self.depth != NonZeroU32::MIN),
             ("--ping", self.ping.is_some()),
             ("--subprotocol", !self.subprotocols.is_empty()),
             ("--strict", self.strict),

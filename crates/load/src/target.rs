@@ -90,6 +90,11 @@ impl Scheme {
         }
     }
 
+    /// Whether requests of HTTP are sent.
+    pub fn is_http(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
+
     /// Whether messages are exchanged, and not requests of HTTP.
     pub fn is_of_messages(self) -> bool {
         matches!(self, Self::Tcp | Self::Tls)

@@ -2,6 +2,7 @@
 //! and whatever else a run can be, with equal counts on both sides.
 
 use brunt_server::TcpCounters;
+use serde_json::Value;
 
 use crate::loads::MACHINERIES;
 use crate::support::process::brunt;
@@ -370,6 +371,154 @@ fn what_goes_not_with_holding_is_refused() {
         (
             "--hold --pipeline 5 http://127.0.0.1:1/",
             "cannot be used with",
+        ),
+    ] {
+        let outcome = brunt(words);
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
+    }
+}
+
+/// The JSON that the command with these words prints.
+fn experiment(words: &str) -> Value {
+    let outcome = brunt(&format!("{words} --format json -q"));
+    assert_eq!(outcome.code, Some(0), "{words}: {outcome:?}");
+    serde_json::from_str(&outcome.stdout).expect("JSON")
+}
+
+#[test]
+fn experiments_take_messages_by_their_url() {
+    let echo = ServeTcp::start("echo=line", &[]);
+    let slow = ServeTcp::start("echo=line", &["--tcp-delay", "20ms"]);
+    let web = Serve::start();
+    let ping = r"--message ping\n";
+    let tcp = format!("{ping} --reply line --depth 2");
+    let at = |server: &ServeTcp| format!("tcp://{}", server.address);
+    let ws = |path: &str| web.url(path).replacen("http", "ws", 1);
+    for words in [
+        format!("{tcp} {}", at(&echo)),
+        format!("{ping} --depth 2 {}", ws("/websocket")),
+    ] {
+        let sweep = experiment(&format!(
+            "sweep -c 1,2,4 --rounds 2 -d 60ms --warmup 30ms --round-warmup 10ms {words}"
+        ));
+        let rounds = sweep["rounds"].as_array().expect("a list");
+        assert_eq!(rounds.len(), 6, "{words}");
+        assert_eq!(sweep["load"]["pipeline"], 2, "{words}");
+        let found = experiment(&format!(
+            "find --objective p50<2s -r 100 --max-rate 200 -d 100ms --warmup 20ms {words}"
+        ));
+        let steps = found["steps"].as_array().expect("a list");
+        assert!(steps.len() >= 2, "{words}: {steps:?}");
+    }
+    for sides in [
+        format!("{tcp} {} {}", at(&echo), at(&slow)),
+        format!(
+            "{ping} {} {}",
+            ws("/websocket"),
+            ws("/websocket/delay/20ms")
+        ),
+    ] {
+        let compared = experiment(&format!(
+            "compare --pairs 6 -c 2 -t 1 -d 100ms --warmup 20ms {sides}"
+        ));
+        let [only] = &compared["comparisons"].as_array().expect("a list")[..] else {
+            panic!("{compared}");
+        };
+        if only["dropped"].as_array().is_some_and(Vec::is_empty) {
+            assert_eq!(only["claim"], "differs", "{only}");
+            assert!(
+                only["change"].as_f64().is_some_and(|it| it < -0.5),
+                "{only}"
+            );
+        }
+    }
+}
+
+#[test]
+fn messages_can_be_diagnosed() {
+    let echo = ServeTcp::start("echo=line", &["--tcp-delay", "1ms"]);
+    let web = Serve::start();
+    let ws = web.url("/websocket/delay/1ms").replacen("http", "ws", 1);
+    let load = "-c 4 -t 1 -d 300ms --warmup 50ms --diagnose --format json";
+    let runs = [
+        format!("tcp {load} {PING} {}", echo.address),
+        format!("{load} --message a {ws}"),
+    ];
+    at_once(runs, |words| {
+        let report = RunReport::of(brunt(&words));
+        let missing = &report.at("/agents/0/evidence/missing")["diagnosis"];
+        // On a busy machine a round may break W4 or W5 twice.
+        let is_excused = missing.as_str().is_some_and(|it| it.contains("broke W"));
+        let parts = report.at("/diagnosis")["parts"].as_array();
+        let has_parts = parts.is_some_and(|it| !it.is_empty());
+        assert!(has_parts || is_excused, "{words}: {missing}");
+    });
+}
+
+#[test]
+fn a_simulated_server_takes_messages() {
+    for (words, replies) in [
+        (r"-m ping\n --reply line", 6),
+        (r"-m {seq}\n -m b\n --reply echo", 0),
+        ("-m ping --reply len16be", 7),
+        ("-m ping --reply fixed=9", 9),
+        ("-m ping --reply delim=;", 6),
+        (r"-m ping\n --reply until-close --no-keepalive", 5),
+        (r"-m ping\n --reply none", 0),
+        (r"-m ping\n --first hello\n --reply marker=OK*2", 9),
+    ] {
+        let words = format!(
+            "tcp --format json --backend sim -c 2 -d 100ms --warmup 0s {words} simulated:1"
+        );
+        let report = RunReport::of(brunt(&words));
+        let requests = report.requests();
+        assert!(requests.answered > 100, "{words}");
+        if replies > 0 {
+            let bytes = report.total("reply_body_bytes");
+            assert_eq!(bytes, replies * requests.answered, "{words}");
+        }
+    }
+    let held = "tcp --format json --backend sim --hold -c 9 simulated:1";
+    let held = RunReport::of(brunt(held));
+    assert_eq!(self::held(&held, "open_at_end"), 9);
+    let refused = brunt(r"tcp --backend sim -m a -m bb --reply line simulated:1");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("one length"), "{refused:?}");
+}
+
+#[test]
+fn what_no_experiment_can_take_is_refused() {
+    for (words, part) in [
+        (
+            "sweep -c 1,2 --reply line http://h/",
+            "--reply is about messages over TCP",
+        ),
+        (
+            "sweep -c 1,2 --message a http://h/",
+            "--message is about messages",
+        ),
+        (
+            "sweep -c 1,2 --message a --ping 1s tcp://h:1",
+            "--ping is about WebSocket",
+        ),
+        ("sweep -c 1,2 --message a tcp://h:1", "--reply says"),
+        (
+            "sweep --body-size 1,2 --message a ws://h/",
+            "--body-size is about requests",
+        ),
+        (
+            "sweep -c 1,2 --hold http://h/",
+            "--hold is about a single run",
+        ),
+        (
+            "find --objective p99<1s --pipeline 2 --message a ws://h/",
+            "--depth in its place",
+        ),
+        ("find --objective p99<1s ws://h/", "there is no message"),
+        (
+            "compare --body x --message a ws://h/ ws://i/",
+            "--body is about requests",
         ),
     ] {
         let outcome = brunt(words);

@@ -240,7 +240,7 @@ fn what_is_no_websocket_is_said_before_the_run() {
         ),
         (
             format!("compare {} http://h/", url(&server, "/websocket")),
-            "http and https are spoken",
+            "there is no message; give one with --message",
         ),
     ] {
         let outcome = brunt(&words);

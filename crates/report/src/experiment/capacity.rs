@@ -47,7 +47,8 @@ impl<'a> StoredCapacity<'a> {
 
 /// The outcome of a search, in a sentence.
 pub(super) fn says(capacity: &Capacity) -> String {
-    let rate = |per_s: f64| format!("{} req/s", units::rate(per_s));
+    let unit = environment::per_s(capacity.load.as_ref());
+    let rate = |per_s: f64| format!("{} {unit}", units::rate(per_s));
     match capacity.result() {
         CapacityResult::Found {
             rate_per_s,
@@ -194,7 +195,8 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     );
     page.blank();
     let (name, q) = quantile(capacity);
-    let head = ["rate", "window", "req/s", &name, "up to", "errors"].map(str::to_owned);
+    let unit = environment::per_s(capacity.load.as_ref());
+    let head = ["rate", "window", unit, &name, "up to", "errors"].map(str::to_owned);
     page.table_row(STEPS, "step", &head, "", Tone::Plain);
     for step in &capacity.steps {
         let tone = match step.outcome {
@@ -216,7 +218,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         told.len().saturating_sub(1)
     };
     for (step, because) in &told[from..] {
-        let words = format!("{} req/s: {because}", units::rate(step.rate_per_s));
+        let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));
         page.row("missed", &[words], Tone::Plain);
     }
     page.into_text()
@@ -236,9 +238,10 @@ pub(super) fn markdown(capacity: &Capacity) -> String {
     let asked: Vec<String> = asked.iter().map(|asked| markdown::code(asked)).collect();
     let _ = writeln!(page, "Objectives: {}\n", asked.join(", "));
     let (name, q) = quantile(capacity);
+    let unit = environment::per_s(capacity.load.as_ref());
     let _ = writeln!(
         page,
-        "| step | outcome | rate | window | req/s | {name} | up to | errors |\n\
+        "| step | outcome | rate | window | {unit} | {name} | up to | errors |\n\
          |---|---|---:|---:|---:|---:|---:|---:|"
     );
     for step in &capacity.steps {

@@ -32,7 +32,11 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     );
     for found in compared.comparisons() {
         page.blank();
-        rows(&found, &mut page);
+        rows(
+            &found,
+            environment::per_s(compared.load.as_ref()),
+            &mut page,
+        );
     }
     let exceeded = exceeded_limits(compared);
     if !compared.limits.is_empty() {
@@ -147,23 +151,30 @@ pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String
     rows
 }
 
-/// What was compared, and its values in words.
-pub(super) fn compared_of(found: &ComparedPair) -> (String, fn(f64) -> String) {
+/// What was compared.
+pub(super) fn compared_of(found: &ComparedPair) -> String {
     match found.comparison.compared {
-        Compared::SuccessesPerS => ("throughput".to_owned(), |per_s| {
-            format!("{} req/s", units::rate(per_s))
-        }),
-        Compared::ResponseQuantile(q) => (quantile(q), |ns| units::duration(ns as u64)),
-        Compared::CapacityPerS => ("capacity".to_owned(), |per_s| {
-            format!("{} req/s", units::rate(per_s))
-        }),
+        Compared::SuccessesPerS => "throughput".to_owned(),
+        Compared::ResponseQuantile(q) => quantile(q),
+        Compared::CapacityPerS => "capacity".to_owned(),
     }
 }
 
-/// What was found of two sides.
-pub(super) fn rows(found: &ComparedPair, page: &mut Page) {
+/// A value of it in words; rates are of `per_s`.
+fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
+    match found.comparison.compared {
+        Compared::SuccessesPerS | Compared::CapacityPerS => {
+            format!("{} {per_s}", units::rate(value))
+        }
+        Compared::ResponseQuantile(_) => units::duration(value as u64),
+    }
+}
+
+/// What was found of two sides; rates are of `per_s`.
+pub(super) fn rows(found: &ComparedPair, per_s: &str, page: &mut Page) {
     let comparison = &found.comparison;
-    let (label, value) = compared_of(found);
+    let label = compared_of(found);
+    let value = |median: f64| value(found, median, per_s);
     let medians = comparison.medians.map(|(first, second)| {
         [(found.first, first), (found.second, second)]
             .map(|(side, median)| format!("{} {}", side_name(side), value(median)))
@@ -206,9 +217,11 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
         &compared.environment,
         &compared.brunt_version,
     ));
+    let per_s = environment::per_s(compared.load.as_ref());
     page.push_str("\n| | medians | outcome | noise |\n|---|---|---|---:|\n");
     for found in compared.comparisons() {
-        let (label, value) = compared_of(&found);
+        let label = compared_of(&found);
+        let value = |median: f64| value(&found, median, per_s);
         let medians = found.comparison.medians.map_or_else(
             || "not known".to_owned(),
             |(first, second)| format!("{} → {}", value(first), value(second)),

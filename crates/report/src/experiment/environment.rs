@@ -1,7 +1,7 @@
 //! The environment of an experiment in words: machine, server and client.
 
 use brunt_measure::{
-    Environment, MachineDescription, ModelDescription, PlanDescription, SweepAxis,
+    Environment, MachineDescription, ModelDescription, PlanDescription, Protocol, SweepAxis,
 };
 
 use crate::text::layout::{Page, Tone};
@@ -96,6 +96,12 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {noun}", units::count(count))
 }
 
+/// What its rates are of: requests or messages per second.
+pub(super) fn per_s(load: Option<&PlanDescription>) -> &'static str {
+    load.map_or(Protocol::Http1.unit(), PlanDescription::unit)
+        .per_s
+}
+
 /// The load of a round in a few words, but for what is `varied`.
 pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
@@ -110,14 +116,19 @@ pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<Str
         ModelDescription::Held { .. } => "nothing, connections held".to_owned(),
         ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
             _ if varied == Some(SweepAxis::Rate) => {
-                format!("requests at each rate, {}", schedule.process.name())
+                format!(
+                    "{} at each rate, {}",
+                    plan.unit().many,
+                    schedule.process.name()
+                )
             }
             Some(rate) => format!(
-                "{} requests/s, {}",
+                "{} {}, {}",
                 units::rate(rate),
+                plan.unit().per_s,
                 schedule.process.name()
             ),
-            None => "requests in stages".to_owned(),
+            None => format!("{} in stages", plan.unit().many),
         },
         ModelDescription::Sessions { schedule } => match schedule.rate_per_s {
             _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),

@@ -125,7 +125,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     body.push_str(NO_SCRIPT);
     section("curves", "Scaling", &figures(&charts), &mut body);
     let values = table(
-        &sweep::heads(plan.varied),
+        &sweep::heads(found).each_ref().map(String::as_str),
         sweep::table(found).map(Vec::from),
         true,
     );
@@ -326,9 +326,10 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     }
     section("ratios", "Pairs of rounds", &figures(&ratios), &mut body);
     section("searches", "Searches", &figures(&tried), &mut body);
+    let per_s = environment::per_s(found.load.as_ref());
     let told = rows(|page| {
         for pair in &pairs {
-            comparison_text::rows(pair, page);
+            comparison_text::rows(pair, per_s, page);
         }
         for asked in &found.limits {
             page.row("fail if", &[limit(asked)], Tone::Plain);
@@ -359,7 +360,7 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
 
 /// What a pair compares, as a word of a name.
 fn name_of(pair: &ComparedPair) -> String {
-    let (label, _) = comparison_text::compared_of(pair);
+    let label = comparison_text::compared_of(pair);
     label.replace(|it: char| !it.is_ascii_alphanumeric(), "-")
 }
 
@@ -376,7 +377,7 @@ fn figure(compared: Compared, round: &RoundRecord) -> Option<f64> {
 /// The ratio of each pair of rounds, and the estimate with its interval.
 fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
     let comparison = &pair.comparison;
-    let (label, _) = comparison_text::compared_of(pair);
+    let label = comparison_text::compared_of(pair);
     let (first, second) = (side_name(pair.first), side_name(pair.second));
     let of = |side: usize| {
         let rounds = found.sides.get(side).map_or(&[][..], |side| &side.rounds);
@@ -440,7 +441,8 @@ fn rounds(found: &ComparedRounds) -> String {
     if most.unwrap_or(0) == 0 {
         return String::new();
     }
-    let rounds = table(&["round", "req/s", "p50", "p99", "verdict"], rows, true);
+    let unit = environment::per_s(found.load.as_ref());
+    let rounds = table(&["round", unit, "p50", "p99", "verdict"], rows, true);
     details("All rounds", &rounds)
 }
 
@@ -488,7 +490,15 @@ fn every_step(found: &Capacity) -> String {
         row
     });
     let heads = [
-        "step", "outcome", "rate", "window", "req/s", &name, "up to", "errors", "because",
+        "step",
+        "outcome",
+        "rate",
+        "window",
+        environment::per_s(found.load.as_ref()),
+        &name,
+        "up to",
+        "errors",
+        "because",
     ];
     table(&heads, rows, true)
 }

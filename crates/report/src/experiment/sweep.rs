@@ -122,8 +122,9 @@ pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     }) = sweep.highest()
     {
         let mut words = format!(
-            "{} req/s at {} (median of {})",
+            "{} {} at {} (median of {})",
             units::rate(rate.median),
+            environment::per_s(sweep.load.as_ref()),
             named(axis, best),
             rate.rounds
         );
@@ -290,7 +291,6 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
 
 /// For pull requests.
 pub(super) fn markdown(sweep: &Sweep) -> String {
-    let axis = sweep.plan.varied;
     let mut page = String::new();
     // Writing to a string does not fail.
     let url = markdown::code(&sweep.plan.url);
@@ -307,7 +307,7 @@ pub(super) fn markdown(sweep: &Sweep) -> String {
         &sweep.environment,
         &sweep.brunt_version,
     ));
-    let [label, heads @ ..] = heads(axis);
+    let [label, heads @ ..] = heads(sweep);
     let _ = writeln!(
         page,
         "\n| {label} | {} |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
@@ -323,10 +323,11 @@ pub(super) fn markdown(sweep: &Sweep) -> String {
 const COLUMNS: usize = 11;
 
 /// The headings of the table of all values.
-pub(super) fn heads(axis: SweepAxis) -> [&'static str; COLUMNS] {
+pub(super) fn heads(sweep: &Sweep) -> [String; COLUMNS] {
+    let least = format!("{} min", environment::per_s(sweep.load.as_ref()));
     [
-        axis.name(),
-        "req/s min",
+        sweep.plan.varied.name(),
+        &least,
         "median",
         "max",
         "p50",
@@ -337,6 +338,7 @@ pub(super) fn heads(axis: SweepAxis) -> [&'static str; COLUMNS] {
         "brunt CPUs",
         "verdict",
     ]
+    .map(str::to_owned)
 }
 
 /// Its rows.
