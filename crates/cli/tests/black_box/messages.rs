@@ -1,6 +1,10 @@
 //! Messages over TCP against the reference server: its known delays and silences, every framing,
 //! and whatever else a run can be, with equal counts on both sides.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
 use brunt_server::TcpCounters;
 use serde_json::Value;
 
@@ -525,4 +529,54 @@ fn what_no_experiment_can_take_is_refused() {
         assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
         assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
     }
+}
+
+/// A server that sends lines all the time, and answers each message with one more.
+fn pushing() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut pusher = socket.try_clone().expect("a descriptor");
+            std::thread::spawn(move || {
+                while pusher.write_all(b"tick\n").is_ok() {
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+            });
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4_096];
+                while let Ok(count @ 1..) = socket.read(&mut bytes) {
+                    let lines = bytes[..count].iter().filter(|&&byte| byte == b'\n').count();
+                    if socket.write_all(&b"fine\n".repeat(lines)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn pushes_beside_messages_in_flight_break_no_run() {
+    let address = pushing();
+    for machinery in &MACHINERIES[..2] {
+        for load in [
+            "-c 4 -d 300ms --warmup 0s",
+            "-r 500 -c 4 -d 300ms --warmup 0s",
+        ] {
+            let report = machinery.run_tcp(&format!("{PING} {load}"), &address.to_string());
+            assert_ne!(report.at("/summary/verdict/name"), "invalid");
+            let requests = report.requests();
+            assert_eq!(requests.answered, requests.sent);
+            assert!(report.total("pushes") > 0, "{load}");
+        }
+    }
+    let text = brunt(&format!(
+        "tcp {PING} -c 4 -n 200 --think-time 2ms {address}"
+    ));
+    assert!(
+        text.stdout.contains("sent by the server unasked"),
+        "{text:?}"
+    );
 }

@@ -247,7 +247,8 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
 /// I3. The kernel's figure is of a sample of the connections, so one outside it may have had a
 /// somewhat shorter way: that is flagged, and only half the round trip, or less than the round
 /// trip with every connection in the sample, is impossible. Where connections were replaced, those
-/// of the sample may be too young to know the shortest round trip.
+/// of the sample may be too young to know the shortest round trip. What a server pushes while a
+/// message is in flight may be no slower than the way to here.
 pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     if !run.plan.awaits_replies() {
@@ -286,6 +287,12 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     }
     if lasted_ns > RTT_KEPT_NS {
         return Outcome::not_applicable(format!("the kernel forgets after 300 s; {words}"));
+    }
+    if run.plan.may_mistake_pushes() {
+        return Outcome::flagged(format!(
+            "{words}: what the server sends unasked was taken for a reply, and the response times \
+             are too short by that; with echoes it is told apart"
+        ));
     }
     let all_sampled = sampled >= u128::from(facts.summary.lifetime.connections_opened);
     let all_kept = facts.summary.lifetime.connections_opened <= u64::from(run.plan.connections);

@@ -492,6 +492,13 @@ impl PlanDescription {
         !needs_none
     }
 
+    /// Whether what a server sends unasked while a message is in flight cannot be told from its
+    /// reply.
+    pub fn may_mistake_pushes(&self) -> bool {
+        let is_any = self.websocket.as_ref().is_some_and(|it| !it.echo);
+        is_any || self.messages.as_ref().is_some_and(|it| it.reply != "echo")
+    }
+
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
         match (&self.messages, &self.websocket) {

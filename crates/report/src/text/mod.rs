@@ -261,6 +261,10 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
             items.push(format!("{} {words}", units::count(count)));
         }
     }
+    if summary.lifetime.pushes > 0 {
+        let pushes = units::count(summary.lifetime.pushes);
+        items.push(format!("{pushes} sent by the server unasked"));
+    }
     let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
     if !verbose && is_open && load::all_sent(run, summary) {
         let planned = units::count(summary.arrivals.planned);

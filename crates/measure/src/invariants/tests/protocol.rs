@@ -182,6 +182,31 @@ fn messages_have_failures_and_pushes_of_their_own() {
     verify(cases.map(|case| case.on(run)));
 }
 
+/// A push that comes while a message is in flight is no fault of brunt's.
+#[test]
+fn what_may_be_a_push_breaks_nothing() {
+    fn slow_way(run: &mut Run) {
+        for worker in &mut run.agents[0].workers {
+            worker.kernel.min_rtt_ns = Some(2_010 * US);
+        }
+    }
+    let cases = [
+        flagged("I3", "a line that may have been unasked", |run| {
+            of_messages(run, "line");
+            slow_way(run);
+        }),
+        flagged("I3", "a message of WebSocket that may have been", |run| {
+            of_websocket(run, 1);
+            slow_way(run);
+        }),
+        broken("I3", "an echo faster than the way", |run| {
+            of_messages(run, "echo");
+            slow_way(run);
+        }),
+    ];
+    verify(cases.map(|case| case.on(steady_run)));
+}
+
 /// The run as one over WebSocket.
 fn of_websocket(run: &mut Run, replies: u32) {
     run.agents[0].negotiated.protocol = Protocol::WebSocket;
