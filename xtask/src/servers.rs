@@ -1,6 +1,6 @@
 //! The step `servers`: the real servers that the black-box tests load must be installed, the load
-//! generators that brunt is compared with, what WebSocket is judged by, a browser for its pages, and
-//! gnuplot for its tables.
+//! generators that brunt is compared with, what WebSocket is judged by, a browser for its pages,
+//! and gnuplot for its tables.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};

@@ -146,7 +146,10 @@ fn valid_run(directory: &Path, command: &str, servers: &Servers) {
             }
             _ => {
                 adapt(&mut words, servers, length);
-                "throughput"
+                match words.iter().any(|word| word == "--hold") {
+                    true => "open at the end",
+                    false => "throughput",
+                }
             }
         };
         let outcome = run_in(directory, &words);
