@@ -41,12 +41,16 @@ pub fn tcpkali_options(data: &[u8]) {
             "{ending:?}"
         ),
     }
+    if options.servers.is_empty() {
+        assert!(options.listen.is_some(), "{options:?}");
+        return;
+    }
     match options.plan(NonZeroU32::MIN, 1, read) {
         Ok(plan) => {
             assert_eq!(plan.connections, options.connections, "{options:?}");
             assert!(plan.workers <= plan.connections, "{options:?}");
             let is_sent = !plan.requests.messages().is_empty();
-            assert!(is_sent || plan.one_way().is_some(), "{options:?}");
+            assert!(is_sent || plan.model.is_held(), "{options:?}");
         }
         Err(ending) => assert!(
             is_told(ending.code) && !ending.stderr.is_empty(),

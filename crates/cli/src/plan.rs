@@ -165,6 +165,7 @@ impl Load {
             })
         });
         Plan {
+            further_targets: Vec::new(),
             target: shown(target),
             requests,
             model: self.model,

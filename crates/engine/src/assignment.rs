@@ -32,6 +32,7 @@ impl<C: Carrier> Prepared<C> {
         Task {
             worker,
             peer: self.peer.clone(),
+            further_peers: Arc::clone(&self.further_peers),
             sources: self.sources.clone(),
             sockets: self.sockets(),
             workers,

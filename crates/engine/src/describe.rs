@@ -25,7 +25,7 @@ impl<C: Carrier> Prepared<C> {
         let first = plan.requests.first().filter(|_| has_requests);
         let list = !plan.requests.names().is_empty();
         let mut described = PlanDescription {
-            url: plan.target.url.clone(),
+            url: urls(plan),
             unix_socket: plan
                 .target
                 .unix_socket
@@ -41,7 +41,7 @@ impl<C: Carrier> Prepared<C> {
                 list: list.then(|| ListDescription {
                     requests: plan.requests.count() as u64,
                     order: match plan.requests.order() {
-                        RequestOrder::Turns => ListOrder::Turns,
+                        RequestOrder::Turns | RequestOrder::ConnectionTurns => ListOrder::Turns,
                         RequestOrder::Random { .. } => ListOrder::Random,
                     },
                 }),
@@ -215,7 +215,7 @@ impl<C: Carrier> Prepared<C> {
             arrivals: plan.model.schedule().map(Schedule::seed),
             think: (plan.think_time_ns > 0).then_some(plan.think_seed),
             order: match plan.requests.order() {
-                RequestOrder::Turns => None,
+                RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
                 RequestOrder::Random { seed } => Some(seed),
             },
         }
@@ -240,6 +240,13 @@ impl<C: Carrier> Prepared<C> {
             request_bytes: self.requests.bytes(is_single) as u64,
         }
     }
+}
+
+/// The URLs of all servers.
+fn urls(plan: &load::Plan) -> String {
+    let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
+    let urls: Vec<&str> = targets.map(|target| target.url.as_str()).collect();
+    urls.join(" ")
 }
 
 fn describe_model(model: &LoadModel) -> ModelDescription {

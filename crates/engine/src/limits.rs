@@ -138,7 +138,8 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     let IpAddr::V4(address) = target.ip() else {
         return Sources::default();
     };
-    if !address.is_loopback() {
+    // Servers beside it may be elsewhere.
+    if !address.is_loopback() || !plan.further_targets.is_empty() {
         return Sources::default();
     }
     // The kernel slows down when it searches the last free ports: half of them is comfortable.

@@ -178,6 +178,8 @@ pub struct Prepared<C = Kernel> {
     pub(crate) plan: Plan,
     pub(crate) faults: Faults,
     pub(crate) peer: Peer,
+    /// Where the servers beside the target are.
+    pub(crate) further_peers: Arc<[Peer]>,
     pub(crate) sources: Sources,
     pub(crate) carrier: C,
     pub(crate) backend_note: Option<String>,
@@ -261,7 +263,24 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
     let (carrier, backend_note) = choose_backend(plan.backend)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let placed = Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns));
-    prepared(plan, carrier, backend_note, peer, negotiated, placed)
+    let further_peers = reach_further(&plan)?;
+    let prepared = prepared(plan, carrier, backend_note, peer, negotiated, placed)?;
+    Ok(Prepared {
+        further_peers,
+        ..prepared
+    })
+}
+
+/// Connects to the servers beside the target, once to each.
+fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
+    let peers = plan.further_targets.iter().map(|target| {
+        let (peer, _, _) = reach(&Plan {
+            target: target.clone(),
+            ..plan.clone()
+        })?;
+        Ok(peer)
+    });
+    peers.collect()
 }
 
 /// Prepares a run in `machine`, with whose servers it negotiates.
@@ -360,6 +379,7 @@ fn prepared<C: Carrier>(
         faults: Faults::default(),
         plan,
         peer,
+        further_peers: Arc::new([]),
         sources,
         carrier,
         backend_note,

@@ -181,6 +181,9 @@ pub struct ServerCounter {
 pub struct Plan {
     /// The server under test.
     pub target: Target,
+    /// Servers beside it that are loaded alike, and speak what it speaks: connections go to each in
+    /// turn. Only the target is watched.
+    pub further_targets: Vec<Target>,
     /// The requests of HTTP.
     pub requests: RequestSet,
     /// What makes a request due.
@@ -265,6 +268,7 @@ impl Plan {
         const SECOND_NS: u64 = 1_000_000_000;
         Self {
             target,
+            further_targets: Vec::new(),
             requests,
             model: LoadModel::Closed {
                 connect_per_s: None,

@@ -60,6 +60,8 @@ pub enum RequestOrder {
     /// One after the other, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
+    /// The same on each connection by itself, which begins with the first one.
+    ConnectionTurns,
     /// Each time a random one, all equally likely.
     Random {
         /// Seed of the random numbers.
@@ -71,7 +73,7 @@ impl RequestOrder {
     /// Its name, as typed and printed.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Turns => "turns",
+            Self::Turns | Self::ConnectionTurns => "turns",
             Self::Random { .. } => "random",
         }
     }
@@ -231,6 +233,7 @@ impl RequestSet {
                     count,
                 }
             }
+            RequestOrder::ConnectionTurns => RequestSource::ConnectionTurns { count },
             RequestOrder::Random { seed } => RequestSource::Random {
                 seed: draw(seed, FAR + u64::from(worker)),
                 drawn: 0,
@@ -253,6 +256,11 @@ pub enum RequestSource {
         /// How many there are.
         count: u32,
     },
+    /// In turns on each connection by itself.
+    ConnectionTurns {
+        /// How many there are.
+        count: u32,
+    },
     /// At random; the same seed gives the same ones everywhere.
     Random {
         /// This worker's seed.
@@ -265,10 +273,11 @@ pub enum RequestSource {
 }
 
 impl RequestSource {
-    /// The next one to send.
+    /// The next one to send, on a connection on which so many were sent before.
     #[inline]
-    pub fn next_id(&mut self) -> RequestId {
+    pub fn next_id(&mut self, sent: u64) -> RequestId {
         match self {
+            Self::ConnectionTurns { count } => RequestId((sent % u64::from(*count)) as u32),
             Self::Turns { next, count } => {
                 let id = *next;
                 *next = if id + 1 == *count { 0 } else { id + 1 };
@@ -293,7 +302,9 @@ mod tests {
     }
 
     fn ids(source: &mut RequestSource, count: usize) -> Vec<u32> {
-        (0..count).map(|_| source.next_id().0).collect()
+        (0..count as u64)
+            .map(|sent| source.next_id(sent).0)
+            .collect()
     }
 
     #[test]
@@ -308,10 +319,18 @@ mod tests {
     }
 
     #[test]
+    fn each_connection_may_take_turns_of_its_own() {
+        let set = set(&["/a", "/b", "/c"], RequestOrder::ConnectionTurns);
+        let mut source = set.source(1, 2);
+        let sent = [0, 1, 0, 2, 3, 1];
+        assert_eq!(sent.map(|sent| source.next_id(sent).0), [0, 1, 0, 2, 0, 1]);
+    }
+
+    #[test]
     fn more_workers_than_requests_find_one_each() {
         let set = set(&["/a", "/b"], RequestOrder::Turns);
         for worker in 0..7 {
-            assert!(set.source(worker, 7).next_id().0 < 2);
+            assert!(set.source(worker, 7).next_id(0).0 < 2);
         }
     }
 

@@ -5,6 +5,7 @@ mod ab;
 mod h2load;
 mod httperf;
 mod tcpkali;
+mod tcpkali_listen;
 mod tcpkali_live;
 mod weighttp;
 mod wrk;

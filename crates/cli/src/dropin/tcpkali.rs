@@ -12,6 +12,7 @@ use brunt_io::cpu::usable_cpus;
 use brunt_load::Target;
 use brunt_measure::Judged;
 
+use super::tcpkali_listen::Listening;
 use super::tcpkali_live::Live;
 use super::{EXIT_FAILED, destination, measure, print};
 use crate::message;
@@ -25,11 +26,18 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         print(&tcpkali::explanation(&options, read)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if options.servers.is_empty()
+        && let Some(listening) = Listening::start(&options)?
+    {
+        return listening.run(&options);
+    }
     let cpus = NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN);
     let plan = options.plan(cpus, fresh_seed(), read)?;
     let has_markers = tcpkali::has_markers(&plan);
     let destination = destination(options.brunt_report.as_deref())?;
-    message::print_lines(&destinations(&plan.target));
+    let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
+    message::print_lines(&targets.map(destinations).collect::<String>());
+    let listening = Listening::start(&options)?;
     let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
     let run = match measure(plan, Vec::new(), "", &mut live) {
         Ok(run) => run,
@@ -45,7 +53,11 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         }
     };
     live.end(&options, Some(&run));
-    print(&tcpkali::report(&options, has_markers, &run))?;
+    let taken = listening
+        .map(Listening::end)
+        .transpose()?
+        .unwrap_or_default();
+    print(&tcpkali::report(&options, has_markers, &run, taken))?;
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
     destination.write(&judged)?;

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 
-use crate::support::process::brunt;
+use crate::support::process::{brunt, start};
 use crate::support::serve::{Serve, ServeTcp};
 
 #[test]
@@ -116,6 +116,66 @@ fn instants_in_messages_are_found_in_what_comes_back() {
         (18..=22).contains(&(counters.bytes_received / 34)),
         "{counters:?}"
     );
+}
+
+#[test]
+fn connections_go_to_several_servers_and_are_replaced() {
+    let (one, other) = (
+        ServeTcp::start("sink=line", &[]),
+        ServeTcp::start("sink=line", &[]),
+    );
+    let line = format!(
+        "tcpkali -c4 -r20 -T1s --channel-lifetime 500ms -em x\\n {} {}",
+        one.address, other.address
+    );
+    let run = brunt(&line);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.starts_with("Destination: "), "{run:?}");
+    for server in [one, other] {
+        let counters = server.settled();
+        assert!((36..=44).contains(&counters.messages), "{counters:?}");
+        // Two connections, each used for 10 messages, and one before the run.
+        assert!(
+            (5..=7).contains(&counters.connections_accepted),
+            "{counters:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_listened_for_is_counted() {
+    let free_port = || {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        free.local_addr().expect("bound").port()
+    };
+    let port = free_port();
+    let listening = start(&format!("tcpkali -l {port} -T 1h"));
+    listening.wait_for_message(&format!("Listen on: [0.0.0.0]:{port}\n"));
+    let run = brunt(&format!("tcpkali -r100 -T1s -m PING 127.0.0.1:{port}"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let sent = run
+        .stdout
+        .lines()
+        .next()
+        .and_then(|line| line.split(['(', ')']).nth(1));
+    let taken = listening.wait_interrupted();
+    assert_eq!(taken.code, Some(64), "{taken:?}");
+    let received = taken
+        .stdout
+        .lines()
+        .nth(1)
+        .and_then(|line| line.split(['(', ')']).nth(1));
+    assert_eq!(received, sent, "{taken:?}");
+    assert!(
+        received.is_some_and(|bytes| bytes.ends_with(" bytes")),
+        "{taken:?}"
+    );
+    let port = free_port();
+    let both = brunt(&format!(
+        "tcpkali -T300ms -r100 -m PING -l {port} 127.0.0.1:{port}"
+    ));
+    assert_eq!(both.code, Some(0), "{both:?}");
+    assert!(!both.stdout.contains("received: 0 bytes"), "{both:?}");
 }
 
 #[test]

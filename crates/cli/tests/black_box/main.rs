@@ -56,6 +56,7 @@ mod signals;
 mod stored;
 mod support;
 mod sweep;
+mod tcpkali_lines;
 mod time;
 mod watch;
 mod websocket;

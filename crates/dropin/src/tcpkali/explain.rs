@@ -17,6 +17,15 @@ pub fn explanation(
     options: &Options,
     read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
 ) -> Result<String, Ending> {
+    if let Some((_, port)) = &options.listen {
+        let words = ["brunt", "serve", "--tcp", "sink", "--tcp-listen"].map(str::to_owned);
+        let words = [&words[..], &[format!("0.0.0.0:{port}")]].concat();
+        let notes = match options.servers.is_empty() {
+            true => "It serves until Ctrl-C, and then prints its counters.",
+            false => "It serves until Ctrl-C; the load is another command line (without -l).",
+        };
+        return Ok(shell::explained(&words, [notes]));
+    }
     let load = options.load(0, read)?;
     let mut words = vec!["brunt".to_owned()];
     if !options.is_websocket {
@@ -45,7 +54,7 @@ pub fn explanation(
         push("--first-reply", "none".to_owned());
     }
     match (&load.reply, options.is_websocket) {
-        _ if load.holds() => words.push("--receive".to_owned()),
+        _ if load.holds() => words.push("--hold".to_owned()),
         (None, true) => push("--replies", "0".to_owned()),
         (Some(_), true) => push("--replies", "1".to_owned()),
         (None, false) => push("--reply", "none".to_owned()),
@@ -80,7 +89,7 @@ pub fn explanation(
     }
     words.push(match options.is_websocket {
         true => load.target.url,
-        false => options.server.clone(),
+        false => options.servers[0].clone(),
     });
     let notes = [
         "-r is of all connections together: tcpkali's is of each.",
@@ -88,7 +97,9 @@ pub fn explanation(
         "Response times count from the instants at which messages were due, and a verdict says \
          what limited the run.",
     ];
-    Ok(shell::explained(&words, notes))
+    let further = "brunt loads one server at a time: run one for each.";
+    let further = (!load.further_targets.is_empty()).then_some(further);
+    Ok(shell::explained(&words, notes.into_iter().chain(further)))
 }
 
 /// The messages as brunt takes them.
@@ -130,9 +141,10 @@ mod tests {
                 "brunt tcp -c 1 -d 10000ms --connection-rate 100 -m @@file --reply none --sndbuf 9 \
                  --nodelay off h:1",
             ),
+            ("-l 80", "brunt serve --tcp sink --tcp-listen 0.0.0.0:80"),
             (
                 "-c 9 h:1",
-                "brunt tcp -c 9 -d 10000ms --connection-rate 100 --receive h:1",
+                "brunt tcp -c 9 -d 10000ms --connection-rate 100 --hold h:1",
             ),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

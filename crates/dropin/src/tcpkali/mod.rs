@@ -16,4 +16,6 @@ pub use expression::{ExpressionError, Frame, Piece, pieces};
 pub use live::{Interval, datagrams, status};
 pub use options::{Content, Options, Rate, Statsd, shown};
 pub use plan::{has_markers, has_replies};
-pub use report::{destination, not_connected, ramped_up, report};
+pub use report::{
+    Taken, destination, listening, not_connected, ramped_up, report, report_of_listening,
+};

@@ -13,7 +13,7 @@ const SHORT: &str = "dhc:e1:m:f:r:l:vw:T:H:";
 /// Options that brunt has no equal of.
 const WITHOUT_EQUAL: char = 'x';
 const LONG: &[Long] = &[
-    long("channel-lifetime", true, WITHOUT_EQUAL),
+    long("channel-lifetime", true, 'Y'),
     long("channel-bandwidth-upstream", true, 'U'),
     long("channel-bandwidth-downstream", true, WITHOUT_EQUAL),
     long("connections", true, 'c'),
@@ -37,7 +37,7 @@ const LONG: &[Long] = &[
     long("latency-marker-skip", true, 'K'),
     long("latency-percentiles", true, 'p'),
     long("listen-port", true, 'l'),
-    long("listen-mode", true, 'l'),
+    long("listen-mode", true, 'L'),
     long("message", true, 'm'),
     long("message-file", true, 'f'),
     long("message-rate", true, 'r'),
@@ -188,8 +188,13 @@ pub struct Options {
     pub is_websocket: bool,
     /// Header fields of its upgrade, as typed.
     pub headers: Vec<String>,
-    /// The server, as typed.
-    pub server: String,
+    /// The servers, as typed; none where there is only something to listen for.
+    pub servers: Vec<String>,
+    /// Where connections are taken that send what nobody looks at: the host, where one was typed,
+    /// and the port.
+    pub listen: Option<(Option<String>, u16)>,
+    /// How long a connection is used, seconds; absent: for ever.
+    pub lifetime_s: Option<f64>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
     /// Whether to print brunt's own command line and run nothing.
@@ -243,7 +248,9 @@ impl Options {
             is_secure: false,
             is_websocket: false,
             headers: Vec::new(),
-            server: String::new(),
+            servers: Vec::new(),
+            listen: None,
+            lifetime_s: None,
             brunt_report: None,
             explains: false,
         };
@@ -371,9 +378,26 @@ impl Options {
             'v' | 'b' => {}
             'd' => return Err(error("brunt: dumps: see docs/drop-ins.md")),
             'l' => {
+                let (host, digits) = match typed.split_once(':') {
+                    Some((host, digits)) => (Some(host.to_owned()), digits),
+                    None => (None, typed.as_str()),
+                };
+                self.listen = Some((host, port(digits, "--listen-port")?));
+            }
+            'L' if typed == "silent" => {}
+            'L' if typed == "active" => {
                 return Err(error(
-                    "brunt: -l: `brunt serve --tcp sink` or `--tcp source` is the other end",
+                    "brunt: --listen-mode=active: `brunt serve --tcp source` sends without end",
                 ));
+            }
+            'L' => {
+                return Err(error(&format!(
+                    "--listen-mode={typed} is not one of {{silent|active}}"
+                )));
+            }
+            'Y' => {
+                let line = format!("Expected non-negative --channel-lifetime={typed}");
+                self.lifetime_s = Some(above_0(&typed, SECONDS, &line)?);
             }
             's' => self.is_websocket = true,
             'H' if typed.is_empty() => {}
@@ -392,19 +416,28 @@ impl Options {
 
     fn take_servers(&mut self, servers: &[String]) -> Result<(), Ending> {
         match servers {
+            [] if self.listen.is_some() => Ok(()),
             [] => Err(Ending {
                 stdout: usage::short(),
                 ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
             }),
-            [server] => {
-                self.server.clone_from(server);
+            servers => {
+                self.servers = servers.to_vec();
                 Ok(())
             }
-            _ => Err(error("brunt: one server is loaded at a time")),
         }
     }
 
     fn check(&self) -> Result<(), Ending> {
+        if self.listen.is_some() && (self.is_websocket || self.is_secure) {
+            return Err(error(
+                "brunt: -l takes bytes in clear text: `brunt serve` speaks WebSocket at \
+                 /websocket, and TLS with --tls",
+            ));
+        }
+        if self.servers.is_empty() {
+            return Ok(());
+        }
         if !self.headers.is_empty() && !self.is_websocket {
             return Err(error("--header option ignored without --websocket"));
         }

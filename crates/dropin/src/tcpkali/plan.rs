@@ -1,13 +1,13 @@
 //! From tcpkali's options to a plan of brunt's.
 
 use std::io;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 
 use brunt_load::{
     ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Placement, Plan, ReplyMatch,
-    RequestOrder, RequestSet, RequestSpec, Schedule, SocketOptions, Spoken, Stop, Streams, Target,
-    TlsSpec, WebSocketExchange,
+    RequestOrder, RequestSet, Reuse, Schedule, SocketOptions, Spoken, Stop, Target, TlsSpec,
+    WebSocketExchange,
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
@@ -42,6 +42,8 @@ const IN_FLIGHT_BYTES_MAX: f64 = 16e6;
 #[derive(Debug)]
 pub(super) struct Load {
     pub(super) target: Target,
+    /// Servers beside it.
+    pub(super) further_targets: Vec<Target>,
     pub(super) sent: Sent,
     /// What ends a reply; absent where replies are not looked at.
     pub(super) reply: Option<Pattern>,
@@ -67,15 +69,24 @@ impl Options {
         read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Load, Ending> {
         let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
-        let target = match (self.is_websocket, self.is_secure) {
-            (true, true) => Target::parse_websocket(&format!("wss://{}", self.server), None),
-            (true, false) => Target::parse_websocket(&format!("ws://{}", self.server), None),
-            (false, is_secure) => {
-                let host = self.server.split('/').next();
-                Target::parse_tcp(host, is_secure, None)
-            }
-        };
-        let target = target.map_err(|reason| refused(&reason))?;
+        let targets = self.servers.iter().map(|server| {
+            let target = match (self.is_websocket, self.is_secure) {
+                (true, true) => Target::parse_websocket(&format!("wss://{server}"), None),
+                (true, false) => Target::parse_websocket(&format!("ws://{server}"), None),
+                (false, is_secure) => Target::parse_tcp(server.split('/').next(), is_secure, None),
+            };
+            target.map_err(|reason| refused(&reason))
+        });
+        let mut targets = targets.collect::<Result<Vec<_>, Ending>>()?;
+        if targets.is_empty() {
+            return Err(error("brunt: -l alone is no load"));
+        }
+        let target = targets.remove(0);
+        if self.is_secure && targets.iter().any(|other| other.host != target.host) {
+            return Err(error(
+                "brunt: --ssl: the servers of a run have one name; run one by one",
+            ));
+        }
         let sent = self.sent(seed, read)?;
         let reply = self.reply_pattern(&sent)?;
         let connections = f64::from(self.connections.get());
@@ -101,6 +112,7 @@ impl Options {
         };
         Ok(Load {
             target,
+            further_targets: targets,
             // Frames are not put together.
             batch: if self.is_websocket { 1 } else { batch as u32 },
             per_s: match self.is_websocket {
@@ -131,12 +143,14 @@ impl Options {
             )));
         }
         let load = self.load(seed, read)?;
-        let (set, spoken) = match (load.holds(), self.is_websocket) {
-            (true, _) => self.holding(&load)?,
-            (false, true) => self.frames(&load, seed)?,
-            (false, false) => self.messages(&load, seed)?,
+        let spoken = match self.is_websocket {
+            true => Spoken::WebSocket(self.frames(&load, seed)?),
+            false => Spoken::Messages(self.messages(&load, seed)?),
         };
+        let set = self.message_set(&load)?;
         let mut plan = Plan::new(load.target.clone(), set);
+        plan.further_targets.clone_from(&load.further_targets);
+        plan.reuse = self.reuse(&load)?;
         plan.spoken = spoken;
         plan.pipeline = self.in_flight(&load);
         plan.connections = self.connections;
@@ -168,6 +182,22 @@ impl Options {
         Ok(plan)
     }
 
+    /// For how many messages a connection is used: as many as its lifetime has room for.
+    fn reuse(&self, load: &Load) -> Result<Reuse, Ending> {
+        let Some(lifetime_s) = self.lifetime_s else {
+            return Ok(Reuse::Unlimited);
+        };
+        let per_s = load.per_s.ok_or_else(|| {
+            error(
+                "brunt: --channel-lifetime: a connection ends after so many messages: give their \
+                 rate with -r",
+            )
+        })?;
+        let messages = (per_s / f64::from(self.connections.get()) * lifetime_s).round() as u64;
+        let messages = NonZeroU64::new(messages).unwrap_or(NonZeroU64::MIN);
+        Ok(Reuse::Requests(messages))
+    }
+
     /// Threads. Each takes an equal part of what is sent at a rate, so that it must have an equal
     /// part of the connections, or many.
     fn threads(&self, cpus: NonZeroU32, is_rated: bool) -> NonZeroU32 {
@@ -181,33 +211,22 @@ impl Options {
         even.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// Connections that send nothing, and take what comes.
-    fn holding(&self, load: &Load) -> Result<(RequestSet, Spoken), Ending> {
-        let other = [
-            (self.is_websocket, "--ws"),
-            (self.is_secure, "--ssl"),
-            (load.sent.first.is_some(), "-1"),
-        ];
-        if let Some((_, option)) = other.into_iter().find(|&(is_given, _)| is_given) {
-            return Err(error(&format!(
-                "brunt: {option} without a message: give one with -m, and -r to send it rarely"
-            )));
+    /// What is sent, so many at once as are written as one.
+    fn message_set(&self, load: &Load) -> Result<RequestSet, Ending> {
+        if load.holds() {
+            return Ok(RequestSet::nothing());
         }
-        let spoken = Spoken::Streams(Streams {
-            sends: false,
-            receives: true,
-            paced_bits_per_s: None,
-        });
-        Ok((RequestSet::one(RequestSpec::get("/")), spoken))
-    }
-
-    fn messages(&self, load: &Load, seed: u64) -> Result<(RequestSet, Spoken), Ending> {
         let mut specs = load.sent.specs();
         for spec in &mut specs {
             let mut batch = Template::default();
             (0..load.batch).for_each(|_| batch.append(&spec.template));
             spec.template = batch;
         }
+        let set = RequestSet::messages_in(RequestOrder::ConnectionTurns, specs);
+        set.ok_or_else(|| error("brunt: too many messages"))
+    }
+
+    fn messages(&self, load: &Load, seed: u64) -> Result<MessageExchange, Ending> {
         let marker = |count| {
             let pattern = load.reply.clone()?;
             Some(Framing::Marker { pattern, count })
@@ -219,20 +238,17 @@ impl Options {
                  not given",
             ));
         }
-        let exchange = MessageExchange {
+        Ok(MessageExchange {
             reply: marker(NonZeroU32::MIN).unwrap_or(Framing::None),
             opening: load.sent.first.clone().map(|message| OpeningMessage {
                 message,
                 reply: skipped.unwrap_or(Framing::None),
             }),
             seed,
-        };
-        let set = RequestSet::messages_in(RequestOrder::Turns, specs);
-        let set = set.ok_or_else(|| error("brunt: too many messages"))?;
-        Ok((set, Spoken::Messages(exchange)))
+        })
     }
 
-    fn frames(&self, load: &Load, seed: u64) -> Result<(RequestSet, Spoken), Ending> {
+    fn frames(&self, load: &Load, seed: u64) -> Result<WebSocketExchange, Ending> {
         if load.sent.first.is_some() {
             return Err(error(
                 "brunt: -1 with --ws: brunt sends no first message over WebSocket; make it the \
@@ -253,7 +269,7 @@ impl Options {
             })?;
             Ok((name.to_owned(), value.trim().to_owned()))
         });
-        let exchange = WebSocketExchange {
+        Ok(WebSocketExchange {
             headers: headers.collect::<Result<_, Ending>>()?,
             subprotocols: Vec::new(),
             is_binary: load.sent.is_binary,
@@ -266,10 +282,7 @@ impl Options {
             has_zero_masks: false,
             ping_interval_ns: None,
             seed,
-        };
-        let set = RequestSet::messages_in(RequestOrder::Turns, load.sent.specs());
-        let set = set.ok_or_else(|| error("brunt: too many messages"))?;
-        Ok((set, Spoken::WebSocket(exchange)))
+        })
     }
 
     /// Messages in flight per connection.
@@ -290,6 +303,10 @@ impl Options {
     }
 
     fn model(&self, load: &Load, seed: u64) -> Result<LoadModel, Ending> {
+        if load.holds() {
+            let connect_per_s = Some(self.connect_rate);
+            return Ok(LoadModel::Held { connect_per_s });
+        }
         let Some(per_s) = load.per_s else {
             return Ok(LoadModel::Closed {
                 connect_per_s: Some(self.connect_rate),
@@ -482,11 +499,29 @@ mod tests {
     #[test]
     fn connections_without_messages_are_held() {
         let held = plan("-c 100 -T 5m h:1").expect("good");
-        let Spoken::Streams(streams) = held.spoken else {
-            panic!("{:?}", held.spoken);
-        };
-        assert!(streams.receives && !streams.sends);
+        assert!(held.model.is_held() && held.requests.messages().is_empty());
+        assert_eq!(held.model.connect_per_s(), Some(100.0));
+        let first = plan("-1 login --ssl h:1").expect("good");
+        assert!(first.model.is_held() && exchange(&first).opening.is_some());
+        assert!(plan("--ws h:1").expect("good").model.is_held());
         assert_eq!(held.stop.duration_ns, Some(300_000_000_000));
+    }
+
+    #[test]
+    fn servers_are_several_and_connections_end() {
+        let several = plan("-m a h:1 i:2/path").expect("good");
+        assert_eq!(several.target.url, "tcp://h:1");
+        let further: Vec<&str> = several
+            .further_targets
+            .iter()
+            .map(|it| it.url.as_str())
+            .collect();
+        assert_eq!(further, ["tcp://i:2"]);
+        let short = plan("-m a -c 4 -r 10 --channel-lifetime 2s h:1").expect("good");
+        assert_eq!(
+            short.reuse,
+            Reuse::Requests(NonZeroU64::new(20).expect("not 0"))
+        );
     }
 
     #[test]
@@ -518,9 +553,17 @@ mod tests {
                 "-m a -c 1000 -T 1 h:1",
                 "1000 connections can not be opened at a rate 100 within",
             ),
-            ("-m a -l 80 h:1", "brunt: -l:"),
+            ("-l 0", "--listen-port=0 is not in [1..65535]"),
+            ("-l 80", "brunt: -l alone is no load"),
+            ("-l 80 --ws", "brunt: -l takes bytes in clear text"),
+            ("-l 80 --listen-mode active", "brunt: --listen-mode=active"),
+            ("-l 80 --listen-mode x", "--listen-mode=x is not one of"),
+            (
+                "-m a --channel-lifetime 1 h:1",
+                "brunt: --channel-lifetime: a connection",
+            ),
+            ("-m a --ssl h:1 i:1", "brunt: --ssl: the servers of a run"),
             ("-m a --ws -1 b h:1", "brunt: -1 with --ws"),
-            ("-1 b h:1", "brunt: -1 without a message"),
             (
                 "-m a -H X:y h:1",
                 "--header option ignored without --websocket",

@@ -10,6 +10,8 @@ use super::options::Options;
 
 /// What tcpkali takes for the payload of a packet, bytes.
 const SEGMENT_BYTES: u64 = 1_460;
+/// Most bytes of one read of what is listened for.
+const READ_BYTES_MAX: u64 = 65_536;
 
 /// The line about an address of the server.
 pub fn destination(address: &SocketAddr) -> String {
@@ -29,56 +31,116 @@ pub fn not_connected(options: &Options) -> String {
     format!("Could not create {count} connection{plural} in allotted time ({seconds}s)\n")
 }
 
-/// What is printed when the run is over; `has_markers` says whether its messages were marked with
-/// their instants.
-pub fn report(options: &Options, has_markers: bool, run: &Run) -> String {
-    let window = run.summary().window;
-    let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
-    let connections = f64::from(options.connections.get());
-    let (sent, received) = (window.bytes_sent, window.bytes_received);
-    let per_s = |bytes: u64| bytes as f64 / seconds;
-    let channel = per_s(sent + received) / connections;
+/// The lines about what is listened on.
+pub fn listening(addresses: &[SocketAddr]) -> String {
+    let lines = addresses
+        .iter()
+        .map(|address| format!("Listen on: [{}]:{}\n", address.ip(), address.port()));
+    lines.collect()
+}
+
+/// What was taken from connections that were listened for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Connections that were open at the end.
+    pub connections: u64,
+    /// Bytes received.
+    pub bytes: u64,
+}
+
+/// What is printed when nothing but listening is over, after so many seconds.
+pub fn report_of_listening(taken: Taken, seconds: f64) -> String {
     let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "Total data sent:     {} ({sent} bytes)",
-        in_units(sent)
-    );
-    let _ = writeln!(
-        text,
-        "Total data received: {} ({received} bytes)",
-        in_units(received)
-    );
-    let _ = writeln!(
-        text,
-        "Bandwidth per channel: {:.3}⇅ Mbps ({:.1} kBps)",
-        8.0 * channel / 1e6,
-        channel / 1e3
-    );
-    let _ = writeln!(
-        text,
-        "Aggregate bandwidth: {:.3}↓, {:.3}↑ Mbps",
-        8.0 * per_s(received) / 1e6,
-        8.0 * per_s(sent) / 1e6
-    );
-    let replies = window.replies.total();
-    if has_markers {
+    let volume = Volume {
+        connections: taken.connections,
+        received: taken.bytes,
+        // Reads are not counted: as few as there may be.
+        reads: taken.bytes.div_ceil(READ_BYTES_MAX),
+        ..Volume::default()
+    };
+    volume.print(&mut text, seconds, false);
+    let _ = writeln!(text, "Test duration: {} s.", significant(seconds));
+    text
+}
+
+/// What went over the connections.
+#[derive(Clone, Copy, Debug, Default)]
+struct Volume {
+    connections: u64,
+    sent: u64,
+    received: u64,
+    /// Messages sent, and received.
+    writes: u64,
+    reads: u64,
+}
+
+impl Volume {
+    fn print(&self, text: &mut String, seconds: f64, has_markers: bool) {
+        let Self {
+            connections,
+            sent,
+            received,
+            writes,
+            reads,
+        } = *self;
+        let connections = connections.max(1) as f64;
         let per_s = |count: u64| count as f64 / seconds;
+        let channel = per_s(sent + received) / connections;
         let _ = writeln!(
             text,
-            "Aggregate message rate: {:.3}↓, {:.3}↑ mps",
-            per_s(replies),
-            per_s(window.requests_sent)
+            "Total data sent:     {} ({sent} bytes)",
+            in_units(sent)
+        );
+        let _ = writeln!(
+            text,
+            "Total data received: {} ({received} bytes)",
+            in_units(received)
+        );
+        let _ = writeln!(
+            text,
+            "Bandwidth per channel: {:.3}⇅ Mbps ({:.1} kBps)",
+            8.0 * channel / 1e6,
+            channel / 1e3
+        );
+        let _ = writeln!(
+            text,
+            "Aggregate bandwidth: {:.3}↓, {:.3}↑ Mbps",
+            8.0 * per_s(received) / 1e6,
+            8.0 * per_s(sent) / 1e6
+        );
+        if has_markers {
+            let _ = writeln!(
+                text,
+                "Aggregate message rate: {:.3}↓, {:.3}↑ mps",
+                per_s(reads),
+                per_s(writes)
+            );
+        }
+        let down = segments_per_message(reads, received);
+        let up = segments_per_message(writes, sent);
+        let _ = writeln!(
+            text,
+            "Packet rate estimate: {:.1}↓, {:.1}↑ ({down}↓, {up}↑ TCP MSS/op)",
+            per_s(down * reads),
+            per_s(up * writes)
         );
     }
-    let down = segments_per_message(replies, received);
-    let up = segments_per_message(window.requests_sent, sent);
-    let _ = writeln!(
-        text,
-        "Packet rate estimate: {:.1}↓, {:.1}↑ ({down}↓, {up}↑ TCP MSS/op)",
-        per_s(down * replies),
-        per_s(up * window.requests_sent)
-    );
+}
+
+/// What is printed when the run is over; `has_markers` says whether its messages were marked with
+/// their instants, and `taken` what was listened for beside it.
+pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> String {
+    let window = run.summary().window;
+    let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
+    let mut text = String::new();
+    let volume = Volume {
+        connections: u64::from(options.connections.get()) + taken.connections,
+        sent: window.bytes_sent,
+        received: window.bytes_received + taken.bytes,
+        writes: window.requests_sent,
+        reads: window.replies.total() + taken.bytes.div_ceil(READ_BYTES_MAX),
+    };
+    volume.print(&mut text, seconds, has_markers);
     let latencies = &run.latencies;
     for (title, is_asked, histogram) in [
         ("TCP connect", options.latency_connect, &latencies.connect),
@@ -150,6 +212,25 @@ fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_listened_for_is_reported() {
+        let taken = Taken {
+            connections: 2,
+            bytes: 100_000,
+        };
+        assert_eq!(
+            report_of_listening(taken, 2.0),
+            "Total data sent:     0 bytes (0 bytes)\n\
+             Total data received: 97.7 KiB (100000 bytes)\n\
+             Bandwidth per channel: 0.200⇅ Mbps (25.0 kBps)\n\
+             Aggregate bandwidth: 0.400↓, 0.000↑ Mbps\n\
+             Packet rate estimate: 35.0↓, 0.0↑ (35↓, 0↑ TCP MSS/op)\n\
+             Test duration: 2 s.\n"
+        );
+        let address = "[::]:80".parse().expect("an address");
+        assert_eq!(listening(&[address]), "Listen on: [::]:80\n");
+    }
 
     #[test]
     fn numbers_are_written_as_in_c() {

@@ -1,6 +1,6 @@
 //! What tcpkali's help is here: the options that brunt takes.
 
-const HEAD: &str = "Usage: tcpkali [OPTIONS] <host:port>\n";
+const HEAD: &str = "Usage: tcpkali [OPTIONS] [-l <port>] [<host:port>...]\n";
 const SHORT: &str = "\
   -c <N>               connections
   -T <Time>            length of the run (10s)
@@ -22,6 +22,8 @@ const LONG: &str = "\
   --ws, --websocket                speak WebSocket: each message is a text
   -H, --header <string>            header field of its upgrade
   --ssl                            speak TLS; any certificate passes
+  --channel-lifetime <Time>        with a rate: how long a connection is used
+  -l, --listen-port <port>         take connections, and throw away what they send
   -T, --duration <Time>            length of the run (10s); -1 for ever
   -e, --unescape-message-args      read escapes in the messages that follow
   -1, --first-message <string>     what each connection begins with

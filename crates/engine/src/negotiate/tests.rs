@@ -30,6 +30,7 @@ fn many(count: u32) -> NonZeroU32 {
 fn plan(url: &str, http: HttpChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
     Plan {
+        further_targets: Vec::new(),
         sockets: SocketOptions::default(),
         requests: RequestSet::one(RequestSpec::get(&target.path)),
         target,

@@ -1,10 +1,10 @@
 //! Connections of a worker: opened, lost, replaced, and the deadlines that they have.
 
-use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::backend::{ClientBackend, Peer, Slot};
 use brunt_measure::FailureKind;
 
 use super::table::Deadline;
-use super::{Mode, Pacing, Worker};
+use super::{Mode, Pacing, Task, Worker};
 use crate::connection::{State, Writing};
 use crate::failure;
 use crate::protocol::ClientProtocol;
@@ -16,6 +16,17 @@ pub(super) const RETRY_NS_MIN: u64 = 10_000_000;
 pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
+
+impl Task {
+    /// Where the connection in a slot goes: to all servers alike, over all workers.
+    fn peer_of(&self, slot: Slot) -> &Peer {
+        let number = slot.0 as usize * self.workers as usize + self.worker as usize;
+        match number % (self.further_peers.len() + 1) {
+            0 => &self.peer,
+            other => &self.further_peers[other - 1],
+        }
+    }
+}
 
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Starts a connection attempt.
@@ -32,7 +43,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let connection = &mut self.connections[slot];
         connection.state = State::Connecting { since_ns: now_ns };
         let opening = match self.generated {
-            None => self.backend.open(slot, &self.task.peer, source),
+            None => self.backend.open(slot, self.task.peer_of(slot), source),
             Some(_) => {
                 let peer = self.peer();
                 self.backend.open(slot, &peer, source)

@@ -93,7 +93,7 @@ pub(crate) enum Pace {
 pub(crate) struct Task {
     pub(crate) worker: u32,
     pub(crate) peer: Peer,
-    /// Local addresses.
+    pub(crate) further_peers: Arc<[Peer]>,
     pub(crate) sources: Sources,
     /// Options of the sockets.
     pub(crate) sockets: SocketOptions,

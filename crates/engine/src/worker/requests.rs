@@ -185,6 +185,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Sends `count` requests on a connection that has room for them.
     pub(super) fn send(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
         let connection = &mut self.connections[slot];
+        let sent = self.task.requests_per_connection - connection.requests_left;
         connection.requests_left -= u64::from(count);
         connection.is_used = true;
         if self.task.think_time.mean_ns > 0 {
@@ -198,7 +199,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.write_to(slot);
         let (connection, places) = self.connections.start_requests(slot, count);
         for behind in (0..count).rev() {
-            let request = self.supply.source.next_id();
+            let before = sent + u64::from(count - 1 - behind);
+            let request = self.supply.source.next_id(before);
             let next = Next {
                 request,
                 behind,
