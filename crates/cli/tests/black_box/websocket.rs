@@ -153,6 +153,16 @@ fn pushes_are_told_from_replies() {
         assert_eq!(counters.websocket_messages_pushed, 600);
         assert_eq!(report.total("pushes"), 600);
     });
+    let server = Serve::start();
+    let outcome = brunt(&format!("{load} {}", url(&server, "/websocket/interim/3")));
+    let row = outcome
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("beside"));
+    assert!(
+        row.is_some_and(|row| row.contains("600 sent by the server unasked")),
+        "{outcome:?}"
+    );
     let load = "-c 4 -n 200 --message a --replies 4";
     compare("/websocket/interim/3", load, |report, counters| {
         assert_answered(report, counters);
@@ -212,7 +222,12 @@ fn what_is_no_websocket_is_said_before_the_run() {
     for (words, said) in [
         (
             format!("--message a {}", url(&server, "/status/403")),
-            "the server answers the upgrade with status 403 in place of 101",
+            "the server answers the upgrade with status 403 in place of 101; a server that asks \
+             where a page is from wants -H 'Origin: https://HOST'",
+        ),
+        (
+            format!("--message a {}", url(&server, "/status/401")),
+            "with status 401 in place of 101; give credentials with -u USER:PASSWORD, or with -H",
         ),
         (
             format!("--message a {}", url(&server, "/malformed/garbage")),

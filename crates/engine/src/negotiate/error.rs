@@ -45,7 +45,10 @@ pub enum NegotiateError {
         server: String,
     },
     /// The server does not agree to WebSocket.
-    #[error("{server} does not speak WebSocket at this URL: {reason}")]
+    #[error(
+        "{server} does not speak WebSocket at this URL: {reason}{}",
+        advice(reason)
+    )]
     Upgrade {
         /// Host and port.
         server: String,
@@ -147,6 +150,21 @@ pub enum Step {
     Settings,
     /// The upgrade to WebSocket (RFC 6455 section 4).
     Upgrade,
+}
+
+/// What to type where a server refuses an upgrade, if that can be told.
+fn advice(reason: &websocket::ClientError) -> &'static str {
+    let websocket::ClientError::Handshake(websocket::HandshakeError::Refused { status, location }) =
+        reason
+    else {
+        return "";
+    };
+    match status {
+        300..=399 if location.is_some() => "; redirects are not followed: give that URL",
+        401 => "; give credentials with -u USER:PASSWORD, or with -H",
+        403 => "; a server that asks where a page is from wants -H 'Origin: https://HOST'",
+        _ => "",
+    }
 }
 
 impl fmt::Display for Step {

@@ -567,6 +567,9 @@ impl ClientProtocol for WebSocket {
                 }
                 Some(ClientEvent::Closed { code }) => {
                     connection.controls.closes_received += 1;
+                    // What comes behind it has no meaning (RFC 6455 section 5.5.1).
+                    connection.push_bytes += (bytes.len() - consumed) as u64;
+                    consumed = bytes.len();
                     Some(ProtocolEvent::Closed(failure::of_close(code)))
                 }
             };

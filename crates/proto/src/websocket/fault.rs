@@ -69,10 +69,15 @@ pub enum HandshakeError {
     #[error("the reply to the upgrade is refused: {0}")]
     NotHttp(#[from] ReplyError),
     /// It has another status than 101.
-    #[error("the server answers the upgrade with status {status} in place of 101")]
+    #[error(
+        "the server answers the upgrade with status {status} in place of 101{}",
+        told(location)
+    )]
     Refused {
         /// Which.
         status: u16,
+        /// Where it sends the client; absent where it says no other place.
+        location: Option<String>,
     },
     /// Its `Upgrade` is not `websocket`, or its `Connection` does not name it.
     #[error("the server's reply 101 does not say `Upgrade: websocket` and `Connection: Upgrade`")]
@@ -89,6 +94,13 @@ pub enum HandshakeError {
     /// It names none of the subprotocols that were offered.
     #[error("the server chose none of the subprotocols that were offered")]
     NoSubprotocol,
+}
+
+fn told(location: &Option<String>) -> String {
+    let place = location
+        .as_ref()
+        .map(|place| format!(", and names `{place}`"));
+    place.unwrap_or_default()
 }
 
 /// What a client refuses. The connection cannot be used any more.

@@ -16,7 +16,7 @@ pub const ACCEPT_BYTES: usize = 28;
 /// What a server appends to a key before it takes the SHA-1 of both.
 const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Most bytes of a server's words that an error repeats.
-const WORDS_BYTES_MAX: usize = 64;
+const WORDS_BYTES_MAX: usize = 200;
 
 /// The fields that an offer sets itself.
 const RESERVED: [&str; 7] = [
@@ -156,7 +156,14 @@ impl Awaited {
                     self.check(&gathered.bytes, offer)?;
                     return Ok((consumed, true));
                 }
-                status if status >= 200 => return Err(HandshakeError::Refused { status }),
+                status if status >= 200 => {
+                    let mut fields = head_fields(&gathered.bytes);
+                    let location = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"Location"));
+                    return Err(HandshakeError::Refused {
+                        status,
+                        location: location.map(|(_, value)| words(value.trim_ascii())),
+                    });
+                }
                 _ if self.interim >= limits.interim_replies => {
                     return Err(ReplyError::BadInterim.into());
                 }

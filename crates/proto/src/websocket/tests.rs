@@ -343,12 +343,29 @@ fn answers_to_an_upgrade() {
         (
             answer("101 Switching Protocols", "404 Not Found"),
             none,
-            refused(HandshakeError::Refused { status: 404 }),
+            refused(HandshakeError::Refused {
+                status: 404,
+                location: None,
+            }),
+        ),
+        (
+            answer(
+                "101 Switching Protocols",
+                "302 Found\r\nlocation: wss://b/a",
+            ),
+            none,
+            refused(HandshakeError::Refused {
+                status: 302,
+                location: Some("wss://b/a".to_owned()),
+            }),
         ),
         (
             answer("101", "200"),
             none,
-            refused(HandshakeError::Refused { status: 200 }),
+            refused(HandshakeError::Refused {
+                status: 200,
+                location: None,
+            }),
         ),
         (
             answer("Upgrade: websocket", "Upgrade: h2c"),

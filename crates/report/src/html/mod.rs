@@ -204,6 +204,7 @@ fn outcome(judged: &Judged<'_>) -> String {
         return rows::rows(|page| {
             text::held::rows(judged, page);
             text::failures(summary, page);
+            text::beside(run, summary, page);
         });
     }
     rows::rows(|page| {

@@ -138,11 +138,11 @@ impl<'a> OverTime<'a> {
             let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
             chart.series.push(planned);
         }
-        self.caption(
-            "Replies with a status below 400",
-            self.counts.interval_ns,
-            &mut chart,
-        );
+        let what = match self.judged.run.protocol().has_statuses() {
+            true => "Replies with a status below 400",
+            false => "Replies",
+        };
+        self.caption(what, self.counts.interval_ns, &mut chart);
         let successes = self.per_s(|point| point.successes);
         chart
             .series
@@ -217,11 +217,11 @@ impl<'a> OverTime<'a> {
                 chart.series.push(series);
             }
         }
-        self.caption(
-            "Replies with a status of 400 and above, and what failed",
-            self.counts.interval_ns,
-            &mut chart,
-        );
+        let what = match self.judged.run.protocol().has_statuses() {
+            true => "Replies with a status of 400 and above, and what failed",
+            false => "What failed",
+        };
+        self.caption(what, self.counts.interval_ns, &mut chart);
         (!chart.is_empty()).then_some(chart)
     }
 

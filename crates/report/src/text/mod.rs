@@ -75,6 +75,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     } else if run.is_held() {
         held::rows(judged, &mut page);
         failures(summary, &mut page);
+        beside(run, summary, &mut page);
     } else {
         throughput(judged, &mut page);
         let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
@@ -261,10 +262,6 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
             items.push(format!("{} {words}", units::count(count)));
         }
     }
-    if summary.lifetime.pushes > 0 {
-        let pushes = units::count(summary.lifetime.pushes);
-        items.push(format!("{pushes} sent by the server unasked"));
-    }
     let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
     if !verbose && is_open && load::all_sent(run, summary) {
         let planned = units::count(summary.arrivals.planned);
@@ -296,6 +293,37 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     }
     errors::rows(run, page);
     failures(summary, page);
+    beside(run, summary, page);
+}
+
+/// What came and went beside messages and their replies, where something did.
+pub(crate) fn beside(run: &Run, summary: &Summary, page: &mut Page) {
+    let window = &summary.window;
+    let controls = &window.controls;
+    let mut items = Vec::new();
+    if window.pushes > 0 {
+        let per_s = window.pushes as f64 * 1e9 / run.window_ns.max(1) as f64;
+        let pushes = units::count(window.pushes);
+        let per_s = units::rate(per_s);
+        items.push(format!("{pushes} sent by the server unasked, {per_s}/s"));
+    }
+    for (count, one, many) in [
+        (controls.pings_sent, "ping sent", "pings sent"),
+        (controls.pongs_received, "pong received", "pongs received"),
+        (controls.pings_received, "ping answered", "pings answered"),
+        (
+            controls.closes_received,
+            "Close received",
+            "Closes received",
+        ),
+    ] {
+        if count > 0 {
+            items.push(describe::counted(count, one, many));
+        }
+    }
+    if !items.is_empty() {
+        page.row("beside", &items, Tone::Plain);
+    }
 }
 
 /// What failed, where something did.

@@ -387,3 +387,66 @@ fn texts_are_utf8() {
     };
     assert!(EncodedWebSocket::new(&plan, &binary, 1, 0).is_ok());
 }
+
+#[test]
+fn what_comes_behind_a_close_is_overhead() {
+    let mut site = Site::new(&exchange(), &["a"]);
+    site.send(0, 0);
+    let close = b"\x88\x02\x03\xe8\x81\x04more\x81";
+    let progress = site.receive(close).expect("good");
+    let event = progress.event;
+    assert!(matches!(
+        event,
+        Some(ProtocolEvent::Closed(FailureKind::CloseNormal))
+    ));
+    assert_eq!(progress.consumed, close.len());
+    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
+    assert_eq!(overhead_bytes, close.len() as u64);
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+}
+
+#[test]
+fn connections_are_parted_from_once() {
+    let closes = |site: &mut Site| -> Vec<(Event, Vec<u8>)> { read(&site.written()) };
+    let part = |site: &mut Site| site.protocol.part(&mut site.connection, &mut site.out);
+    let mut site = Site::new(&exchange(), &["a"]);
+    assert!(part(&mut site));
+    assert_eq!(closes(&mut site)[0].1, 1_000_u16.to_be_bytes());
+    // What still comes is heard, and its pings are not answered.
+    let rest = [frame(Opcode::Text, b"push"), frame(Opcode::Ping, b"")].concat();
+    assert!(site.receive(&rest).expect("good").event.is_none());
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+    assert!(!part(&mut site));
+    let end = site.receive(b"\x88\x00").expect("good").event;
+    assert!(matches!(end, Some(ProtocolEvent::Closed(_))));
+    assert_eq!(closes(&mut site), []);
+    // Who has not answered all is not waited for.
+    let mut site = Site::new(&exchange(), &["a"]);
+    site.send(0, 0);
+    site.written();
+    assert!(site.protocol.abandon(&mut site.connection).is_some());
+    assert!(!part(&mut site));
+    assert_eq!(closes(&mut site)[0].1, 1_001_u16.to_be_bytes());
+    // Who has closed was answered.
+    let mut site = Site::new(&exchange(), &["a"]);
+    assert!(site.receive(b"\x88\x00").expect("good").event.is_some());
+    assert_eq!(closes(&mut site).len(), 1);
+    assert!(!part(&mut site));
+    assert_eq!(closes(&mut site), []);
+}
+
+/// A round may end in the middle of a message; the next one goes on with it.
+#[test]
+fn a_message_cut_by_the_end_of_a_round_is_read_on() {
+    let mut site = Site::new(&exchange(), &["a"]);
+    let push = frame(Opcode::Text, b"a long push");
+    assert!(site.receive(&push[..5]).expect("good").event.is_none());
+    assert_eq!(site.protocol.close(&mut site.connection), 5);
+    assert!(site.receive(&push[5..]).expect("good").event.is_none());
+    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
+    assert_eq!(overhead_bytes, push.len() as u64 - 5);
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+    site.send(0, 0);
+    let (_, answer) = done(site.receive(&frame(Opcode::Text, b"a")));
+    assert_eq!((answer.head_bytes, answer.body_bytes), (2, 1));
+}
