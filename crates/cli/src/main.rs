@@ -16,6 +16,7 @@ mod experiment_help;
 mod fail_if;
 mod find;
 mod habits;
+mod intervals;
 mod list;
 mod load;
 mod merge;

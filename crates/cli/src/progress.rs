@@ -9,12 +9,16 @@ use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
 use brunt_measure::Protocol;
 use brunt_report::{PhaseLength, PlannedRate};
 
+use crate::intervals::IntervalLines;
 use crate::output::terminal_width;
 
 /// How often the line of a terminal is drawn.
 const REDRAW_NS: u64 = 200_000_000;
 /// How often a line is written where there is no terminal.
 const LOG_NS: u64 = 10_000_000_000;
+
+/// From one line about what streams did to the next.
+const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// What becomes of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,8 @@ pub(crate) struct Line {
     experiment: Option<(Doing, u64)>,
     /// There are streams and no requests.
     is_streams: bool,
+    /// What they are to do, and a line for each interval of theirs; absent where none is printed.
+    intervals: Option<((bool, bool), IntervalLines)>,
     /// Most that there may be.
     connections: u32,
     /// What successes per second are called.
@@ -103,6 +109,18 @@ impl Line {
             (false, false) => Form::Log,
         };
         Self::of_form(form, plan, clock::now_ns())
+    }
+
+    /// Prints a line that stays.
+    fn print(&mut self, line: &str) {
+        self.clear();
+        let _ = match self.form {
+            Form::Live => writeln!(std::io::stderr(), "{line}"),
+            Form::Silent | Form::Log => writeln!(std::io::stderr(), "brunt: {line}"),
+        };
+        if self.form == Form::Live {
+            self.due_ns = 0;
+        }
     }
 
     /// A line for an experiment after a run that takes `length_ns` by plan.
@@ -165,11 +183,15 @@ impl Line {
                 (plan.connections, Some(("connections/s", schedule)))
             }
         };
+        let is_simulated = plan.backend == BackendChoice::Sim;
+        let intervals = plan.one_way().map(|it| (it.sends, it.receives));
+        let intervals = intervals.filter(|_| form != Form::Silent && !is_simulated);
         Self {
             form,
-            is_simulated: plan.backend == BackendChoice::Sim,
+            is_simulated,
             experiment: None,
             is_streams: plan.one_way().is_some(),
+            intervals: intervals.map(|directions| (directions, IntervalLines::new(INTERVAL_NS))),
             connections: connections.get(),
             unit,
             schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
@@ -305,10 +327,22 @@ impl RunObserver for Line {
         } else {
             Doing::Phase(phase)
         };
+        let is_told = doing == Doing::Phase(Phase::Measure) && self.intervals.is_some();
+        if self.form == Form::Log && is_told {
+            // Lines about intervals say how far it has come.
+            return;
+        }
         self.draw(doing, progress);
     }
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
+        if self.experiment.is_none()
+            && let Some((directions, intervals)) = &mut self.intervals
+            && let Some(interval) = intervals.take(snapshot)
+        {
+            let line = brunt_report::stream_interval_line(&interval, *directions);
+            self.print(&line);
+        }
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
         counted.successes += match self.is_streams {
@@ -360,6 +394,7 @@ mod tests {
             },
             response: SparseHistogram::default(),
             postponed: 0,
+            streams: None,
         }
     }
 

@@ -11,7 +11,7 @@ use brunt_load::{MessageExchange, Plan, RequestGenerator, Round, Spoken};
 use brunt_measure::Run;
 use brunt_proto::messages::{Framing, Template, Values};
 use brunt_server::TcpService;
-use brunt_sim::{SimMachine, SimMessages, SimSettings};
+use brunt_sim::{SimMachine, SimMessages, SimSettings, SimStreams};
 
 use crate::signals::Interrupts;
 
@@ -50,7 +50,12 @@ fn settings_for(plan: &Plan) -> Result<SimSettings> {
         Spoken::Messages(exchange) => {
             settings.server.messages = Some(messages_of(plan, exchange)?);
         }
-        Spoken::Http(_) | Spoken::Streams(_) => {}
+        Spoken::Streams(streams) => {
+            let mut server = SimStreams::default();
+            server.sends_per_s = server.sends_per_s.filter(|_| streams.receives);
+            settings.server.streams = Some(server);
+        }
+        Spoken::Http(_) => {}
     }
     Ok(settings)
 }

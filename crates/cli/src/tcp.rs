@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use brunt_load::{MessageExchange, OpeningMessage, RequestSet, Spoken, Target};
 use brunt_proto::messages::Framing;
 
-use crate::args::{BackendName, LoadArguments, TcpArguments};
+use crate::args::{LoadArguments, TcpArguments};
 use crate::load;
 use crate::messages::{message_set, template};
 use crate::plan::{Load, fresh_seed};
@@ -25,14 +25,14 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
     let url = typed.url.as_deref();
     let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
     if let Some(streams) = arguments.streams.streams()? {
-        if typed.backend == BackendName::Sim {
-            bail!("the simulated server takes no streams; leave out --backend sim");
-        }
         if let Some(option) = not_of_streams(typed) {
             bail!("{option} is about messages; leave it out with --send, --receive and --both");
         }
         if target.scheme.is_secure() {
-            bail!("bandwidth is measured in clear text; leave out tls:// and --tls");
+            bail!(
+                "bandwidth is measured in clear text, since of TLS the kernel counts records and \
+                 not what is in them; leave out --tls and tls://"
+            );
         }
         let load = Load::new(typed, Some(&target))?
             .streaming(streams, typed.connections)
@@ -136,7 +136,6 @@ fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
             load.requests_per_connection.is_some(),
         ),
         ("--think-time", load.think_time.is_some()),
-        ("--tls", load.protocol.tls),
         ("--unix-socket", load.unix_socket.is_some()),
         ("--diagnose", load.diagnose),
         ("--objective", !output.objective.is_empty()),

@@ -87,6 +87,7 @@ impl StreamArguments {
             segment_bytes: self.mss,
             congestion: self.congestion.clone(),
             paced_bytes_per_s: None,
+            receive_bytes_min: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What each worker is to do: a prepared plan, dealt out.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ use crate::worker::{Pace, Task};
 const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
 /// Beyond that rate, how long a sleep lasts at least.
 const GATHER_NS: u64 = 30_000;
+/// Bytes of a stream that are worth a wake-up: with one for each segment, a third of the CPU time
+/// of receiving would be spent on those.
+const STREAM_RECEIVE_BYTES_MIN: u32 = 128 * 1024;
 
 impl<C: Carrier> Prepared<C> {
     pub(crate) fn task(
@@ -71,13 +75,17 @@ impl<C: Carrier> Prepared<C> {
         }
     }
 
-    /// Options of the sockets: those of the plan, with what streams are paced at.
+    /// Options of the sockets: those of the plan, with what streams are paced at, and how much of
+    /// them is received at once.
     pub(crate) fn sockets(&self) -> SocketOptions {
         let plan = &self.plan;
         let streams = plan.one_way();
         let paced = streams.and_then(|it| it.paced_bytes_per_s(plan.connections.get()));
         SocketOptions {
             paced_bytes_per_s: paced.or(plan.sockets.paced_bytes_per_s),
+            receive_bytes_min: streams
+                .filter(|streams| streams.receives)
+                .and_then(|_| NonZeroU32::new(STREAM_RECEIVE_BYTES_MIN)),
             ..plan.sockets.clone()
         }
     }

@@ -66,7 +66,7 @@ pub use faults::Faults;
 pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
-pub use observer::{Phase, Progress, RunObserver, Snapshot};
+pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 pub use prepare::{
     Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_simulated, uring_refusal,
 };

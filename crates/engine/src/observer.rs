@@ -6,7 +6,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use brunt_measure::{Histogram, RequestLog, SparseHistogram};
+use brunt_measure::{Histogram, RequestLog, SparseHistogram, StreamAccount};
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
@@ -68,12 +68,25 @@ pub struct Snapshot {
     pub to_ns: u64,
     /// Counts since then, with open connections and waiting arrivals as they are now.
     pub counts: Progress,
+    /// How far its streams have come; absent without streams, and before the window.
+    pub streams: Option<StreamsSoFar>,
     /// Response times of the window that were recorded since then, where the observer wants them.
     /// Counts and sum are exact, smallest and largest as exact as the buckets.
     pub response: SparseHistogram,
     /// Times since the last one that there was no room for a snapshot. Nothing of it is missing
     /// here.
     pub postponed: u32,
+}
+
+/// How far the streams of one worker have come, by the kernel's accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamsSoFar {
+    /// When the accounts were read.
+    pub at_ns: u64,
+    /// What was counted since the start of the window.
+    pub account: StreamAccount,
+    /// Mean of the smoothed round trips, nanoseconds; absent where the kernel gave none.
+    pub smoothed_rtt_ns: Option<u64>,
 }
 
 /// Looks on while a round lasts. Called by the thread that runs the round, every 50 ms or so.
@@ -202,12 +215,18 @@ impl Shown {
     }
 
     /// Hands over what was counted since, if there is room for it.
-    pub(crate) fn show(&mut self, now_ns: u64, counts: Progress, response: &Histogram) {
+    pub(crate) fn show(
+        &mut self,
+        now_ns: u64,
+        counts: Progress,
+        streams: Option<StreamsSoFar>,
+        response: &Histogram,
+    ) {
         self.due_ns = now_ns.saturating_add(INTERVAL_NS);
         match self
             .sender
             .sender
-            .try_send(self.since(now_ns, counts, response))
+            .try_send(self.since(now_ns, counts, streams, response))
         {
             Ok(()) => {
                 (self.taken_ns, self.counts, self.postponed) = (now_ns, counts, 0);
@@ -220,11 +239,23 @@ impl Shown {
     }
 
     /// What is left to be shown when the round is over.
-    pub(crate) fn rest(self, now_ns: u64, counts: Progress, response: &Histogram) -> Snapshot {
-        self.since(now_ns, counts, response)
+    pub(crate) fn rest(
+        self,
+        now_ns: u64,
+        counts: Progress,
+        streams: Option<StreamsSoFar>,
+        response: &Histogram,
+    ) -> Snapshot {
+        self.since(now_ns, counts, streams, response)
     }
 
-    fn since(&self, now_ns: u64, counts: Progress, response: &Histogram) -> Snapshot {
+    fn since(
+        &self,
+        now_ns: u64,
+        counts: Progress,
+        streams: Option<StreamsSoFar>,
+        response: &Histogram,
+    ) -> Snapshot {
         Snapshot {
             worker: self.worker,
             from_ns: self.taken_ns,
@@ -237,6 +268,7 @@ impl Shown {
                 bytes_sent: counts.bytes_sent - self.counts.bytes_sent,
                 ..counts
             },
+            streams,
             response: self
                 .response
                 .as_ref()

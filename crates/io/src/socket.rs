@@ -175,7 +175,15 @@ fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     if let Some(bytes_per_s) = options.paced_bytes_per_s {
         set_pacing(socket, bytes_per_s)?;
     }
+    if let Some(bytes) = options.receive_bytes_min {
+        set_receive_bytes_min(socket, bytes)?;
+    }
     Ok(())
+}
+
+fn set_receive_bytes_min(socket: &Socket, bytes: NonZeroU32) -> io::Result<()> {
+    let bytes = libc::c_int::try_from(bytes.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
 fn set_segment_bytes(socket: &Socket, bytes: NonZeroU32) -> io::Result<()> {
@@ -338,6 +346,7 @@ mod tests {
             segment_bytes: NonZeroU32::new(1_000),
             congestion: Some("reno".to_owned()),
             paced_bytes_per_s: NonZeroU64::new(5_000_000_000),
+            receive_bytes_min: NonZeroU32::new(7_000),
         };
         check_options(loopback(), &options).expect("the kernel has them");
         let socket = client(&Peer::Tcp(loopback()), None, Blocking::Yes, &options);

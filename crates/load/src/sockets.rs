@@ -18,6 +18,9 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// Bytes per second that the kernel sends at most on one connection (SO_MAX_PACING_RATE).
     pub paced_bytes_per_s: Option<NonZeroU64>,
+    /// Bytes that are to be there before the socket counts as readable, unless it ends
+    /// (SO_RCVLOWAT).
+    pub receive_bytes_min: Option<NonZeroU32>,
 }
 
 impl Default for SocketOptions {
@@ -29,6 +32,7 @@ impl Default for SocketOptions {
             segment_bytes: None,
             congestion: None,
             paced_bytes_per_s: None,
+            receive_bytes_min: None,
         }
     }
 }

@@ -12,9 +12,9 @@ pub struct Bandwidth {
     /// Bytes per second that the peers' kernels acknowledged: those of each worker over the time
     /// between its two readings.
     pub up_bytes_per_s: Figure,
-    /// Bytes per second that were taken from the sockets in the window.
+    /// Bytes per second that came in, by the kernel's count: as those that were acknowledged.
     pub down_bytes_per_s: Figure,
-    /// Bytes taken from the sockets in the window.
+    /// Bytes that came in, by the same count.
     pub down_bytes: u64,
     /// What the kernel counted over the window.
     pub window: StreamAccount,
@@ -172,7 +172,8 @@ impl Bandwidth {
         let (mut window, mut lifetime) = (StreamAccount::default(), StreamAccount::default());
         let (mut streams, mut unacknowledged_bytes) = (0_u64, 0_u64);
         let (mut rtt_ns_sum, mut delivery_bytes_per_s) = (0_u64, 0_u64);
-        let (mut up_bytes_per_s, mut is_read) = (0.0, true);
+        let (mut up_bytes_per_s, mut down_bytes_per_s) = (0.0, 0.0);
+        let mut is_read = true;
         let mut of_each = Some(Vec::new());
         for record in run.stream_records() {
             window.merge(&record.window);
@@ -183,7 +184,9 @@ impl Bandwidth {
             delivery_bytes_per_s = delivery_bytes_per_s.saturating_add(record.delivery_bytes_per_s);
             let interval_ns = record.interval_ns();
             is_read &= interval_ns > 0;
-            up_bytes_per_s += record.window.bytes_acked as f64 * 1e9 / interval_ns.max(1) as f64;
+            let per_s = |bytes: u64| bytes as f64 * 1e9 / interval_ns.max(1) as f64;
+            up_bytes_per_s += per_s(record.window.bytes_acked);
+            down_bytes_per_s += per_s(record.window.bytes_received);
             match &mut of_each {
                 Some(all) if record.bytes_of_streams.len() == record.streams as usize => {
                     all.extend(record.bytes_of_streams.iter().copied());
@@ -196,7 +199,12 @@ impl Bandwidth {
         let extremes = of_each
             .as_ref()
             .and_then(|each| Some((*each.iter().min()?, *each.iter().max()?)));
-        let down_bytes = summary.window.bytes_received;
+        let down_bytes = window.bytes_received;
+        let rate = |bytes_per_s| match (run.not_one_load(), is_read) {
+            (Some(reason), _) => Figure::Absent(reason),
+            (None, false) => Figure::Absent(NOT_READ.to_owned()),
+            (None, true) => Figure::Known(bytes_per_s),
+        };
         let beside = |own, count: Result<Option<ServerCount>, String>| {
             let server = count.ok().flatten()?.counted()?;
             Some(CountBeside { own, server })
@@ -221,12 +229,8 @@ impl Bandwidth {
         let per_gb = |cpu_ns: f64| Figure::ratio(cpu_ns * 1e9, bytes, "no byte was moved");
         Self {
             streams,
-            up_bytes_per_s: match (run.not_one_load(), is_read) {
-                (Some(reason), _) => Figure::Absent(reason),
-                (None, false) => Figure::Absent(NOT_READ.to_owned()),
-                (None, true) => Figure::Known(up_bytes_per_s),
-            },
-            down_bytes_per_s: summary.bytes_received_per_s.clone(),
+            up_bytes_per_s: rate(up_bytes_per_s),
+            down_bytes_per_s: rate(down_bytes_per_s),
             down_bytes,
             window,
             lifetime,

@@ -53,7 +53,9 @@ pub use figures::{
 pub use foreign::printable;
 pub use hdr::{write_hgrm, write_hlog};
 pub use journal::{journal_head, journal_line, read_journal};
-pub use progress::{PhaseLength, PlannedRate, Progress, progress_line};
+pub use progress::{
+    PhaseLength, PlannedRate, Progress, StreamInterval, progress_line, stream_interval_line,
+};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 pub use request_log::write_request_log;
 #[cfg(feature = "schema")]

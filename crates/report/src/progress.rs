@@ -104,9 +104,103 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     }
 }
 
+/// What streams did in an interval while a run lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StreamInterval {
+    /// From the start of the window, nanoseconds.
+    pub from_ns: u64,
+    /// The same of its end.
+    pub to_ns: u64,
+    /// Bytes per second acknowledged.
+    pub up_bytes_per_s: f64,
+    /// Bytes per second that came in, by the kernel's count.
+    pub down_bytes_per_s: f64,
+    /// Segments with payload sent, with those sent again.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub segments_retransmitted: u64,
+    /// Mean of the smoothed round trips at its end, nanoseconds.
+    pub smoothed_rtt_ns: Option<u64>,
+    /// Time with something to send or unacknowledged, summed over the streams, nanoseconds.
+    pub busy_ns: u64,
+    /// Of that, held up by the server's receive window.
+    pub receive_window_limited_ns: u64,
+    /// Of that, held up by our send buffers.
+    pub send_buffer_limited_ns: u64,
+}
+
+/// `interval` in one line, without a newline. `sends` and `receives`: what streams are to do.
+pub fn stream_interval_line(interval: &StreamInterval, (sends, receives): (bool, bool)) -> String {
+    let span = format!(
+        "{} to {}",
+        units::seconds(interval.from_ns, 1),
+        units::seconds(interval.to_ns, 1)
+    );
+    let mut items = vec![span];
+    if sends {
+        items.push(format!(
+            "up {}",
+            units::bits_per_s(interval.up_bytes_per_s * 8.0)
+        ));
+    }
+    if receives || interval.down_bytes_per_s > 0.0 {
+        items.push(format!(
+            "down {}",
+            units::bits_per_s(interval.down_bytes_per_s * 8.0)
+        ));
+    }
+    if sends {
+        items.push(format!(
+            "{} sent again",
+            units::count(interval.segments_retransmitted)
+        ));
+        let rtt = interval.smoothed_rtt_ns.filter(|&ns| ns > 0);
+        items.extend(rtt.map(|ns| format!("round trip {}", units::duration(ns))));
+        for (limited_ns, words) in [
+            (interval.receive_window_limited_ns, "by the receive window"),
+            (interval.send_buffer_limited_ns, "by send buffers"),
+        ] {
+            if limited_ns > 0 && interval.busy_ns > 0 {
+                let share = limited_ns as f64 / interval.busy_ns as f64;
+                items.push(format!("held up {} {words}", units::percent(share)));
+            }
+        }
+    }
+    items.join(" · ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_say_what_held_streams_up() {
+        let interval = StreamInterval {
+            from_ns: 1_000_000_000,
+            to_ns: 2_000_000_000,
+            up_bytes_per_s: 1_250_000_000.0,
+            down_bytes_per_s: 0.0,
+            segments_sent: 9_000,
+            segments_retransmitted: 12,
+            smoothed_rtt_ns: Some(1_500_000),
+            busy_ns: 1_000_000_000,
+            receive_window_limited_ns: 30_000_000,
+            send_buffer_limited_ns: 0,
+        };
+        assert_eq!(
+            stream_interval_line(&interval, (true, false)),
+            "1.0 s to 2.0 s · up 10.0 Gbit/s · 12 sent again · round trip 1.50 ms · \
+             held up 3.0 % by the receive window"
+        );
+        let down = StreamInterval {
+            down_bytes_per_s: 125_000_000.0,
+            ..StreamInterval::default()
+        };
+        assert_eq!(
+            stream_interval_line(&down, (false, true)),
+            "0.0 s to 0.0 s · down 1.00 Gbit/s"
+        );
+    }
 
     #[test]
     fn streams_have_bits_per_second() {

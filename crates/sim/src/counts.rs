@@ -94,6 +94,10 @@ pub struct SimCounts {
     pub window_waits: u64,
     /// Rules of HTTP/2, WebSocket or TLS that brunt broke. The server ends such a connection.
     pub violations: u64,
+    /// Bytes of streams that the server read.
+    pub stream_bytes_read: u64,
+    /// Bytes of streams that it sent.
+    pub stream_bytes_sent: u64,
     /// Bytes of HTTP given to the network, without what TLS adds.
     pub bytes_sent: u64,
     /// Bytes that brunt took, with those of TLS.
@@ -167,6 +171,8 @@ impl SimCounts {
             settings_acknowledged,
             window_waits,
             violations,
+            stream_bytes_read,
+            stream_bytes_sent,
             bytes_sent,
             bytes_delivered,
             late_wake_ups,
@@ -212,6 +218,8 @@ impl SimCounts {
         self.settings_acknowledged += settings_acknowledged;
         self.window_waits += window_waits;
         self.violations += violations;
+        self.stream_bytes_read += stream_bytes_read;
+        self.stream_bytes_sent += stream_bytes_sent;
         self.bytes_sent += bytes_sent;
         self.bytes_delivered += bytes_delivered;
         self.late_wake_ups += late_wake_ups;

@@ -12,4 +12,6 @@ pub enum Dialogue {
     Messages,
     /// WebSocket.
     WebSocket,
+    /// Streams, which have no messages.
+    Streams,
 }

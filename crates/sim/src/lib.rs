@@ -20,6 +20,7 @@ mod request;
 mod service;
 mod settings;
 mod sim;
+mod streams;
 mod tls;
 mod websocket;
 mod world;
@@ -32,4 +33,5 @@ pub use settings::{
     SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
 pub use sim::{Sim, SimHandle};
+pub use streams::{SimReads, SimStreams};
 pub use websocket::{SimWebSocket, WebSocketMalformed};

@@ -10,6 +10,7 @@ use super::http2::Http2;
 use super::message::{Message, Scanner};
 use super::piece::Piece;
 use super::request::Request;
+use super::streams::stream::Stream;
 use super::tls::ServerTls;
 use super::websocket::WebSocket;
 
@@ -58,6 +59,8 @@ pub(super) struct Link {
     pub(super) server: Server,
     /// The server's side of TLS.
     pub(super) tls: Option<Box<ServerTls>>,
+    /// Both sides of a stream, where it carries one.
+    pub(super) stream: Option<Box<Stream>>,
     /// The server's side of HTTP/2, where that is spoken.
     pub(super) http2: Option<Box<Http2>>,
     /// The same of WebSocket.

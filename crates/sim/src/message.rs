@@ -65,7 +65,8 @@ impl Scanner {
     /// A scanner of what is spoken with `server`.
     pub(super) fn of(dialogue: Dialogue, server: &SimServer) -> Self {
         match dialogue {
-            Dialogue::Http1 => Self::default(),
+            // Nobody looks for messages in a stream.
+            Dialogue::Http1 | Dialogue::Streams => Self::default(),
             Dialogue::Http2 => Self::Http2(Box::new(Reader::new(server.http2.table_bytes_max()))),
             Dialogue::Messages => {
                 let settings = server.messages.clone().unwrap_or_default();

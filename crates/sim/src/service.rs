@@ -163,6 +163,8 @@ impl World {
                 Dialogue::Http2 => self.answer_http2(at_ns, id, request, fate),
                 Dialogue::Messages => self.answer_message(at_ns, id, fate),
                 Dialogue::WebSocket => self.answer_websocket(at_ns, id, fate),
+                // They have no requests.
+                Dialogue::Streams => {}
             }
             self.begin(at_ns, id);
         }
@@ -191,7 +193,7 @@ impl World {
         let of_streams = |probability| if is_http2 { probability } else { 0.0 };
         let of_closes = match dialogue {
             Dialogue::Http2 | Dialogue::WebSocket => faults.goaway,
-            Dialogue::Http1 | Dialogue::Messages => 0.0,
+            Dialogue::Http1 | Dialogue::Messages | Dialogue::Streams => 0.0,
         };
         let fates = [
             (faults.silent, Fate::Silent),

@@ -7,6 +7,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::http2::SimHttp2;
+use super::streams::SimStreams;
 use super::websocket::SimWebSocket;
 
 const US: u64 = 1_000;
@@ -111,6 +112,8 @@ pub struct SimServer {
     pub piece_gap_ns: u64,
     /// How it speaks HTTP/2.
     pub http2: SimHttp2,
+    /// How it treats streams, where brunt has any; absent: as by default.
+    pub streams: Option<SimStreams>,
     /// How it exchanges messages, where brunt sends any; absent: as by default.
     pub messages: Option<SimMessages>,
     /// How it speaks WebSocket.
@@ -140,6 +143,7 @@ impl Default for SimServer {
             pieces_max: NonZeroU32::MIN,
             piece_gap_ns: 0,
             http2: SimHttp2::default(),
+            streams: None,
             messages: None,
             websocket: SimWebSocket::default(),
         }

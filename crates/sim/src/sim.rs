@@ -346,6 +346,13 @@ impl ClientBackend for Sim {
         }
     }
 
+    fn finish(&mut self, slot: Slot) {
+        let now_ns = self.cpu.now_ns();
+        if let Some(id) = self.link_of(slot) {
+            self.world.finish_stream(now_ns, id);
+        }
+    }
+
     fn received_stamp_ns(&self) -> Option<u64> {
         self.received_stamp_ns
     }
@@ -355,12 +362,14 @@ impl ClientBackend for Sim {
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
-        let link = self.world.links.get(self.link_of(slot)?)?;
+        let id = self.link_of(slot)?;
+        let link = self.world.links.get(id)?;
+        let stream = self.world.stream_account(self.cpu.now_ns(), id);
         Some(TcpInfo {
             bytes_received: link.bytes_arrived,
             bytes_unread: link.bytes_arrived - link.bytes_taken,
             min_rtt_ns: Some(2 * self.network_ns),
-            ..TcpInfo::default()
+            ..stream.unwrap_or_default()
         })
     }
 }

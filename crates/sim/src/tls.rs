@@ -78,7 +78,7 @@ impl Spoken {
         options.alpn = match dialogue {
             Dialogue::Http1 | Dialogue::WebSocket => vec![ALPN_HTTP1.to_vec()],
             Dialogue::Http2 => vec![ALPN_HTTP2.to_vec()],
-            Dialogue::Messages => Vec::new(),
+            Dialogue::Messages | Dialogue::Streams => Vec::new(),
         };
         Ok(Self {
             dialogue,

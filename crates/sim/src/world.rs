@@ -22,6 +22,7 @@ use super::piece::{Completes, Piece};
 use super::reply::Replies;
 use super::request::Request;
 use super::settings::SimSettings;
+use super::streams::stream::{self, Step};
 use super::tls::Spoken;
 use super::websocket::WebSocket;
 
@@ -59,6 +60,8 @@ pub(super) enum Happening {
     Arrives(LinkId, Piece),
     /// The end of brunt's side reaches the server.
     ClientClosed(LinkId),
+    /// Something happens to a stream.
+    Stream(LinkId, Step),
     /// The server goes away.
     OutageBegins,
 }
@@ -92,6 +95,8 @@ pub(super) struct World {
     pub(super) waiting: VecDeque<(LinkId, u32)>,
     /// Plain text of one send.
     plain: Vec<u8>,
+    /// What the server sends on streams.
+    pub(super) stream_piece: Rc<[u8]>,
 }
 
 impl World {
@@ -119,6 +124,7 @@ impl World {
             admits_ns: 0,
             waiting: VecDeque::new(),
             plain: Vec::new(),
+            stream_piece: stream::piece(),
             settings: settings.clone(),
         }
     }
@@ -134,6 +140,7 @@ impl World {
             scanner: Scanner::of(dialogue, server),
             tls: self.spoken.server_tls().map(Box::new),
             http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
+            stream: (dialogue == Dialogue::Streams).then(Box::default),
             websocket: is_websocket.then(Box::<WebSocket>::default),
             ..Link::default()
         };
@@ -151,7 +158,7 @@ impl World {
     fn opens_with_request(&self) -> bool {
         let messages = self.settings.server.messages.as_ref();
         match self.spoken.dialogue() {
-            Dialogue::Http1 => true,
+            Dialogue::Http1 | Dialogue::Streams => true,
             Dialogue::Http2 | Dialogue::WebSocket => false,
             Dialogue::Messages => !messages.is_some_and(|messages| messages.has_opening),
         }
@@ -164,6 +171,9 @@ impl World {
 
     /// Sends on an open connection.
     pub(super) fn send(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
+        if self.send_stream(now_ns, id, bytes.len() as u64) {
+            return;
+        }
         let opens_with_tls = self.opens_with_request();
         let Some(link) = self.links.get_mut(id) else {
             return;
@@ -284,6 +294,7 @@ impl World {
                 }
                 self.links.remove(id);
             }
+            Happening::Stream(id, step) => self.step_stream(at_ns, id, step),
             Happening::OutageBegins => {
                 for id in self.links.ids() {
                     self.end(at_ns, id, Piece::Reset);
@@ -311,6 +322,7 @@ impl World {
             link.server = Server::Open;
             self.counts.connections_accepted += 1;
             self.after_network(at_ns, Happening::Answered(id, None));
+            self.begin_stream(at_ns, id);
         }
     }
 
@@ -489,7 +501,7 @@ impl World {
         }
     }
 
-    fn arrive_in_order(&mut self, sent_ns: u64, id: LinkId, piece: Piece) {
+    pub(super) fn arrive_in_order(&mut self, sent_ns: u64, id: LinkId, piece: Piece) {
         let network_ns = self.settings.network_ns;
         if let Some(link) = self.links.get_mut(id) {
             link.last_arrival_ns = link.last_arrival_ns.max(sent_ns + network_ns);
@@ -514,7 +526,7 @@ impl World {
         }
     }
 
-    fn after_network(&mut self, from_ns: u64, happening: Happening) {
+    pub(super) fn after_network(&mut self, from_ns: u64, happening: Happening) {
         self.agenda
             .push(from_ns + self.settings.network_ns, happening);
     }

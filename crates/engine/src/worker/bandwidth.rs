@@ -8,6 +8,7 @@ use brunt_measure::{StreamAccount, StreamReading, StreamRecord, Window};
 
 use super::{Mode, Worker};
 use crate::connection::State;
+use crate::observer::StreamsSoFar;
 use crate::protocol::ClientProtocol;
 
 /// From one reading of the accounts to the next, at least.
@@ -41,6 +42,8 @@ pub(super) struct StreamAccounts {
     farewells: Vec<Farewell>,
     /// Over the window, of connections that ended in it.
     ended: StreamAccount,
+    /// The latest reading.
+    so_far: Option<StreamsSoFar>,
     /// Absent until it is known, and without streams.
     window: Option<Window>,
     /// When the next reading is due; [`u64::MAX`] for never.
@@ -55,10 +58,16 @@ impl StreamAccounts {
             begins: vec![StreamAccount::default(); slots as usize],
             farewells: vec![Farewell::None; slots as usize],
             ended: StreamAccount::default(),
+            so_far: None,
             window: None,
             next_ns: u64::MAX,
             interval_ns: INTERVAL_NS.max(u64::from(slots) * INTERVAL_PER_STREAM_NS),
         }
+    }
+
+    /// The latest reading; absent before the first one, and without streams.
+    pub(super) fn so_far(&self) -> Option<StreamsSoFar> {
+        self.so_far
     }
 
     /// When the next reading is due.
@@ -145,6 +154,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         // As near to the readings as can be: they take a while.
         let read_ns = now_ns.midpoint(self.backend.now_ns());
+        let streams = u64::from(ends.streams);
+        self.streams.so_far = Some(StreamsSoFar {
+            at_ns: read_ns,
+            account: sum,
+            smoothed_rtt_ns: ends.smoothed_rtt_ns_sum.checked_div(streams),
+        });
         let StreamAccounts {
             record,
             next_ns,

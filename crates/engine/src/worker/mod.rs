@@ -10,6 +10,7 @@ mod error_bodies;
 mod free;
 mod generated;
 mod halving;
+mod kernel_sample;
 mod logging;
 mod output;
 mod parting;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
 use brunt_io::spin::Spinner;
 use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
-use brunt_measure::{FailureKind, KernelSample, Recorder, SetUp, Window};
+use brunt_measure::{FailureKind, Recorder, SetUp, Window};
 use brunt_probe::thread_meter::ThreadMeter;
 
 use crate::backlog::Backlog;
@@ -60,9 +61,6 @@ const DEADLINES_PER_TURN: u32 = 1_024;
 const SLEEP_LEAST_NS: u64 = 1_000_000;
 /// It is back from such a sleep this long before something is expected: sleeps end late.
 const WAKE_UP_NS: u64 = 100_000;
-/// The kernel's account is read for one connection in this many, and this many in all.
-const SAMPLE_EVERY: usize = 64;
-const SAMPLE_MAX: u32 = 16;
 /// What makes requests due, as far as one worker is concerned.
 #[derive(Clone, Debug)]
 pub(crate) enum Pace {
@@ -466,7 +464,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let now_ns = self.backend.now_ns();
         let (progress, recorder) = (self.accounting.progress, &mut self.accounting.recorder);
         let rest = self.round.shown.take();
-        let rest = rest.map(|shown| shown.rest(now_ns, progress, recorder.response()));
+        let streams = self.streams.so_far();
+        let rest = rest.map(|shown| shown.rest(now_ns, progress, streams, recorder.response()));
         let generated = self.end_generating();
         let recorder = &mut self.accounting.recorder;
         let spent = Recorder::new(self.task.worker, 0, 0);
@@ -692,7 +691,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             let Accounting {
                 progress, recorder, ..
             } = &self.accounting;
-            shown.show(now_ns, *progress, recorder.response());
+            let streams = self.streams.so_far();
+            shown.show(now_ns, *progress, streams, recorder.response());
         }
         Ok(())
     }
@@ -763,38 +763,5 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             // A client offers no slots to accept into.
             Event::Accepted(_) | Event::AcceptFailed(..) => {}
         }
-    }
-
-    fn take_kernel_sample(&mut self) {
-        let mut sample = KernelSample::default();
-        for slot in self.connections.slots().step_by(SAMPLE_EVERY) {
-            let connection = &self.connections[slot];
-            // Only connections at rest: bytes of a reply in flight may be anywhere between the
-            // kernel and here.
-            let at_rest = connection.state == State::Open
-                && connection.in_flight == 0
-                && !self.protocol.may_still_hear(&connection.protocol);
-            if !at_rest || sample.connections == SAMPLE_MAX {
-                continue;
-            }
-            let Some(info) = self.backend.tcp_info(slot) else {
-                continue;
-            };
-            sample.merge(&KernelSample {
-                connections: 1,
-                kernel_bytes_received: info.bytes_received,
-                own_bytes_received: connection.received_bytes + info.bytes_unread,
-                min_rtt_ns: info.min_rtt_ns,
-                segments_sent: info.segments_sent,
-                segments_retransmitted: info.segments_retransmitted,
-                segments_received: info.segments_received,
-                segments_out_of_order: info.segments_out_of_order,
-                busy_ns: info.busy_ns,
-                receive_window_limited_ns: info.receive_window_limited_ns,
-                send_buffer_limited_ns: info.send_buffer_limited_ns,
-                receive_rtt_ns_max: info.receive_rtt_ns,
-            });
-        }
-        self.accounting.recorder.record().kernel = sample;
     }
 }

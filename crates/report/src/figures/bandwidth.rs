@@ -12,11 +12,11 @@ use super::absent::Absent;
 pub struct BandwidthFigures {
     /// Bytes per second that the server's kernel acknowledged; null where brunt sends none.
     pub up_bytes_per_s: Option<f64>,
-    /// Bytes per second that brunt took from its sockets.
+    /// Bytes per second that came in, by the kernel's count.
     pub down_bytes_per_s: Option<f64>,
     /// Bytes acknowledged.
     pub up_bytes: u64,
-    /// Bytes taken from the sockets.
+    /// Bytes that came in, by the same count.
     pub down_bytes: u64,
     /// Streams that were open at the end of the window.
     pub streams: u64,

@@ -1,5 +1,6 @@
 //! Runs with known contents, made with the real recorder.
 
+mod bandwidth;
 mod kinds;
 mod listed;
 mod merged;
@@ -16,6 +17,7 @@ use brunt_measure::{
     Window,
 };
 
+pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
@@ -66,6 +68,10 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("server_failed", server_failed()),
         ("merged", merged()),
         ("merged_apart", merged_apart()),
+        ("bandwidth", bandwidth()),
+        ("unread", unread()),
+        ("small_buffers", small_buffers()),
+        ("both_ways", both_ways()),
     ]
     .into()
 }

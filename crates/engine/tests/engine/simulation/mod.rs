@@ -22,6 +22,7 @@ mod sessions;
 mod stages;
 mod stall;
 mod stolen;
+mod streams;
 mod throttled;
 mod verdict;
 mod websocket;

@@ -3,15 +3,15 @@
 use brunt_engine::RunError;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan,
-    ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Target,
-    TlsVersion, WebSocketExchange,
+    ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Streams,
+    Target, TlsVersion, WebSocketExchange,
 };
 use brunt_measure::Run;
 use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_sim::{
     AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
     ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,
-    SimSettings, SimWebSocket, Stall, Taken, WebSocketMalformed,
+    SimReads, SimSettings, SimStreams, SimWebSocket, Stall, Taken, WebSocketMalformed,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -280,6 +280,55 @@ impl Case {
             duration_ns,
             requests: None,
         };
+        self
+    }
+
+    /// The same network and server with streams, in either direction or both.
+    pub(super) fn of_streams(mut self) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_005));
+        let (sends, receives) = match values.within(1, 3) {
+            1 => (true, false),
+            2 => (false, true),
+            _ => (true, true),
+        };
+        let plan = &mut self.plan;
+        let target = Target::parse_tcp(Some("simulated:1"), false, None);
+        plan.target = target.expect("a server");
+        plan.spoken = Spoken::Streams(Streams {
+            sends,
+            receives,
+            paced_bits_per_s: None,
+        });
+        let connections = values.within(1, 6);
+        plan.connections = many(connections as u32);
+        plan.workers = many(values.within(1, connections.min(3)) as u32);
+        plan.model = LoadModel::Closed {
+            connect_per_s: None,
+        };
+        plan.pipeline = many(1);
+        plan.reuse = Reuse::Unlimited;
+        plan.think_time_ns = 0;
+        plan.stop = Stop {
+            duration_ns: Some(values.length(10 * MS, 100 * MS)),
+            requests: None,
+        };
+        let rate = |values: &mut Values| many_long(values.length(100_000, 300_000_000));
+        self.settings.server.streams = Some(SimStreams {
+            reads: match values.within(1, 5) {
+                1 => SimReads::Nothing,
+                2 | 3 => SimReads::PerSecond(rate(values)),
+                _ => SimReads::AsItComes,
+            },
+            stops_after: values.sometimes().then(|| values.length(1, 10_000_000)),
+            closes_after: values
+                .sometimes()
+                .then(|| many_long(values.length(1_000, 10_000_000))),
+            sends_per_s: (receives || values.sometimes()).then(|| rate(values)),
+            buffer_bytes: many_long(values.length(2_000, 1_000_000)),
+            loss: values.fault(),
+        });
+        // Fewer round trips are to be simulated.
+        self.settings.network_ns = self.settings.network_ns.max(50 * US);
         self
     }
 

@@ -30,6 +30,7 @@ pub(super) fn mismatches(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Stri
     let mut checks = of_the_server(run, counts);
     checks.extend(of_streams(run, counts));
     checks.extend(of_websocket(run, counts));
+    checks.extend(of_one_way_streams(run, counts));
     checks.extend(of_the_window(run));
     checks.extend(of_arrivals(plan, run, counts));
     checks.extend(of_the_machine(run));
@@ -158,6 +159,32 @@ fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
             "what brunt knows of resets it does not cancel",
             counts.cancelled
                 <= failures.get(FailureKind::TimedOut) + run.summary().in_flight_at_end,
+        ),
+    ]
+}
+
+/// Of streams. What was on its way when brunt ended them the server may have read.
+fn of_one_way_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
+    let Some(found) = run.bandwidth() else {
+        return Vec::new();
+    };
+    let records = run.workers().filter_map(|worker| worker.streams.as_ref());
+    let in_order: u64 = records.map(|record| record.ended_in_order).sum();
+    let acked = found.lifetime.bytes_acked;
+    let (read, received) = (counts.stream_bytes_read, lifetime(run).bytes_received);
+    let ended_all = in_order == lifetime(run).connections_opened;
+    vec![
+        (
+            "what was read was sent",
+            read <= acked + found.unacknowledged_bytes,
+        ),
+        (
+            "what was received was sent by the server",
+            received <= counts.stream_bytes_sent,
+        ),
+        (
+            "where all streams ended in order the counts are equal",
+            !ended_all || (read == acked && received == counts.stream_bytes_sent),
         ),
     ]
 }

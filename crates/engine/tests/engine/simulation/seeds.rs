@@ -37,6 +37,11 @@ fn random_plans_over_websocket_keep_every_invariant() {
 }
 
 #[test]
+fn random_plans_of_streams_keep_every_invariant() {
+    keep_every_invariant("_of_streams", |seed| Case::of(seed).of_streams());
+}
+
+#[test]
 fn random_plans_over_tls_keep_every_invariant() {
     keep_every_invariant("_over_tls", |seed| {
         let case = Case::of(seed);
@@ -138,6 +143,10 @@ impl Case {
         let is_faultless = server.faults == SimFaults::default()
             && server.outage.is_none()
             && server.close_after.is_none()
+            && server
+                .streams
+                .as_ref()
+                .is_none_or(|it| it.closes_after.is_none())
             && server.framing != Framing::UntilClose;
         let is_of_time = |kind| {
             let of_time = [
@@ -202,13 +211,14 @@ fn the_seeds_cover_every_model_and_outcome() {
 
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
-    let case_of: [fn(u64) -> Case; 6] = [
+    let case_of: [fn(u64) -> Case; 7] = [
         Case::of,
         |seed| Case::of(seed).over_http2(),
         |seed| Case::of(seed).over_tls(),
         |seed| Case::of(seed).over_http2().over_tls(),
         |seed| Case::of(seed).over_messages(),
         |seed| Case::of(seed).over_websocket(),
+        |seed| Case::of(seed).of_streams(),
     ];
     for seed in 0..40 {
         for case_of in case_of {
