@@ -232,9 +232,10 @@ pub trait ClientBackend: Backend {
     fn discard(&mut self, _slot: Slot, _bytes: u64) {}
 
     /// Tells the peer that nothing more will be sent on `slot` (FIN); what comes is still received.
-    /// No send may be in flight on it. Only of connections of which the backend keeps the kernel's
-    /// account; on others, and over TLS, it does nothing.
-    fn finish(&mut self, _slot: Slot) {}
+    /// No send may be in flight on it. Gives whether the peer is told; over TLS it is not.
+    fn finish(&mut self, _slot: Slot) -> bool {
+        false
+    }
 
     /// Lets a wait that sleeps go on for `gather_ns` although there is an event, so that more of
     /// them are taken at once. A backend that cannot just does not.

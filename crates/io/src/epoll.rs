@@ -576,10 +576,12 @@ impl ClientBackend for Epoll {
         }
     }
 
-    fn finish(&mut self, slot: Slot) {
-        if let Some(socket) = &self.slots[slot.0 as usize].socket {
-            socket::finish(socket.as_fd());
-        }
+    fn finish(&mut self, slot: Slot) -> bool {
+        let socket = self.slots[slot.0 as usize].socket.as_ref();
+        socket.is_some_and(|socket| {
+            // A peer that is gone need not know.
+            rustix::net::shutdown(socket, rustix::net::Shutdown::Write).is_ok()
+        })
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {

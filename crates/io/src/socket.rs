@@ -271,11 +271,6 @@ pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
     usize::try_from(count).map_err(|_| last_errno())
 }
 
-/// Tells the peer that nothing more will be sent (FIN). A peer that is gone need not know.
-pub(crate) fn finish(socket: BorrowedFd<'_>) {
-    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
-}
-
 /// Why the latest system call of this thread failed.
 pub(crate) fn last_errno() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)

@@ -346,11 +346,11 @@ impl ClientBackend for Sim {
         }
     }
 
-    fn finish(&mut self, slot: Slot) {
+    /// Only of streams: servers of all else read to the end what was sent, in any case.
+    fn finish(&mut self, slot: Slot) -> bool {
         let now_ns = self.cpu.now_ns();
-        if let Some(id) = self.link_of(slot) {
-            self.world.finish_stream(now_ns, id);
-        }
+        let id = self.link_of(slot);
+        id.is_some_and(|id| self.world.finish_stream(now_ns, id))
     }
 
     fn received_stamp_ns(&self) -> Option<u64> {

@@ -75,6 +75,17 @@ fn replies_of_a_fixed_length_to_messages_that_differ() {
     });
 }
 
+/// Its answers, which nobody awaits, are unread when a connection has done its part: to close it
+/// then would reset it, and lose what redis has not read.
+#[test]
+fn one_way_over_connections_that_are_replaced() {
+    let load = r"-m PING\r\n --reply none -c 4 -n 20000 --requests-per-connection 500";
+    compare("ping", load, |report| {
+        assert_eq!(report.requests().sent, 20_000);
+        assert!(report.total("connections_opened") >= 40);
+    });
+}
+
 #[test]
 fn several_messages_after_one_that_opens_the_connection() {
     let redis = Redis::start();

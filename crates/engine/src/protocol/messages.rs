@@ -12,8 +12,8 @@ use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
-    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
-    TimedOut,
+    Broken, ClientProtocol, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
 };
 use crate::failure;
 
@@ -304,6 +304,7 @@ impl ClientProtocol for Messages {
 
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
+    const PARTS: bool = true;
 
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
@@ -313,6 +314,14 @@ impl ClientProtocol for Messages {
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
         }
+    }
+
+    fn parts(&self) -> bool {
+        self.encoded.reply == Framing::None
+    }
+
+    fn part(&self, _connection: &mut MessagesConnection, _out: &mut Out) -> Parting {
+        Parting::Heard
     }
 
     fn connection(&self) -> MessagesConnection {

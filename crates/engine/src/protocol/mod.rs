@@ -131,6 +131,18 @@ pub(crate) struct Capacity {
     pub(crate) is_spent: bool,
 }
 
+/// How a connection is ended on which nothing is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// It is closed.
+    AtOnce,
+    /// The server answers what was written, [`ProtocolEvent::Closed`] at last.
+    Answered,
+    /// The server is told that nothing more comes, and heard to its end: to close a socket in which
+    /// something is unread resets the connection, and the server loses what it did not read.
+    Heard,
+}
+
 /// What is written on one connection and not yet handed to the backend.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
@@ -252,14 +264,17 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// once; else [`ProtocolEvent::Ready`] tells when.
     fn open(&mut self, connection: &mut Self::Connection, out: &mut Out, now_ns: u64) -> bool;
 
-    /// Whether [`ClientProtocol::part`] has something to say.
+    /// Whether connections may end otherwise than [`Parting::AtOnce`].
     const PARTS: bool = false;
 
+    /// The same for the run at hand.
+    fn parts(&self) -> bool {
+        Self::PARTS
+    }
+
     /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
-    /// Gives whether it is to be waited for what the server answers, [`ProtocolEvent::Closed`] at
-    /// last.
-    fn part(&self, _connection: &mut Self::Connection, _out: &mut Out) -> bool {
-        false
+    fn part(&self, _connection: &mut Self::Connection, _out: &mut Out) -> Parting {
+        Parting::AtOnce
     }
 
     /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in

@@ -19,8 +19,8 @@ use super::error::{EncodeError, WebSocketError};
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
-    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
-    TimedOut,
+    Broken, ClientProtocol, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
 };
 use crate::failure;
 
@@ -344,19 +344,19 @@ impl ClientProtocol for WebSocket {
     }
 
     /// A server that has not answered all is left without waiting.
-    fn part(&self, connection: &mut WebSocketConnection, out: &mut Out) -> bool {
+    fn part(&self, connection: &mut WebSocketConnection, out: &mut Out) -> Parting {
         if !connection.client.is_open() {
-            return false;
+            return Parting::AtOnce;
         }
-        let (code, waits) = match connection.has_abandoned {
-            true => (CloseCode::GOING_AWAY, false),
-            false => (CloseCode::NORMAL, true),
+        let (code, parting) = match connection.has_abandoned {
+            true => (CloseCode::GOING_AWAY, Parting::AtOnce),
+            false => (CloseCode::NORMAL, Parting::Answered),
         };
         let key = self.encoded.next_key(&mut connection.random);
         let bytes = out.owned(self.encoded.payload());
         connection.client.close(Some(code), key, bytes);
         connection.ping_due_ns = u64::MAX;
-        waits
+        parting
     }
 
     fn close(&self, connection: &mut WebSocketConnection) -> u64 {

@@ -5,7 +5,7 @@ use brunt_io::backend::{ClientBackend, Slot};
 
 use super::{Mode, Worker};
 use crate::connection::State;
-use crate::protocol::ClientProtocol;
+use crate::protocol::{ClientProtocol, Parting};
 
 /// A server that says nothing for so long has nothing more to say.
 const QUIET_NS: u64 = 1_000_000_000;
@@ -13,13 +13,18 @@ const QUIET_NS: u64 = 1_000_000_000;
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Ends an open connection with nothing in flight as its protocol says, and replaces it.
     pub(super) fn part(&mut self, slot: Slot, now_ns: u64) {
-        if !P::PARTS {
+        if !self.protocol.parts() {
             return self.replace(slot, now_ns);
         }
         self.write_to(slot);
         let connection = &mut self.connections[slot];
-        let waits = (self.protocol).part(&mut connection.protocol, self.output.out());
+        let parting = (self.protocol).part(&mut connection.protocol, self.output.out());
         self.flush();
+        let waits = match parting {
+            Parting::AtOnce => false,
+            Parting::Answered => true,
+            Parting::Heard => !self.connections[slot].sending && self.backend.finish(slot),
+        };
         if !waits {
             return self.replace(slot, now_ns);
         }
@@ -59,7 +64,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Ends the open connections from slot `first` on, and waits until that is done, for as long as
     /// a drain may take.
     pub(super) fn part_from(&mut self, first: u32) {
-        if !P::PARTS {
+        if !self.protocol.parts() {
             return;
         }
         self.timeline.mode = Mode::Drain;

@@ -162,6 +162,7 @@ enum Operation {
     Cancel = 6,
     SetOption = 7,
     Wake = 8,
+    Finish = 9,
 }
 
 /// Generations fit into the 28 bits between operation and slot.
@@ -652,10 +653,13 @@ impl ClientBackend for Uring {
         }
     }
 
-    fn finish(&mut self, slot: Slot) {
-        if let Some(socket) = self.accounts.of(slot) {
-            socket::finish(socket);
-        }
+    fn finish(&mut self, slot: Slot) -> bool {
+        let (ring, place) = self.home(slot);
+        let generation = self.slots[slot.0 as usize].generation;
+        let data = user_data(Operation::Finish, generation, slot);
+        let outcome = self.rings[ring].finish(place, data);
+        self.queued(slot, ring, outcome);
+        true
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {

@@ -297,6 +297,15 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
+    /// Queues that the socket at `place` sends nothing more, which the peer is told (FIN).
+    pub(super) fn finish(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::Shutdown::new(Fixed(place), libc::SHUT_WR)
+            .build()
+            .user_data(user_data);
+        // SAFETY: no memory of ours is involved.
+        unsafe { self.push(&entry) }
+    }
+
     /// Queues that the socket at `place` is to send a reset when it is closed.
     pub(super) fn reset_on_close(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry = opcode::SetSockOpt::new(

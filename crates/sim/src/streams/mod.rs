@@ -59,11 +59,13 @@ impl World {
     }
 
     /// Brunt sends no more.
-    pub(super) fn finish_stream(&mut self, now_ns: u64, id: LinkId) {
-        if let Some(stream) = self.stream(id) {
-            stream.is_finishing = true;
-            self.push_stream(now_ns, id);
-        }
+    pub(super) fn finish_stream(&mut self, now_ns: u64, id: LinkId) -> bool {
+        let Some(stream) = self.stream(id) else {
+            return false;
+        };
+        stream.is_finishing = true;
+        self.push_stream(now_ns, id);
+        true
     }
 
     /// Moves on what brunt's side may move: into the send buffer, and into the network.
