@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::process::{Outcome, Process, binary, brunt, first_line};
+use crate::support::process::{Outcome, Process, STATE_HOME, binary, brunt, first_line};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
@@ -35,7 +35,7 @@ fn placement(report: &RunReport) -> (String, Vec<Option<u64>>) {
 
 fn taskset(cpu: u64, words: &str) -> Command {
     let mut command = Command::new("taskset");
-    command.env("XDG_STATE_HOME", "/nonexistent");
+    command.env("XDG_STATE_HOME", STATE_HOME);
     command.args(["-c", &cpu.to_string()]);
     command.arg(binary().get_program());
     command.args(words.split_whitespace());

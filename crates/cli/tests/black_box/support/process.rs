@@ -11,6 +11,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{PATIENCE, wait_for};
 
+/// Where the binary keeps what outlives a run: a directory of the tests' own, in which nothing is
+/// calibrated.
+pub(crate) const STATE_HOME: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
+
 /// The outcome of a process.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -50,7 +54,7 @@ pub(crate) struct Process {
 /// machine, nor of the CI system that the tests run in.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.env("XDG_STATE_HOME", "/nonexistent");
+    command.env("XDG_STATE_HOME", STATE_HOME);
     command.env_remove("GITHUB_ACTIONS");
     command
 }
