@@ -116,7 +116,9 @@ fn against(kind: Kind, does: Does, change: impl FnOnce(&mut Plan)) -> Run {
     change(&mut plan);
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&control, false, &mut |_, _: &_| {});
+    // The memory of this process is not the run's alone.
+    let has_server = true;
+    let run = prepared.run(&control, has_server, &mut |_, _: &_| {});
     run.expect("a run")
 }
 
