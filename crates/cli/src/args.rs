@@ -661,7 +661,7 @@ pub(crate) struct CompareArguments {
 #[command(
     mut_args(of_messages),
     override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT\n       \
-                      brunt tcp [OPTIONS] --hold HOST:PORT\n       \
+                      brunt tcp [OPTIONS] --hold | --connect-only HOST:PORT\n       \
                       brunt tcp [OPTIONS] --send | --receive | --both HOST:PORT",
     after_help = TCP_HELP
 )]

@@ -62,6 +62,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["-j", "--json"], "JSON on standard output is -o -"),
     (&["-e", "--csv"], "CSV on standard output is --format csv"),
     (&["--no-tui", "--silent"], "no progress line is -q"),
+    (
+        &["--connect-only"],
+        "connections alone, opened and closed again, are brunt tcp --connect-only HOST:PORT",
+    ),
     (&["--unix"], "a Unix socket is --unix-socket PATH"),
 ];
 

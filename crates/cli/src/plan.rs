@@ -120,6 +120,13 @@ impl Load {
         self
     }
 
+    /// The same with connections that are opened and closed again, in place of requests.
+    pub(crate) fn connecting(mut self) -> Self {
+        self.reuse = Reuse::Requests(NonZeroU64::MIN);
+        self.with_list(Some(RequestSet::nothing()))
+            .speaking(Spoken::Connections)
+    }
+
     /// The same with so many messages in flight per connection.
     pub(crate) fn with_depth(mut self, depth: NonZeroU32) -> Self {
         self.depth = Some(depth);
@@ -153,6 +160,8 @@ impl Load {
             (None, Some(cpus)) => Placement::Bound(cpus),
             (None, None) => Placement::Auto,
         };
+        // Where nothing is received, there is nothing to be stamped.
+        let is_stamped = self.spoken != Some(Spoken::Connections);
         // Reports and messages show no more of a target than this.
         let shown = |target: Target| match arguments.output.redact {
             true => target.redacted(),
@@ -197,6 +206,7 @@ impl Load {
             sockets: self.sockets,
             source_addresses: arguments.source_addresses.clone(),
             stamps: match arguments.stamps {
+                _ if !is_stamped => Stamps::Off,
                 StampsName::Full => Stamps::Full,
                 StampsName::Sampled => Stamps::Sampled,
                 StampsName::Off => Stamps::Off,

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
-use brunt_measure::Protocol;
+use brunt_measure::{Protocol, Unit};
 use brunt_report::{PhaseLength, PlannedRate};
 
 use crate::intervals::IntervalLines;
@@ -166,12 +166,13 @@ impl Line {
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
-        let protocol = match plan.spoken {
-            Spoken::Http(_) => Protocol::Http1,
-            Spoken::Messages(_) | Spoken::WebSocket(_) => Protocol::Messages,
-            Spoken::Streams(_) => Protocol::Streams,
+        let unit = match plan.spoken {
+            Spoken::Http(_) => Protocol::Http1.unit(),
+            Spoken::Messages(_) | Spoken::WebSocket(_) => Protocol::Messages.unit(),
+            Spoken::Streams(_) => Protocol::Streams.unit(),
+            Spoken::Connections => Unit::CONNECTIONS,
         };
-        let unit = protocol.unit().per_s;
+        let unit = unit.per_s;
         let (connections, schedule) = match &plan.model {
             LoadModel::Closed { .. } | LoadModel::Held { .. } => (plan.connections, None),
             LoadModel::Open {

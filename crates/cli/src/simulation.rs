@@ -55,7 +55,7 @@ fn settings_for(plan: &Plan) -> Result<SimSettings> {
             server.sends_per_s = server.sends_per_s.filter(|_| streams.receives);
             settings.server.streams = Some(server);
         }
-        Spoken::Http(_) => {}
+        Spoken::Http(_) | Spoken::Connections => {}
     }
     Ok(settings)
 }

@@ -39,6 +39,10 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
             .over(arguments.streams.sockets());
         return load::run_on(typed, Some(target), load);
     }
+    if arguments.exchange.connect_only {
+        let load = Load::new(typed, Some(&target))?.connecting();
+        return load::run_on(typed, Some(target), load.over(arguments.streams.sockets()));
+    }
     let messages = Messages {
         sources: &arguments.exchange.messages,
         option: "-m",

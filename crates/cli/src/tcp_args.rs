@@ -50,6 +50,14 @@ pub(crate) struct MessageArguments {
     pub(crate) messages: Vec<Source>,
     #[command(flatten)]
     pub(crate) framing: FramingArguments,
+    /// Send nothing: open connections, with --tls the handshake too, and close them again, -c at a
+    /// time or as planned. Connections per second are the throughput, the time to open one the
+    /// latency
+    #[arg(long, help_heading = "Load", conflicts_with_all = [
+        "messages", "reply", "first", "order", "send", "receive", "both", "bandwidth", "hold",
+        "pipeline", "no_keepalive", "requests_per_connection", "connection_rate", "diagnose",
+        "verify_url"])]
+    pub(crate) connect_only: bool,
 }
 
 /// Where replies end, and what comes before the first message.
@@ -93,8 +101,10 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
         "url" => option
             .value_name("HOST:PORT")
             .help("The server: HOST:PORT, tcp://HOST:PORT, or tls://HOST:PORT over TLS"),
-        "requests" => option
-            .help("Number of messages to send in the measure phase; with --rate, of planned ones"),
+        "requests" => option.help(
+            "Number of messages to send, or with --connect-only of connections to open, in the \
+                 measure phase; with --rate, of planned ones",
+        ),
         "pipeline" => option
             .long("depth")
             .help("Messages in flight per connection"),
@@ -103,8 +113,9 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             option.help("Replace each connection after this many messages")
         }
         "rate" => option.help(
-            "Open loop: messages per second, planned without regard to replies; response times \
-             count from the planned instants. At most 10m for each worker",
+            "Open loop: messages per second, or with --connect-only connections, planned without \
+             regard to replies; response times count from the planned instants. At most 10m for \
+             each worker",
         ),
         "connection_rate" => option.help(
             "Connections per second, each with the messages of --requests-per-connection or \

@@ -52,8 +52,11 @@ impl<C: Carrier> Prepared<C> {
                 spread: plan.think_spread,
                 seed: plan.think_seed,
             },
-            // What streams receive is never looked at.
-            stamps_every: plan.stamps.every().filter(|_| plan.one_way().is_none()),
+            // What streams receive is never looked at, and without requests nothing comes.
+            stamps_every: plan
+                .stamps
+                .every()
+                .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
             spin: self.spin(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
@@ -68,7 +71,7 @@ impl<C: Carrier> Prepared<C> {
                 None => plan.logged_requests_max.div_ceil(workers.into()),
             },
             logged_responses_max: plan.logged_responses_max,
-            halves: plan.halves_warmup && plan.one_way().is_none(),
+            halves: plan.halves_warmup && plan.one_way().is_none() && !plan.connects_only(),
             busy_ns,
             control: Arc::clone(control),
             snapshots: None,

@@ -63,10 +63,20 @@ impl<C: Carrier> Prepared<C> {
                         bytes: opening.message.bytes_max() as u64,
                         reply: opening.reply.to_string(),
                     }),
+                    connects_only: false,
+                }),
+                Spoken::Connections => Some(MessagesDescription {
+                    first: String::new(),
+                    reply: "none".to_owned(),
+                    opening: None,
+                    connects_only: true,
                 }),
             },
             websocket: match &plan.spoken {
-                Spoken::Http(_) | Spoken::Messages(_) | Spoken::Streams(_) => None,
+                Spoken::Http(_)
+                | Spoken::Messages(_)
+                | Spoken::Streams(_)
+                | Spoken::Connections => None,
                 Spoken::WebSocket(exchange) => Some(WebSocketDescription {
                     first: plan.requests.first_name(),
                     binary: exchange.is_binary,

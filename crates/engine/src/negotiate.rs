@@ -76,7 +76,7 @@ impl Negotiated {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
     pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = match plan.spoken {
-            Spoken::Messages(_) => Protocol::Messages,
+            Spoken::Messages(_) | Spoken::Connections => Protocol::Messages,
             Spoken::WebSocket(_) => Protocol::WebSocket,
             Spoken::Streams(_) => return Ok(Self::streams()),
             Spoken::Http(HttpChoice::Http1) => Protocol::Http1,
@@ -189,7 +189,7 @@ impl Negotiation<'_> {
         let http = match &plan.spoken {
             Spoken::Http(http) => *http,
             Spoken::Streams(_) => return Ok(Negotiated::streams()),
-            Spoken::Messages(_) => {
+            Spoken::Messages(_) | Spoken::Connections => {
                 self.listen_for_refusal(tls.as_ref())?;
                 return Ok(Negotiated {
                     protocol: Protocol::Messages,
@@ -259,7 +259,7 @@ impl Negotiation<'_> {
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let alpn = match session.alpn.as_deref() {
-            _ if matches!(self.plan.spoken, Spoken::Messages(_)) => None,
+            _ if matches!(self.plan.spoken, Spoken::Messages(_) | Spoken::Connections) => None,
             Some(ALPN_HTTP2) => Some(ALPN_HTTP2),
             _ => Some(ALPN_HTTP1),
         };
@@ -447,7 +447,8 @@ impl Negotiation<'_> {
                 Spoken::Http(HttpChoice::Auto)
                 | Spoken::Messages(_)
                 | Spoken::WebSocket(_)
-                | Spoken::Streams(_) => NegotiateError::Handshake { server, reason },
+                | Spoken::Streams(_)
+                | Spoken::Connections => NegotiateError::Handshake { server, reason },
                 Spoken::Http(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
                 Spoken::Http(HttpChoice::Http2) => NegotiateError::NoHttp2 {
                     server,

@@ -145,7 +145,7 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
 fn offered_for(spoken: &Spoken) -> &'static [&'static [u8]] {
     match spoken {
         Spoken::Http(http) => offered(*http),
-        Spoken::Messages(_) | Spoken::Streams(_) => &[],
+        Spoken::Messages(_) | Spoken::Streams(_) | Spoken::Connections => &[],
         Spoken::WebSocket(_) => offered(HttpChoice::Http1),
     }
 }

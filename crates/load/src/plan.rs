@@ -321,9 +321,16 @@ impl Plan {
     /// What its streams are; absent where connections carry requests.
     pub fn one_way(&self) -> Option<&Streams> {
         match &self.spoken {
-            Spoken::Http(_) | Spoken::Messages(_) | Spoken::WebSocket(_) => None,
+            Spoken::Http(_) | Spoken::Messages(_) | Spoken::WebSocket(_) | Spoken::Connections => {
+                None
+            }
             Spoken::Streams(streams) => Some(streams),
         }
+    }
+
+    /// Whether connections are opened and closed again with nothing sent.
+    pub fn connects_only(&self) -> bool {
+        self.spoken == Spoken::Connections
     }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the

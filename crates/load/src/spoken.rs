@@ -15,6 +15,8 @@ pub enum Spoken {
     WebSocket(WebSocketExchange),
     /// Bytes without end, in a closed loop with a duration.
     Streams(Streams),
+    /// Nothing: connections are opened and closed again, and each takes the place of a request.
+    Connections,
 }
 
 impl Spoken {
@@ -22,7 +24,7 @@ impl Spoken {
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
-            Self::Messages(_) | Self::WebSocket(_) | Self::Streams(_) => None,
+            Self::Messages(_) | Self::WebSocket(_) | Self::Streams(_) | Self::Connections => None,
         }
     }
 }

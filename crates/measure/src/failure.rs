@@ -306,6 +306,17 @@ impl FailureCounts {
             .fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
+    /// How many failures happened to requests, where attempts to connect are requests
+    /// (`are_attempts`) or not.
+    pub fn of_requests(&self, are_attempts: bool) -> u64 {
+        let of_attempts = match are_attempts {
+            true => self.total(FailureScope::Connect),
+            false => 0,
+        };
+        self.total(FailureScope::Request)
+            .saturating_add(of_attempts)
+    }
+
     /// The kinds that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
         FailureKind::ALL

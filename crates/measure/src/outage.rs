@@ -3,7 +3,7 @@
 
 use crate::overlap::common;
 use crate::steadiness::whole_points;
-use crate::{FailureCounts, FailureKind, FailureScope, Run, Summary, after_ns, samples_needed};
+use crate::{FailureCounts, FailureKind, Run, Summary, after_ns, samples_needed};
 
 /// A shorter outage says nothing about a server: a queue may have been full for a moment.
 const OUTAGE_LEAST_NS: u64 = 50_000_000;
@@ -109,7 +109,10 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         missing_mean,
         attempts_failed,
         kind,
-        requests_failed: summary.window.failures.total(FailureScope::Request),
+        requests_failed: summary
+            .window
+            .failures
+            .of_requests(run.plan.connects_only()),
         connections_opened: summary.window.connections_opened,
         before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
         after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, length_ns)),

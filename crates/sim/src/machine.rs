@@ -61,7 +61,7 @@ impl VirtualMachine for SimMachine {
             (PlannedProtocol::Http(_), Some(ALPN_HTTP2)) => Dialogue::Http2,
             (PlannedProtocol::Http(_), _) => Dialogue::Http1,
             (PlannedProtocol::WebSocket(_), _) => Dialogue::WebSocket,
-            (PlannedProtocol::Messages(_), _) => Dialogue::Messages,
+            (PlannedProtocol::Messages(_) | PlannedProtocol::Connections, _) => Dialogue::Messages,
             (PlannedProtocol::Streams(_), _) => Dialogue::Streams,
         };
         let Some(client) = client else {

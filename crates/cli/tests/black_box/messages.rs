@@ -383,6 +383,77 @@ fn what_goes_not_with_holding_is_refused() {
     }
 }
 
+#[test]
+fn connections_are_opened_and_closed_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let certificate = directory.path().join("own.pem");
+    let clear = ServeTcp::start("sink", &[]);
+    let secure = ServeTcp::start_secure(&certificate, "sink");
+    let trust = format!("--cacert {}", certificate.display());
+    for (server, scheme, options, tls) in
+        [(&clear, "tcp", "", false), (&secure, "tls", &*trust, true)]
+    {
+        for machinery in &MACHINERIES[..2] {
+            for load in ["-c 4 -n 200", "-c 4 -r 500 --arrivals poisson -n 200"] {
+                let before = server.settled();
+                let url = format!("{scheme}://{}", server.address);
+                let report = machinery.run_tcp(&format!("--connect-only {load} {options}"), &url);
+                let after = server.settled();
+                let requests = report.requests();
+                assert_eq!((requests.sent, requests.answered), (200, 200), "{load}");
+                assert_eq!(report.total("connections_opened"), 200, "{load}");
+                let shakes = if tls { 200 } else { 0 };
+                assert_eq!(report.total("handshakes_full"), shakes, "{load}");
+                // One is the connection before the run.
+                let accepted = after.connections_accepted - before.connections_accepted;
+                assert_eq!(accepted, 201, "{load}");
+                assert_eq!(after.bytes_received, before.bytes_received, "{load}");
+                assert!(report.flag("/plan/messages/connects_only"));
+                let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
+                assert!(least("response") >= least("connect"), "{load}");
+                assert!(!tls || least("response") > least("tls"), "{load}");
+            }
+        }
+    }
+    let outcome = brunt(&format!(
+        "tcp --connect-only -c 2 -d 200ms --warmup 0s {}",
+        clear.address
+    ));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for words in ["connections/s", "opened and closed again", "2 at a time"] {
+        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
+    }
+    assert!(!outcome.stdout.contains("msg/s"), "{outcome:?}");
+}
+
+#[test]
+fn what_goes_not_with_connecting_alone_is_refused() {
+    for words in [
+        "-m a",
+        "--reply line",
+        "--first a",
+        "--send",
+        "--receive",
+        "--both",
+        "--hold",
+        "--depth 2",
+        "--no-keepalive",
+        "--requests-per-connection 2",
+        "--connection-rate 10",
+        "--diagnose",
+    ] {
+        let outcome = brunt(&format!("tcp --connect-only {words} 127.0.0.1:1"));
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        let part = "cannot be used with";
+        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
+    }
+    for url in ["http://127.0.0.1:1/", "ws://127.0.0.1:1/"] {
+        let outcome = brunt(&format!("--connect-only {url}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(outcome.stderr.contains("brunt tcp"), "{outcome:?}");
+    }
+}
+
 /// The JSON that the command with these words prints.
 fn experiment(words: &str) -> Value {
     let outcome = brunt(&format!("{words} --format json -q"));

@@ -6,6 +6,7 @@ use brunt_load::{Plan, Spoken, Streams};
 use brunt_measure::Protocol;
 
 use super::ClientProtocol;
+use super::connects::Connects;
 use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
@@ -30,6 +31,7 @@ pub(crate) enum EncodedRequests {
     Messages(Arc<EncodedMessages>),
     WebSocket(Arc<EncodedWebSocket>),
     Streams(Arc<StreamPayload>),
+    Connections,
 }
 
 impl EncodedRequests {
@@ -44,6 +46,9 @@ impl EncodedRequests {
         if let Spoken::WebSocket(exchange) = &plan.spoken {
             let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
             return Ok(Self::WebSocket(Arc::new(messages)));
+        }
+        if plan.connects_only() {
+            return Ok(Self::Connections);
         }
         Ok(match protocol {
             Protocol::Http1 => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
@@ -72,6 +77,7 @@ impl EncodedRequests {
             Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages))),
             Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages))),
             Self::Streams(payload) => what.run(StreamProtocol::new(Arc::clone(payload))),
+            Self::Connections => what.run(Connects),
         }
     }
 
@@ -85,6 +91,7 @@ impl EncodedRequests {
             Self::Messages(messages) => messages.bytes(),
             Self::WebSocket(messages) => messages.bytes(),
             Self::Streams(payload) => payload.bytes(),
+            Self::Connections => 0,
         }
     }
 
@@ -96,6 +103,7 @@ impl EncodedRequests {
             Self::Messages(messages) => messages.held_bytes(),
             Self::WebSocket(messages) => messages.held_bytes(),
             Self::Streams(payload) => payload.bytes(),
+            Self::Connections => 0,
         }
     }
 }

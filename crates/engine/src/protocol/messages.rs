@@ -84,7 +84,9 @@ impl EncodedMessages {
                 exchange.opening.as_ref(),
                 exchange.seed,
             ),
-            Spoken::Http(_) | Spoken::WebSocket(_) | Spoken::Streams(_) => (Framing::None, None, 0),
+            Spoken::Http(_) | Spoken::WebSocket(_) | Spoken::Streams(_) | Spoken::Connections => {
+                (Framing::None, None, 0)
+            }
         };
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {

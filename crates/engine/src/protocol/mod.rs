@@ -1,6 +1,7 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
 
+mod connects;
 mod encoded;
 mod error;
 mod http1;
@@ -240,6 +241,9 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// There are no requests: connections carry bytes without end.
     const IS_STREAM: bool = false;
+
+    /// Opening a connection is the request, which is answered when it is open; it is closed then.
+    const CONNECTS: bool = false;
 
     /// What a stream sends over and over; absent where it only receives, and without streams.
     fn stream(&self) -> Option<Part> {

@@ -19,7 +19,7 @@ const LIFE_NS_LEAST: u64 = 100_000_000;
 
 impl Task {
     /// Where the connection in a slot goes: to all servers alike, over all workers.
-    fn peer_of(&self, slot: Slot) -> &Peer {
+    pub(super) fn peer_of(&self, slot: Slot) -> &Peer {
         let number = slot.0 as usize * self.workers as usize + self.worker as usize;
         match number % (self.further_peers.len() + 1) {
             0 => &self.peer,
@@ -31,6 +31,10 @@ impl Task {
 impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
+        if P::CONNECTS {
+            self.stop_awaiting_retry(slot, now_ns);
+            return self.reoffer_slot(slot, now_ns);
+        }
         if let Some(generated) = &mut self.generated {
             generated.opening(slot);
         }
@@ -208,7 +212,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Lets a pause go by before the next attempt. In set-up a slot that failed often enough is not
     /// tried again: the places are for those that were not.
-    fn open_later(&mut self, slot: Slot, now_ns: u64) {
+    pub(super) fn open_later(&mut self, slot: Slot, now_ns: u64) {
         let pause_ns = self.retry_pause_ns(slot, now_ns);
         let connection = &mut self.connections[slot];
         connection.attempts += 1;

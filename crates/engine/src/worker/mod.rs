@@ -3,6 +3,7 @@
 
 mod accounting;
 mod arrivals;
+mod attempts;
 mod bandwidth;
 mod connections;
 mod dialling;
@@ -139,7 +140,13 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Connections that are opened in set-up and kept; none where they come by plan.
+    /// Connections that are opened in set-up and kept; none where they come by plan, or are what
+    /// the load consists of.
+    fn opened_first(&self, connects: bool) -> u32 {
+        if connects { 0 } else { self.held() }
+    }
+
+    /// Connections that the load keeps, or goes by; none where they come by plan.
     fn held(&self) -> u32 {
         match self.pace {
             Pace::Closed { .. } | Pace::Held { .. } | Pace::Open { .. } => self.connections,
@@ -276,6 +283,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         next.opening.sources = self.opening.sources;
         let held = next.opening.slots_used;
         for (slot, connection) in self.connections.into_connections() {
+            let is_open = match P::CONNECTS {
+                true => self.round.left_behind.binary_search(&slot).is_ok(),
+                false => !matches!(connection.state, State::Down { .. }),
+            };
             if slot.0 < held
                 && connection.is_at_rest()
                 && self.round.left_behind.binary_search(&slot).is_err()
@@ -283,7 +294,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 next.accounting.recorder.kept_open(now_ns);
                 next.connections[slot] = connection.kept(now_ns);
                 next.opening.unsettled -= 1;
-            } else if !matches!(connection.state, State::Down { .. }) {
+            } else if is_open {
                 next.backend.reset(slot);
             }
         }
@@ -324,15 +335,26 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             recorder.plan_requests();
             recorder.plan_stages(stages_ns);
         }
+        if P::CONNECTS {
+            recorder.count_attempts();
+        }
         if task.logged_requests_max > 0 {
             recorder.keep_log(task.logged_requests_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
         let sources = task.sources.clone();
         Self {
-            connections: ConnectionTable::new(&protocol, slots, held, task.depth),
+            connections: ConnectionTable::new(
+                &protocol,
+                slots,
+                task.opened_first(P::CONNECTS),
+                task.depth,
+            ),
             output: Output::default(),
-            opening: Opening::new(sources.turns(task.worker, task.workers, slots), held),
+            opening: Opening::new(
+                sources.turns(task.worker, task.workers, slots),
+                task.opened_first(P::CONNECTS),
+            ),
             pacing,
             free: FreeConnections::default(),
             supply: Supply {
@@ -413,6 +435,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             timed_out,
         };
         record.set_up = Some(set_up.clone());
+        if P::CONNECTS {
+            self.offer_slots();
+        }
         Ok(set_up)
     }
 
@@ -746,6 +771,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             Event::Received(slot) => self.receive(slot, now_ns),
             Event::Discarded(slot, bytes) => self.discarded(slot, now_ns, bytes.into()),
             Event::Sent(slot) => self.sent(slot, now_ns),
+            Event::Connected(slot) if P::CONNECTS => self.attempt_made(slot, now_ns),
+            Event::ConnectFailed(slot, errno) if P::CONNECTS => {
+                self.attempt_missed(slot, now_ns, failure::of_connect(errno));
+            }
+            Event::HandshakeFailed(slot, reason) if P::CONNECTS => {
+                self.attempt_missed(slot, now_ns, failure::of_handshake(reason));
+            }
             Event::Connected(slot) => self.connected(slot, now_ns),
             Event::ConnectFailed(slot, errno) => {
                 self.backend.close(slot);

@@ -184,6 +184,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Sends `count` requests on a connection that has room for them.
     pub(super) fn send(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
+        if P::CONNECTS {
+            return self.attempt(slot, timing);
+        }
         let connection = &mut self.connections[slot];
         let sent = self.task.requests_per_connection - connection.requests_left;
         connection.requests_left -= u64::from(count);

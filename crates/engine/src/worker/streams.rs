@@ -50,6 +50,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// A timer of the protocol is due, or a request in flight has no response in time.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
+        if P::CONNECTS {
+            return self.attempt_timed_out(slot, now_ns);
+        }
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
@@ -109,9 +112,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             0 => u64::MAX,
             _ => self.connections.first_due_ns(slot),
         };
+        let limit_ns = match P::CONNECTS {
+            true => self.attempt_limit_ns(slot),
+            false => self.protocol.next_timeout_ns(&connection.protocol),
+        };
         first_due_ns
             .saturating_add(self.task.timeout_ns)
-            .min(self.protocol.next_timeout_ns(&connection.protocol))
+            .min(limit_ns)
     }
 
     /// A connection is given up on which the server allows no request: where that is so of all,

@@ -4,6 +4,7 @@
 mod bandwidth;
 mod bandwidth_counts;
 mod common;
+mod connects;
 mod counts;
 mod failures;
 mod floods;

@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent};
 use super::windows::WAKE_UP_NS;
-use crate::{CarriedIn, FailureScope, WorkerRecord, after_ns};
+use crate::{CarriedIn, WorkerRecord, after_ns};
 
 /// How far the rate and the sum of the workers' rates may differ.
 const RATES_DIFFER: f64 = 0.01;
@@ -138,7 +138,9 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
     let lifetime = worker.tallies.lifetime();
     let (replies, failed) = (
         lifetime.replies.total(),
-        lifetime.failures.total(FailureScope::Request),
+        lifetime
+            .failures
+            .of_requests(facts.run.plan.connects_only()),
     );
     let ended = sum([replies, failed, worker.in_flight_at_end]);
     problems.expect(ended == u128::from(lifetime.requests_sent), || {
@@ -158,7 +160,7 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
         let before = &worker.tallies.before;
         let ended = sum([
             before.replies.total(),
-            before.failures.total(FailureScope::Request),
+            before.failures.of_requests(facts.run.plan.connects_only()),
         ]);
         let left = u128::from(before.requests_sent).checked_sub(ended);
         problems.expect(left == Some(in_flight.into()), || {

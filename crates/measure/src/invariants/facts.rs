@@ -2,8 +2,8 @@
 
 use crate::overload::overload_of;
 use crate::{
-    AgentRecord, FailureScope, Figure, Histogram, ModelDescription, Overload, Quantile, Run,
-    Summary, WorkerRecord,
+    AgentRecord, Figure, Histogram, ModelDescription, Overload, Quantile, Run, Summary,
+    WorkerRecord,
 };
 
 /// The quantiles that are looked at: those that reports print.
@@ -258,7 +258,7 @@ impl<'a> Facts<'a> {
             before.requests_sent
         };
         sent.saturating_sub(before.replies.total())
-            .saturating_sub(before.failures.total(FailureScope::Request))
+            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only()))
     }
 }
 

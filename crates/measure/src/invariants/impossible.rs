@@ -49,7 +49,10 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         return Outcome::not_applicable("streams have no requests, hence no response times");
     }
     let depth = f64::from(run.depth().max(1));
-    let room = summary.live.connection_ns as f64 / facts.window_ns() as f64 * depth;
+    // Attempts to connect take places for connections, and not connections.
+    let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
+    let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
+    let room = attempts_most.map_or(live_mean, f64::from) * depth;
     let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
     let mut words = format!("mean in flight {busy:.2}, connections times depth {room:.2}");
     // A run by count knows its end too late to cut the integral there.
@@ -61,7 +64,8 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
             carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
             carried_in.unanswered
         );
-        let places = u128::from(summary.live.max) * u128::from(run.depth().max(1));
+        let live_max = attempts_most.unwrap_or(summary.live.max);
+        let places = u128::from(live_max) * u128::from(run.depth().max(1));
         if u128::from(carried_in.in_flight) > places {
             return Outcome::broken(format!(
                 "{} requests in flight when the window began, in {places} places; {words}",

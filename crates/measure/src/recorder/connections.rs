@@ -23,7 +23,7 @@ impl Recorder {
         if let Some(offset) = self.window.offset(at_ns) {
             self.point(offset).failures += 1;
         }
-        if self.live == 0 && kind.is_refusal() {
+        if self.live == 0 && kind.is_refusal() && !self.are_attempts {
             self.is_down(at_ns);
         }
     }

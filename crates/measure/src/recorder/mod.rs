@@ -16,8 +16,7 @@ use crate::record::{LiveConnections, Pause};
 use crate::request_log::LogPart;
 use crate::stages::StageRecorder;
 use crate::{
-    CarriedIn, FailureScope, Histogram, Latencies, NameRecord, Series, SeriesPoint, Tally, Window,
-    WorkerRecord,
+    CarriedIn, Histogram, Latencies, NameRecord, Series, SeriesPoint, Tally, Window, WorkerRecord,
 };
 
 pub use arrivals::Skip;
@@ -49,6 +48,8 @@ pub struct Recorder {
     opening_since_ns: u64,
     /// Requests are due at planned instants, so that service and response time differ.
     is_planned: bool,
+    /// Attempts to connect are the requests.
+    are_attempts: bool,
     /// The latest instant at which something counted was due.
     last_due_ns: u64,
     /// Requests that were in flight when the window began; how many is known at the end.
@@ -97,6 +98,7 @@ impl Recorder {
             opening: 0,
             opening_since_ns: 0,
             is_planned: false,
+            are_attempts: false,
             last_due_ns: 0,
             carried_in: CarriedIn::default(),
             until_end: Histogram::default(),
@@ -111,6 +113,11 @@ impl Recorder {
     /// times.
     pub fn plan_requests(&mut self) {
         self.is_planned = true;
+    }
+
+    /// Says that attempts to connect are the requests.
+    pub fn count_attempts(&mut self) {
+        self.are_attempts = true;
     }
 
     /// Says that the planned instants come in stages of these lengths, the first of which begins
@@ -209,7 +216,7 @@ impl Recorder {
         }
         self.recording.latencies.unfinished.merge(&self.until_end);
         let before = &self.recording.record.tallies.before;
-        let ended = before.replies.total() + before.failures.total(FailureScope::Request);
+        let ended = before.replies.total() + before.failures.of_requests(self.are_attempts);
         self.carried_in.in_flight = before.requests_sent.saturating_sub(ended);
         self.recording.record.carried_in = Some(self.carried_in);
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());

@@ -819,7 +819,7 @@ proptest! {
         prop_assert_eq!(
             lifetime.requests_sent,
             lifetime.replies.total()
-                + lifetime.failures.total(FailureScope::Request)
+                + lifetime.failures.of_requests(false)
                 + record.in_flight_at_end
         );
         prop_assert_eq!(

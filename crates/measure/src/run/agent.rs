@@ -84,6 +84,15 @@ impl Protocol {
     }
 }
 
+impl Unit {
+    /// Connections that are only opened and closed again.
+    pub const CONNECTIONS: Self = Self {
+        one: "connection",
+        many: "connections",
+        per_s: "connections/s",
+    };
+}
+
 /// The words for what is sent and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {

@@ -327,6 +327,9 @@ pub struct MessagesDescription {
     pub reply: String,
     /// What each connection begins with; null for nothing.
     pub opening: Option<OpeningDescription>,
+    /// Whether there are none: connections are opened and closed again, and each is a request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connects_only: bool,
 }
 
 /// Messages of WebSocket and what answers them.
@@ -485,6 +488,12 @@ impl PlanDescription {
         opening.is_some_and(|opening| opening.reply != "none")
     }
 
+    /// Whether connections are only opened and closed again: each attempt is a request, which is
+    /// answered when the connection is open.
+    pub fn connects_only(&self) -> bool {
+        self.messages.as_ref().is_some_and(|it| it.connects_only)
+    }
+
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
         let needs_none = self.websocket.as_ref().is_some_and(|it| it.replies == 0)
@@ -496,12 +505,14 @@ impl PlanDescription {
     /// reply.
     pub fn may_mistake_pushes(&self) -> bool {
         let is_any = self.websocket.as_ref().is_some_and(|it| !it.echo);
-        is_any || self.messages.as_ref().is_some_and(|it| it.reply != "echo")
+        let is_unlike = |it: &MessagesDescription| it.reply != "echo" && !it.connects_only;
+        is_any || self.messages.as_ref().is_some_and(is_unlike)
     }
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
         match (&self.messages, &self.websocket) {
+            (Some(messages), _) if messages.connects_only => Unit::CONNECTIONS,
             (Some(_), _) => Protocol::Messages.unit(),
             (_, Some(_)) => Protocol::WebSocket.unit(),
             (None, None) => Protocol::Http1.unit(),

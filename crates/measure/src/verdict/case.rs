@@ -735,7 +735,10 @@ impl<'a> Case<'a> {
     /// average, which bounds the share of the time in which all were.
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
-        let live = summary.live_mean.known()?;
+        let live = match self.run.plan.connects_only() {
+            true => f64::from(self.connections_most()),
+            false => summary.live_mean.known()?,
+        };
         let busy = match self.run.plan.model {
             ModelDescription::Closed { .. }
                 if self.run.plan.think_time_ns() == 0 && !self.run.is_generated() =>
@@ -758,6 +761,10 @@ impl<'a> Case<'a> {
     /// How many connections were being opened on average: each takes its place from the first
     /// step on.
     fn opening_mean(&self) -> Option<f64> {
+        if self.run.plan.connects_only() {
+            // Those are the requests in flight.
+            return None;
+        }
         let (window, latencies) = (&self.summary.window, &self.run.latencies);
         let timed_out = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut]
             .map(|kind| window.failures.get(kind));

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use brunt_measure::{
     ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, Judged,
-    ModelDescription, Overload, Protocol, Run, Series, Standing, StatusCounts, Summary, Verdict,
+    ModelDescription, Overload, PlanDescription, Protocol, Run, Series, Standing, StatusCounts,
+    Summary, Verdict,
 };
 use serde::Serialize;
 
@@ -427,7 +428,7 @@ impl StoredSummary {
             },
             statuses: summary.window.replies.clone(),
             failures: summary.window.failures.clone(),
-            all_phases: AllPhases::new(&run.plan.model, summary),
+            all_phases: AllPhases::new(&run.plan, summary),
             live: LiveRange {
                 asked: summary.live.asked,
                 most: summary.live.most,
@@ -523,16 +524,18 @@ impl OverloadFigures {
 
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
-    pub(crate) fn new(model: &ModelDescription, summary: &Summary) -> Self {
+    pub(crate) fn new(plan: &PlanDescription, summary: &Summary) -> Self {
+        let are_attempts = plan.connects_only();
         let opened = summary.lifetime.connections_opened;
-        let first = match model {
+        let first = match plan.model {
             ModelDescription::Sessions { .. } => u64::MAX,
+            _ if are_attempts => u64::MAX,
             _ => summary.live.asked.max(summary.live.most).into(),
         };
         Self {
             sent: summary.lifetime.requests_sent,
             answered: summary.lifetime.replies.total(),
-            failed: summary.lifetime.failures.total(FailureScope::Request),
+            failed: summary.lifetime.failures.of_requests(are_attempts),
             in_flight: summary.in_flight_at_end,
             connect_failures: summary.lifetime.failures.total(FailureScope::Connect),
             connections_opened: opened,

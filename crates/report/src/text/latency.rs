@@ -164,7 +164,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    let all = AllPhases::new(&run.plan.model, summary);
+    let all = AllPhases::new(&run.plan, summary);
     !matches!(run.plan.model, ModelDescription::Sessions { .. })
         && all.connections_opened > run.plan.connections.into()
 }

@@ -27,7 +27,7 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     }
     items.extend(protocol(run, verbose));
     if let Some(messages) = &plan.messages {
-        if !run.is_held() {
+        if !run.is_held() && !messages.connects_only {
             if plan.requests.list.is_none() {
                 items.push(messages.first.clone());
             }
@@ -89,7 +89,10 @@ fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = negotiated.protocol.name().to_owned();
+    let mut spoken = match plan.connects_only() {
+        true => "opened and closed again".to_owned(),
+        false => negotiated.protocol.name().to_owned(),
+    };
     match (negotiated.protocol, &negotiated.tls) {
         (Protocol::Http1, None) if plan.keepalive() => spoken.push_str(" keep-alive"),
         (Protocol::Http2, None) => spoken.push_str(" in clear text"),
@@ -107,7 +110,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         }
     }
     let mut items = vec![spoken];
-    if !plan.keepalive() {
+    if !plan.keepalive() && !plan.connects_only() {
         items.push(format!("a connection per {}", run.unit().one));
     }
     let Some(tls) = &plan.tls else {
@@ -143,7 +146,10 @@ fn host(url: &str) -> &str {
 /// The load that was asked for; `verbose`: with what makes no difference to it.
 pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = counted(plan.connections.into(), "connection", "connections");
+    let connections = match plan.connects_only() {
+        true => counted(plan.connections.into(), "at a time", "at a time"),
+        false => counted(plan.connections.into(), "connection", "connections"),
+    };
     let streams = match (run.protocol(), run.depth()) {
         (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams, _)
         | (_, 0 | 1) => String::new(),

@@ -337,10 +337,15 @@ pub(crate) fn failures(summary: &Summary, page: &mut Page) {
 /// The connections, where they are not just those of the set-up, open throughout.
 pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let live = &summary.live;
-    let all = AllPhases::new(&run.plan.model, summary);
+    let all = AllPhases::new(&run.plan, summary);
     let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
-    let mut items = vec![live_connections(summary, is_sessions, is_steady)];
+    // Attempts are told of as requests are, and what they open is not kept.
+    let connects_only = run.plan.connects_only();
+    let mut items = Vec::new();
+    if !connects_only {
+        items.push(live_connections(summary, is_sessions, is_steady));
+    }
     let is_plan_told = !verbose && is_sessions && load::all_sent(run, summary);
     if is_plan_told {
         let planned = units::count(summary.arrivals.planned);
@@ -382,9 +387,14 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
         }
     }
     if verbose || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
-        let is_short = !is_sessions && live.min < live.asked;
+        let is_short = !is_sessions && !connects_only && live.min < live.asked;
         let tone = if is_short { Tone::Warning } else { Tone::Plain };
-        page.row("connections", &items, tone);
+        let label = if connects_only {
+            "all phases"
+        } else {
+            "connections"
+        };
+        page.row(label, &items, tone);
     }
 }
 
@@ -442,7 +452,7 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
     if (!verbose && counted.is_none()) || run.is_streams() || run.is_held() {
         return;
     }
-    let all = AllPhases::new(&run.plan.model, summary);
+    let all = AllPhases::new(&run.plan, summary);
     let mut items = vec![
         format!("{} sent", units::count(all.sent)),
         format!("{} answered", units::count(all.answered)),
