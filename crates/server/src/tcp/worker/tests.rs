@@ -384,20 +384,21 @@ fn a_source_ends_where_it_is_to_end() {
 }
 
 #[test]
-fn a_source_goes_on_until_its_peer_takes_no_more() {
-    let (shared, options) = (shared(), options("source", "", "", ""));
-    let mut site = Site::new(&shared, &options);
-    let slot = site.connect();
-    site.script().happen(Event::Ended(slot));
-    site.turns(3);
-    assert!(!site.seen(slot).closed);
-    // The others are not kept waiting: one piece per turn.
-    let before = site.seen(slot).sends.len();
-    site.turns(3);
-    assert_eq!(site.seen(slot).sends.len(), before + 3);
-    site.script().happen(Event::SendFailed(slot, libc::EPIPE));
-    site.turns(1);
-    assert!(site.seen(slot).closed);
+fn a_source_goes_on_until_its_peer_ends_or_takes_no_more() {
+    for end in [Event::Ended, |slot| Event::SendFailed(slot, libc::EPIPE)] {
+        let (shared, options) = (shared(), options("source", "", "", ""));
+        let mut site = Site::new(&shared, &options);
+        let slot = site.connect();
+        site.turns(3);
+        // The others are not kept waiting: one piece per turn.
+        let before = site.seen(slot).sends.len();
+        site.turns(3);
+        assert_eq!(site.seen(slot).sends.len(), before + 3);
+        assert!(!site.seen(slot).closed);
+        site.script().happen(end(slot));
+        site.turns(2);
+        assert!(site.seen(slot).closed);
+    }
 }
 
 #[test]
