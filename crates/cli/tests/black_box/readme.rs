@@ -95,6 +95,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
             "--key" => *word = servers.client.key.display().to_string(),
             _ if word.starts_with("http://") => *word = servers.tcp.url("/"),
             _ if word.starts_with("https://") => *word = tls.url("/"),
+            _ if word == "host:6379" => *word = servers.tcp.url("").replacen("http://", "", 1),
             _ if word.starts_with("ws://") => {
                 *word = servers.tcp.url("/websocket").replacen("http", "ws", 1);
             }
