@@ -75,7 +75,7 @@ fn messages_of(plan: &Plan, exchange: &MessageExchange) -> Result<SimMessages> {
     })
 }
 
-/// Where messages end by which these are told apart: lines, or all of one length.
+/// Where messages end, which separates them: lines, or all of one length.
 fn framing_of(texts: &[&Template]) -> Result<Framing> {
     let is_line = |text: &&Template| {
         let mut bytes = Vec::new();

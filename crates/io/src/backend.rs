@@ -232,7 +232,7 @@ pub trait ClientBackend: Backend {
     fn discard(&mut self, _slot: Slot, _bytes: u64) {}
 
     /// Tells the peer that nothing more will be sent on `slot` (FIN); what comes is still received.
-    /// No send may be in flight on it. Gives whether the peer is told; over TLS it is not.
+    /// No send may be in flight on it. Gives whether that is done; over TLS it is not.
     fn finish(&mut self, _slot: Slot) -> bool {
         false
     }

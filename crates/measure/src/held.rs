@@ -1,4 +1,4 @@
-//! Connections that are only kept open: how many were, and what became of the others.
+//! Connections that are only kept open: how many were, and how the others ended.
 
 use crate::{FailureKind, FailureScope, ModelDescription, Run, Summary};
 

@@ -74,7 +74,7 @@ const LONG: &[Long] = &[
 ];
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
-/// Response times are told in parts of a run that are this long at least.
+/// Response times are reported for parts of a run that are this long at least.
 const WINDOW_NS_LEAST: u64 = 500_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
 
@@ -174,7 +174,7 @@ pub struct Options {
     pub marker_skip: u32,
     /// Whether the markers are the instants in messages.
     pub marks_messages: bool,
-    /// Whether small writes wait for what is under way; absent where nothing was said of it.
+    /// Whether small writes wait for what is in flight; absent where no option says.
     pub nagle: Option<bool>,
     /// Bytes of the send buffer of each socket.
     pub send_buffer: Option<NonZeroU32>,

@@ -139,7 +139,7 @@ pub(crate) enum Parting {
     AtOnce,
     /// The server answers what was written, [`ProtocolEvent::Closed`] at last.
     Answered,
-    /// The server is told that nothing more comes, and heard to its end: to close a socket in which
+    /// Our side is closed (FIN), and the server is read to its end: to close a socket in which
     /// something is unread resets the connection, and the server loses what it did not read.
     Heard,
 }

@@ -1,4 +1,4 @@
-//! Connections that a worker ends: the server is told, and heard to its end, so that nothing that
+//! Connections that a worker ends: it says so and reads the server to its end, so that nothing that
 //! it was sent is lost and nothing that it sends meets a closed socket.
 
 use brunt_io::backend::{ClientBackend, Slot};

@@ -1,4 +1,4 @@
-//! Connections that are only kept open: nothing is sent on them, and each has an end that is told.
+//! Connections that are only kept open: nothing is sent on them, and each end is counted.
 
 use std::io::Read;
 use std::net::TcpListener;

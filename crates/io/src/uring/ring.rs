@@ -297,7 +297,7 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
-    /// Queues that the socket at `place` sends nothing more, which the peer is told (FIN).
+    /// Queues that the socket at `place` sends nothing more (FIN).
     pub(super) fn finish(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry = opcode::Shutdown::new(Fixed(place), libc::SHUT_WR)
             .build()

@@ -240,7 +240,7 @@ fn a_server_that_does_not_part_holds_nothing_up_for_long() {
     assert_eq!(counts.closes, 0);
 }
 
-/// What is not the echo of what is in flight is told from it.
+/// What is not the echo of the message in flight is no reply to it.
 #[test]
 fn pushes_are_counted_and_end_nothing() {
     let settings = server(SimWebSocket::default(), |server| {
@@ -299,7 +299,7 @@ fn closes_are_failures_by_their_code() {
 }
 
 /// A server that closes each connection after a few answers, and says so, makes nothing fail that
-/// was not under way.
+/// was not in flight.
 #[test]
 fn a_close_without_anything_in_flight_is_no_failure() {
     let settings = server(SimWebSocket::default(), |server| {
