@@ -18,7 +18,9 @@ CLOSE, PING, PONG = 8, 9, 10
 class Record:
     """What came on a connection."""
 
-    def __init__(self):
+    def __init__(self, echoes):
+        # Whether it was sent back.
+        self.echoes = echoes
         # Lines of the upgrade, without its key.
         self.upgrade = ()
         # Bytes, or payloads of messages, the first ones; each message begins with its opcode.
@@ -74,7 +76,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server, echoes):
         self._server = server
         self._echoes = echoes
-        self._record = Record()
+        self._record = Record(echoes)
         self._buffer = bytearray()
         # Absent until it is known.
         self._is_websocket = None

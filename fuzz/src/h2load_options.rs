@@ -1,5 +1,7 @@
 //! Target: command lines of h2load.
 
+use std::num::NonZeroU32;
+
 use brunt_dropin::h2load::{Options, explanation};
 
 /// Takes each line of the input as one word of a command line, and the whole as the lines of its
@@ -20,24 +22,25 @@ pub fn h2load_options(data: &[u8]) {
         }
     };
     assert!(options.threads <= options.clients, "{options:?}");
-    assert!(
-        explanation(&options).starts_with("brunt -c "),
-        "{options:?}"
-    );
-    let lines = options.input.as_ref().map(|_| &*text);
+    let has_file = options.input.is_some() || options.timing_script.is_some();
+    let lines = has_file.then_some(&*text);
     let body = options.data.as_ref().map(|_| &b"body"[..]);
-    match options.plan(lines, body) {
-        Ok(plan) => {
+    let made = options.uris(lines).and_then(|uris| {
+        let plan = options.plan(&uris, body)?;
+        let explained = explanation(&options, &uris, body, false, NonZeroU32::MIN)?;
+        assert!(explained.line.starts_with("brunt -c "), "{options:?}");
+        Ok((uris, plan))
+    });
+    match made {
+        Ok((uris, plan)) => {
             let asked = (options.threads, options.clients);
             assert_eq!((plan.workers, plan.connections), asked, "{options:?}");
-            assert_eq!(plan.stop.duration_ns, options.duration_ns, "{options:?}");
-            let requests = options.duration_ns.is_none().then_some(options.requests);
-            assert_eq!(plan.stop.requests, requests, "{options:?}");
-            let given = match lines {
-                Some(lines) => lines.lines().filter(|line| !line.is_empty()).count(),
-                None => options.uris.len(),
-            };
-            assert_eq!(plan.requests.requests().len(), given, "{options:?}");
+            assert_eq!(plan.stop.requests.is_none(), options.duration_ns.is_some());
+            assert_eq!(
+                plan.requests.requests().len(),
+                uris.paths.len(),
+                "{options:?}"
+            );
         }
         Err(ending) => assert!(ending.code == 1 && !ending.stderr.is_empty(), "{ending:?}"),
     }

@@ -36,6 +36,7 @@ mod pem;
 mod prometheus;
 mod request_list;
 mod request_text;
+mod resp_reply;
 mod server_http2;
 mod server_request;
 mod session_log;
@@ -66,6 +67,7 @@ pub use pem::pem;
 pub use prometheus::prometheus;
 pub use request_list::request_list;
 pub use request_text::request_text;
+pub use resp_reply::resp_reply;
 pub use server_http2::server_http2;
 pub use server_request::server_request;
 pub use session_log::session_log;
@@ -101,6 +103,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("prometheus", prometheus),
     ("request_list", request_list),
     ("request_text", request_text),
+    ("resp_reply", resp_reply),
     ("server_http2", server_http2),
     ("server_request", server_request),
     ("session_log", session_log),

@@ -34,8 +34,8 @@ pub fn tcpkali_options(data: &[u8]) {
         }
     };
     let read = &mut |_: &std::path::Path| Ok(data.to_vec());
-    match explanation(&options, read) {
-        Ok(own) => assert!(own.starts_with("brunt "), "{options:?}"),
+    match explanation(&options, NonZeroU32::MIN, read) {
+        Ok(own) => assert!(own.line.starts_with("brunt "), "{options:?}"),
         Err(ending) => assert!(
             is_told(ending.code) && !ending.stderr.is_empty(),
             "{ending:?}"

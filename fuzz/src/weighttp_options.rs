@@ -1,6 +1,7 @@
 //! Target: command lines of weighttp.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use brunt_dropin::weighttp::{Form, Options, Proxy, explanation, heading};
 
@@ -24,10 +25,6 @@ pub fn weighttp_options(data: &[u8]) {
         assert!(u64::from(options.clients.get()) <= options.requests);
         let is_shown = heading(&options).contains("weighttp 0.");
         assert_ne!(is_shown, options.is_quiet, "{options:?}");
-        assert!(
-            explanation(&options).starts_with("brunt -c "),
-            "{options:?}"
-        );
         let is_resolved = match &options.proxy {
             Some(Proxy::Socket(_)) => true,
             Some(Proxy::Host(host, _)) => host.parse::<IpAddr>().is_ok(),
@@ -36,12 +33,15 @@ pub fn weighttp_options(data: &[u8]) {
         if !is_resolved {
             continue;
         }
+        let own = explanation(&options, b"body", NonZeroU32::MIN);
         match options.plan(b"body") {
             Ok(plan) => {
+                let is_own = own.is_ok_and(|own| own.line.starts_with("brunt -c "));
+                assert!(is_own, "{options:?}");
                 assert_eq!(plan.stop.requests, Some(options.requests), "{options:?}");
                 let asked = (options.threads, options.clients);
                 assert_eq!((plan.workers, plan.connections), asked, "{options:?}");
-                let request = plan.requests.requests()[0].text.clone();
+                let request = plan.requests.first().and_then(|it| it.text);
                 let request = request.expect("given");
                 assert!(request.starts_with(options.method.as_bytes()));
             }

@@ -63,6 +63,15 @@ const SERVERS: &[Server] = &[
         program: "h2load",
         package: "nghttp2-client",
     },
+    Server {
+        program: "nuttcp",
+        package: "nuttcp",
+    },
+    // Makes the certificates that tables of command lines are run with.
+    Server {
+        program: "openssl",
+        package: "openssl",
+    },
     // Libraries have no program: the path of a file of theirs stands for it.
     Server {
         program: "/usr/lib/python3/dist-packages/websockets/__init__.py",

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
+use crate::http2_args::Http2Arguments;
 use crate::objectives::{Objectives, objectives};
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
@@ -124,6 +125,8 @@ pub(crate) enum SpinName {
 pub(crate) enum OrderName {
     /// One after the other, over and over
     Turns,
+    /// One after the other on each connection by itself, which begins with the first one
+    Connection,
     /// A random one each time, all equally likely
     Random,
 }
@@ -186,6 +189,12 @@ pub(crate) struct LoadArguments {
     /// status, of four at most
     #[arg(long, help_heading = "Load", conflicts_with = "redact")]
     pub(crate) show_errors: bool,
+    /// Give each connection an equal part of --requests from the start, in place of as many as it
+    /// gets to; one that fails gives up the rest of its part
+    #[arg(long, requires = "requests", help_heading = "Load",
+          conflicts_with_all = ["connection_rate", "no_keepalive", "requests_per_connection",
+                                "script", "sessions", "diagnose"])]
+    pub(crate) equal_parts: bool,
     /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]
@@ -196,7 +205,8 @@ pub(crate) struct LoadArguments {
         "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
         "urls", "targets", "sessions", "script", "method", "body", "show_errors", "diagnose",
-        "objective", "request_log", "hdr_log", "hgrm", "latency", "verify_url", "fault"])]
+        "objective", "request_log", "hdr_log",
+        "hdr_log_service", "hgrm", "latency", "verify_url", "fault"])]
     pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
@@ -242,8 +252,13 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) queue: Option<NonZeroU32>,
 
+    /// Request this path of the same server, too, in turns with the URL's; repeatable
+    #[arg(long = "path", value_name = "PATH", requires = "url", help_heading = "Request",
+          conflicts_with_all = ["urls", "targets", "script", "sessions", "hold"])]
+    pub(crate) paths: Vec<String>,
     /// Requests to send, a URL per line, all of one server; with a URL on the command line, paths
-    /// do; - is standard input
+    /// do. Behind a URL, weight=3 sends it three times as often. Or a CSV file, whose first line
+    /// names its columns: url, and weight, method or body; - is standard input
     #[arg(
         long,
         value_name = "FILE",
@@ -251,8 +266,8 @@ pub(crate) struct LoadArguments {
         help_heading = "Request"
     )]
     pub(crate) urls: Option<PathBuf>,
-    /// Requests to send, as vegeta's targets: METHOD URL, header fields and @BODYFILE, or JSON
-    /// lines; - is standard input
+    /// Requests to send, as vegeta's targets: METHOD URL, perhaps weight=N, header fields and
+    /// @BODYFILE, or JSON lines; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body"],
           help_heading = "Request")]
     pub(crate) targets: Option<PathBuf>,
@@ -266,7 +281,8 @@ pub(crate) struct LoadArguments {
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
                                 "http2", "streams", "fault", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
-    /// Order of the requests of a list, with the seed of --seed
+    /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
+    /// keeps to their weights
     #[arg(
         long,
         value_name = "ORDER",
@@ -293,6 +309,14 @@ pub(crate) struct LoadArguments {
     /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
+    /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
+    /// @- (standard input) or @env:NAME as they are. It is sent so, with --body behind it; the URL
+    /// says where to. Several behind each other are sent in turns
+    #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
+          help_heading = "Request",
+          conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",
+                                "script", "http2", "streams"])]
+    pub(crate) raw: Option<Source>,
     /// Basic authentication (RFC 7617): USER:PASSWORD, or @FILE, @- or @env:NAME, which keep the
     /// password out of the list of processes
     #[arg(short, long, value_name = "USER", value_parser = Unshown(Source::of),
@@ -322,10 +346,10 @@ pub(crate) struct LoadArguments {
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,
     /// Limit of set-up, beside the time that --connection-rate gives it: the run then begins with
-    /// the connections that are open
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
+    /// the connections that are open [default: none, until no connection more is opened for 10 s]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration,
           help_heading = "Connections")]
-    pub(crate) setup_timeout: u64,
+    pub(crate) setup_timeout: Option<u64>,
     /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
     /// planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
@@ -402,7 +426,7 @@ pub(crate) struct LoadArguments {
     pub(crate) no_evidence: bool,
 
     /// Disturb brunt itself, to test its checks: KIND=WORKER:TIME with start-delay, window-shift,
-    /// window-cut, clock-step or busy, or lost-replies=WORKER:COUNT
+    /// window-cut, clock-step, busy or too-few (of all workers), or lost-replies=WORKER:COUNT
     #[arg(long, value_name = "FAULT", value_parser = fault, hide = true)]
     pub(crate) fault: Vec<Fault>,
 }
@@ -417,14 +441,19 @@ pub(crate) struct ProtocolArguments {
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with = "pipeline")]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) streams: Option<NonZeroU32>,
+    #[command(flatten)]
+    pub(crate) http2_settings: Http2Arguments,
     /// Without a URL: load the built-in server over TLS, trusting its certificate
     #[arg(long, conflicts_with_all = ["cacert", "cert"])]
     pub(crate) tls: bool,
     /// Server name to ask for (SNI) and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) sni: Option<String>,
+    /// Ask for no server name: the server chooses its certificate by itself
+    #[arg(long)]
+    pub(crate) no_sni: bool,
     /// PEM file of the roots to trust [default: those of the system]
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
@@ -457,11 +486,21 @@ pub(crate) struct ProtocolArguments {
     pub(crate) tls_resume: bool,
 }
 
+/// The form of the progress, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressName {
+    /// A live line on a terminal, else a line now and then
+    Text,
+    /// One object per line: when a phase begins, and each second
+    Json,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
-    /// Write the report to this file, and text to the terminal; - is standard output
+    /// Write the report to this file, and text to the terminal; - is standard output. May be given
+    /// again, each in the form that its name ends in
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// Form of the report [default: text, or with --output what the file's name ends in: .json,
     /// .html, .csv, .txt, .md, and json without an ending]
     #[arg(long, value_name = "FORM", help_heading = "Output")]
@@ -469,11 +508,21 @@ pub(crate) struct OutputArguments {
     /// No progress on standard error; with --output, nothing on the terminal
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+    /// Form of the progress on standard error; docs/reports.md describes the fields of JSON
+    #[arg(
+        long,
+        value_name = "FORM",
+        default_value = "text",
+        conflicts_with = "quiet",
+        help_heading = "Output"
+    )]
+    pub(crate) progress: ProgressName,
     /// All invariants and status codes in the text report
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
-    /// Leave out what may be secret: queries of URLs are neither printed nor stored. Header values
-    /// and bodies never are
+    /// Leave out what may be secret: queries of URLs, messages, subprotocols and the commands of
+    /// --start are neither printed nor stored. Header values, bodies, --first and the arguments of
+    /// scripts never are
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
     /// The full percentile spectrum in the text report
@@ -482,6 +531,9 @@ pub(crate) struct OutputArguments {
     /// Write response times over time to this file, as an HdrHistogram interval log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr_log: Option<PathBuf>,
+    /// The same of service times, which count from the send: one interval, the window
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) hdr_log_service: Option<PathBuf>,
     /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hgrm: Option<PathBuf>,
@@ -489,8 +541,9 @@ pub(crate) struct OutputArguments {
     /// sizes and connection: 16,777,216 at most
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) request_log: Option<PathBuf>,
-    /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', or errors = 0; may
-    /// be given again. Exit code 1 where that is not shown with 95 % confidence
+    /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', errors = 0,
+    /// max < 1s, mean < 2ms, or of one name, 'login: p99 < 50ms'; may be given again. Exit code 1
+    /// where that is not shown with 95 % confidence
     #[arg(long, value_name = "TEXT", value_parser = objectives, help_heading = "Output")]
     pub(crate) objective: Vec<Objectives>,
     /// Write the objectives as test results to this file, in JUnit's form
@@ -626,6 +679,10 @@ pub(crate) struct CompareArguments {
     /// p99.9), with --objective 'capacity < -5%'; may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
+    /// What this URL's side, or this stored run, is called in reports [default: its --start command
+    /// where the URLs are the same]; may be given once for each, in their order
+    #[arg(long, value_name = "TEXT", help_heading = "Comparison")]
+    pub(crate) label: Vec<String>,
     /// Start the server of this URL before each of its rounds, with sh -c, and end it behind the
     /// round: SIGTERM to its process group, SIGKILL after 5 s
     #[arg(long, value_name = "COMMAND", help_heading = "Servers")]

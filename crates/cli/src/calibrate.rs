@@ -1,15 +1,14 @@
 //! `brunt calibrate`: what brunt itself reaches on this machine, and how exact it is there.
 
-use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Faults, RunError, ports_per_address, raise_descriptor_limit, uring_refusal};
-use brunt_experiment::{Bench, CalibrateError, calibrate, steps};
-use brunt_io::cpu::usable_cpus;
+use brunt_experiment::{Bench, CalibrateError, Doubt, Doubtful, Others, calibrate, steps};
+use brunt_io::cpu::{CpuUse, allowed_cpus, usable_cpus};
 use brunt_io::{clock, threads};
 use brunt_load::{Placement, Plan};
-use brunt_measure::{Backend, Calibration, ClockQuality, MachineLimits, Run};
+use brunt_measure::{Backend, Calibration, ClockQuality, CpuTimes, MachineLimits, Run};
 use brunt_report::printable;
 use brunt_server::Running;
 
@@ -22,6 +21,9 @@ use crate::{EXIT_INTERRUPTED, message, output, serve};
 
 const SLEEPS: usize = 500;
 const SLEEP_NS: u64 = 1_000_000;
+/// How long the machine is looked at before the first step, in so many parts: an interrupt ends it.
+const LOOK_PARTS: u32 = 5;
+const LOOK_PART_NS: u64 = 100_000_000;
 /// Linux's own default, for where the file cannot be read.
 const ACCEPT_QUEUE_DEFAULT: u64 = 4_096;
 
@@ -47,10 +49,21 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
         server: None,
         cpus: None,
     };
-    let calibration = match steps.all(&backends, arguments.step, &machine, limits) {
+    let doubtful = match &place {
+        Some(_) => Doubtful::Refused,
+        None => Doubtful::Noted,
+    };
+    let calibration = match steps.all(&backends, arguments.step, &machine, limits, doubtful) {
         Ok(calibration) => calibration,
         Err(error) => {
             steps.line.clear();
+            if let (Some(doubt), Some(place)) = (error.downcast_ref::<Doubt>(), &place) {
+                bail!(
+                    "nothing is stored, since it could not be believed: {doubt}. {}. --no-store \
+                     measures all the same",
+                    place.kept()
+                );
+            }
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
                 message::print(&"interrupted: there is no certificate");
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
@@ -68,12 +81,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
     if let (Some(Ok(path)), CertificateFormatName::Text) = (&stored, arguments.format) {
         text.push_str(&format!("\nstored as {}\n", path.display()));
     }
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            return Err(error).context("cannot print the certificate");
-        }
-        _ => {}
-    }
+    message::output(&text);
     stored.transpose()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -107,12 +115,15 @@ impl Steps {
         step_ns: u64,
         machine: &Machine,
         limits: MachineLimits,
+        doubtful: Doubtful,
     ) -> Result<Calibration> {
         self.line.show("clock and sleep");
         let clock = clock_quality(&self.interrupts)?;
         let cpus = usable_cpus();
-        let calibrated = calibrate(self, backends, cpus, step_ns).map_err(|error| match error {
+        let calibrated = calibrate(self, backends, cpus, step_ns, doubtful);
+        let calibrated = calibrated.map_err(|error| match error {
             CalibrateError::Bench(error) => error,
+            CalibrateError::Doubt(doubt) => doubt.into(),
             CalibrateError::Target(error) => error.into(),
             CalibrateError::Schedule(error) => error.into(),
         })?;
@@ -169,6 +180,52 @@ impl Bench for Steps {
         }
         Ok(run)
     }
+
+    fn others(&mut self) -> Result<Option<Others>> {
+        let start = MachineUse::read();
+        for _ in 0..LOOK_PARTS {
+            threads::sleep(LOOK_PART_NS);
+            if self.interrupts.came() {
+                return Err(RunError::Interrupted.into());
+            }
+        }
+        let end = MachineUse::read();
+        Ok(start.zip(end).and_then(|(start, end)| end.since(&start)))
+    }
+}
+
+/// What the machine's CPUs did until now, and brunt of that.
+struct MachineUse {
+    at_ns: u64,
+    cpus: Vec<CpuTimes>,
+    own: CpuUse,
+}
+
+impl MachineUse {
+    /// Absent where the kernel does not say.
+    fn read() -> Option<Self> {
+        let usable = allowed_cpus().ok()?;
+        let mut cpus = brunt_probe::host::cpu_times().ok()?;
+        cpus.retain(|times| usable.contains(&times.cpu));
+        Some(Self {
+            at_ns: clock::now_ns(),
+            cpus,
+            own: CpuUse::of_process().ok()?,
+        })
+    }
+
+    /// What others had of them since `start`.
+    fn since(&self, start: &Self) -> Option<Others> {
+        let cpus = brunt_probe::host::difference(&start.cpus, &self.cpus);
+        let own = self.own.since(start.own);
+        let sum = |part: fn(&CpuTimes) -> u64| cpus.iter().map(part).sum::<u64>();
+        Others::over(
+            self.at_ns.saturating_sub(start.at_ns),
+            cpus.len(),
+            sum(|times| times.busy_ns).saturating_sub(own.user_ns + own.system_ns),
+            sum(|times| times.steal_ns),
+        )
+    }
 }
 
 /// How fine the clock is, and how late sleeps end on a thread that sleeps as workers do.
@@ -224,7 +281,7 @@ struct StepLine {
 impl StepLine {
     fn new(quiet: bool, total: usize) -> Self {
         Self {
-            shown: !quiet && io::stderr().is_terminal(),
+            shown: !quiet && message::is_live(),
             done: 0,
             total,
         }
@@ -237,15 +294,14 @@ impl StepLine {
             let line = format!("calibrate {} of {} · {what}", self.done, self.total);
             let width = usize::from(output::terminal_width().saturating_sub(1));
             let line: String = printable(&line).chars().take(width).collect();
-            // A terminal that went away is no reason to stop.
-            let _ = write!(io::stderr(), "\r\x1b[K{line}");
+            message::draw(&line);
         }
     }
 
     /// Takes the line away.
     fn clear(&mut self) {
         if self.shown && self.done > 0 {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            message::erase();
         }
     }
 }

@@ -114,6 +114,15 @@ impl Place {
         Ok(Self { path, replacement })
     }
 
+    /// What lies there, in words.
+    pub(crate) fn kept(&self) -> String {
+        let path = self.path.display();
+        match self.path.exists() {
+            true => format!("What was stored before stays as {path}"),
+            false => format!("There is no {path}"),
+        }
+    }
+
     /// Stores the certificate, in place of an older one, and gives its path.
     pub(crate) fn store(mut self, calibration: &Calibration) -> Result<PathBuf> {
         let text = brunt_report::calibration_to_json(calibration)?;

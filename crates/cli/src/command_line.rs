@@ -7,20 +7,42 @@ use brunt_load::{HIDDEN, redact_field, redact_queries};
 use crate::args::Arguments;
 
 /// Options whose values may be secret, unless they only say where to read them.
-const SECRET: [&str; 3] = ["headers", "body", "user"];
+const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
+/// Options whose values are shown unless `--redact` is given.
+const REDACTED: [&str; 7] = [
+    "messages",
+    "paths",
+    "subprotocols",
+    "start",
+    "ready",
+    "warmup_command",
+    "stop",
+];
 /// Longer command lines are not shown.
 const BYTES_MAX: usize = 64 << 10;
 
 /// The command line of this process; absent where it is longer than is shown. With `--redact`,
-/// without the queries of URLs.
+/// without messages and the queries of URLs.
 pub(crate) fn here() -> Option<Vec<String>> {
     let typed = std::env::args_os().skip(1);
     let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
-    let mut words = shown(&if_short(typed)?, &Arguments::command());
-    if words.iter().any(|word| word == "--redact") {
-        words.iter_mut().for_each(|it| *it = redact_queries(it));
-    }
-    Some(words)
+    let words = shown(&if_short(typed)?, &Arguments::command(), &SECRET);
+    Some(match words.iter().any(|word| word == "--redact") {
+        true => redacted(&words),
+        false => words,
+    })
+}
+
+/// The same of a command line as it was stored, with its first word.
+pub(crate) fn redacted(words: &[String]) -> Vec<String> {
+    let typed = words.get(1..).unwrap_or_default();
+    let mut words = shown(
+        typed,
+        &Arguments::command(),
+        &[&SECRET[..], &REDACTED].concat(),
+    );
+    words.iter_mut().for_each(|it| *it = redact_queries(it));
+    words
 }
 
 /// A command line, unless it is longer than is shown.
@@ -30,8 +52,8 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
 }
 
 /// The words of a command line, read as `command` reads them, or the one of its commands that is
-/// the first word.
-fn shown(typed: &[String], mut command: &Command) -> Vec<String> {
+/// the first word, without the values of the options `secret`.
+fn shown(typed: &[String], mut command: &Command, secret: &[&str]) -> Vec<String> {
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
     if let Some(first) = typed.as_slice().first()
@@ -67,10 +89,10 @@ fn shown(typed: &[String], mut command: &Command) -> Vec<String> {
             continue;
         };
         match value {
-            Some(value) => words.push(format!("{head}{}", without_secret(id, value))),
+            Some(value) => words.push(format!("{head}{}", without_secret(id, value, secret))),
             None => {
                 words.push(head.to_owned());
-                words.extend(typed.next().map(|value| without_secret(id, value)));
+                words.extend(typed.next().map(|value| without_secret(id, value, secret)));
             }
         }
     }
@@ -115,14 +137,14 @@ fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, 
 }
 
 /// A value as it may be shown: of a header field the name.
-fn without_secret(id: &str, value: &str) -> String {
+fn without_secret(id: &str, value: &str, secret: &[&str]) -> String {
     // An equals sign may stand between a short option and its value.
     let (sign, value) = match value.strip_prefix('=') {
         Some(rest) => ("=", rest),
         None => ("", value),
     };
     let shown = match value.split_once(':') {
-        _ if !SECRET.contains(&id) || value.starts_with('@') => value.to_owned(),
+        _ if !secret.contains(&id) || value.starts_with('@') => value.to_owned(),
         Some(_) if id == "headers" => redact_field(value),
         _ => HIDDEN.to_owned(),
     };
@@ -166,8 +188,75 @@ mod tests {
             ),
         ] {
             let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
-            let found = shown(&typed, &Arguments::command()).join(" ");
+            let found = shown(&typed, &Arguments::command(), &SECRET).join(" ");
             assert_eq!(found, format!("brunt {words}"));
         }
+    }
+
+    #[test]
+    fn redacted_command_lines_hold_no_messages() {
+        for (stored, words) in [
+            (
+                "tcp -m hush --message=hush -m@file --first hush --reply line h:1",
+                "tcp -m ... --message=... -m@file --first ... --reply line h:1",
+            ),
+            (
+                "--message hush --subprotocol hush ws://h/?hush",
+                "--message ... --subprotocol ... ws://h/?redacted",
+            ),
+            (
+                "compare --start hush --ready hush --stop=hush http://h/?hush",
+                "compare --start ... --ready ... --stop=... http://h/?redacted",
+            ),
+            (
+                "wrk -t 1 http://h/?hush ...",
+                "wrk -t 1 http://h/?redacted ...",
+            ),
+        ] {
+            let stored: Vec<String> = ["brunt"]
+                .into_iter()
+                .chain(stored.split(' '))
+                .map(str::to_owned)
+                .collect();
+            let found = redacted(&stored);
+            assert_eq!(found.join(" "), format!("brunt {words}"));
+            assert_eq!(redacted(&found), found);
+        }
+    }
+
+    /// What the values of options are: a new one is put where it belongs.
+    #[test]
+    fn of_each_option_it_is_known_whether_it_may_be_secret() {
+        /// Numbers, names of files, machines and CPUs, and words of a fixed list.
+        const HARMLESS: &str = "\
+            alpn arrivals backend bandwidth behind_url body_size cacert cert cert_out client_ca \
+            congestion connect_timeout connection_rate connections connections_max depth drain \
+            duration fail_if fault file files first_reply format h2_encoder_table h2_frame \
+            h2_requests h2_stream_window h2_streams h2_table h2_window hdr_log hdr_log_service \
+            hgrm idle_timeout input_max junit key label link_speed listen mask max_connections \
+            max_rate method mss nodelay objective order output output_max pairs ping pipeline \
+            preset progress queue rate rcvbuf ready_timeout replies reply reply_match \
+            request_log requests requests_per_connection resume round_warmup rounds script seed \
+            sessions setup_timeout sndbuf sni source_addresses spin stages stamps step streams \
+            targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time threads timeout \
+            tls_ciphers tls_groups tls_max tls_min unix_socket url urls vary verify_url warmup \
+            watch watch_url";
+        let known = |id: &str| {
+            let harmless = HARMLESS.split_whitespace().any(|it| it == id);
+            let secret = SECRET.contains(&id) || REDACTED.contains(&id);
+            assert!(!(harmless && secret), "{id} is in two lists");
+            harmless || secret
+        };
+        let main = Arguments::command();
+        let mut unknown = Vec::new();
+        for command in std::iter::once(&main).chain(main.get_subcommands()) {
+            for argument in command.get_arguments() {
+                let id = argument.get_id().as_str();
+                if argument.get_action().takes_values() && !known(id) {
+                    unknown.push(id);
+                }
+            }
+        }
+        assert_eq!(unknown, Vec::<&str>::new(), "whether they may be secret");
     }
 }

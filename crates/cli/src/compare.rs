@@ -13,9 +13,9 @@ use brunt_report::Experiment;
 
 use crate::args::{CompareArguments, LoadArguments};
 use crate::compare_sides::Sides;
-use crate::compared::{check_limits, compared, new_comparison};
+use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
-use crate::output::{Destination, print};
+use crate::output::Destination;
 use crate::plan::default_workers;
 use crate::progress::Line;
 use crate::side_server::SideCommands;
@@ -32,11 +32,15 @@ const RATE_MAX: f64 = 1e6;
 /// Measures in turns or reads what is stored, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     if arguments.load.schema {
-        print(brunt_report::COMPARISON_SCHEMA.as_bytes())?;
+        message::output(brunt_report::COMPARISON_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
     let typed = &arguments.load;
-    let urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
+    let mut urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
+    // Servers that are started one after the other may have one address.
+    if let [only] = urls[..] {
+        urls = vec![only; arguments.start.len().max(1)];
+    }
     if compare_stored::are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
         let compared = compare_stored::read(arguments, &urls)?;
@@ -47,6 +51,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = commands(arguments, &plans)?;
+    labels_of(arguments, &plans)?;
     let destination = Destination::of_experiment(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     let sides = Sides {
@@ -123,6 +128,7 @@ fn refuse(arguments: &LoadArguments) -> Result<()> {
         (arguments.sessions.is_some(), "--sessions"),
         (!arguments.fault.is_empty(), "--fault"),
         (output.hdr_log.is_some(), "--hdr-log"),
+        (output.hdr_log_service.is_some(), "--hdr-log-service"),
         (output.hgrm.is_some(), "--hgrm"),
         (output.latency, "--latency"),
     ] {
@@ -159,8 +165,9 @@ fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideComm
 }
 
 /// A side of which nothing is measured yet.
-fn side(plan: &Plan) -> ComparedSide {
+fn side((plan, label): (&Plan, Option<String>)) -> ComparedSide {
     ComparedSide {
+        label,
         url: plan.target.url.clone(),
         rounds: Vec::new(),
         capacity: None,
@@ -168,19 +175,29 @@ fn side(plan: &Plan) -> ComparedSide {
     }
 }
 
+/// The same for servers.
+fn labels_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<Option<String>>> {
+    let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
+    labels(arguments, &urls)
+}
+
 /// Makes the rounds of all sides in turns.
 fn measure(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
-    let quiet = arguments.load.output.quiet;
+    let output = &arguments.load.output;
     let pairs = arguments.pairs.get() as usize;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
     let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
     let rounds = (pairs * plans.len()) as u64;
-    let mut line = Line::of_comparison(quiet, first, round_ns.saturating_mul(rounds));
+    let mut line = Line::of_comparison(output, first, round_ns.saturating_mul(rounds));
     let round = Round::of(first);
     let limits = &arguments.fail_if;
     let mut found = new_comparison(compared(first.model.schedule().is_some(), limits), limits);
-    found.sides = plans.iter().map(side).collect();
+    found.sides = plans
+        .iter()
+        .zip(labels_of(arguments, plans)?)
+        .map(side)
+        .collect();
     let measured = sides.open(&mut |sides| {
         let mut taken = |side: usize, run: &Run| {
             if side == 0 {
@@ -190,7 +207,13 @@ fn measure(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRou
             let record = RoundRecord::of(&Judged::of(run));
             found.sides[side].rounds.push(record);
         };
-        let mut measure = |side: usize| sides.round(side, &round, &mut line);
+        let mut done = 0;
+        let mut measure = |side: usize| {
+            let run = sides.round(side, &round, &mut line);
+            done += 1;
+            line.expect_rounds(done, rounds);
+            run
+        };
         compare(plans.len(), pairs, &mut measure, &mut taken)
     });
     line.clear();
@@ -204,7 +227,7 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
     let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
-    let mut line = Line::of_search(load.output.quiet, first);
+    let mut line = Line::of_search(&load.output, first);
     let of_side = |plan: &Plan| {
         let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s);
         Search::new(plan, wanted)
@@ -228,12 +251,14 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         found.environment.clone_from(&first.capacity.environment);
         found.load.clone_from(&first.capacity.load);
     }
+    let labels = labels_of(arguments, plans)?;
     found.sides = plans
         .iter()
+        .zip(labels)
         .zip(searches)
-        .map(|(plan, search)| ComparedSide {
+        .map(|(of_side, search)| ComparedSide {
             capacity: Some(search.capacity),
-            ..side(plan)
+            ..side(of_side)
         })
         .collect();
     Ok(found)

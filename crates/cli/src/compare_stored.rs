@@ -12,19 +12,20 @@ use clap::parser::ValueSource;
 use serde_json::Value;
 
 use crate::args::{Arguments, CompareArguments};
-use crate::compared::{check_limits, compared, new_comparison};
+use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::merge::shown;
 use crate::output::is_standard;
 use crate::redact::redact;
 use crate::stored;
 
 /// Options that have an effect on what is stored already.
-const WITH_STORED: [&str; 8] = [
+const WITH_STORED: [&str; 9] = [
     "url",
     "behind_url",
     "fail_if",
     "output",
     "format",
+    "label",
     "quiet",
     "verbose",
     "redact",
@@ -92,7 +93,13 @@ pub(crate) fn read(arguments: &CompareArguments, files: &[&String]) -> Result<Co
     }
     let is_closed = first.plan.model.schedule().is_none();
     check_limits(&arguments.fail_if, is_closed, false)?;
-    Ok(side_by_side(&runs, &files, &arguments.fail_if))
+    let mut found = side_by_side(&runs, &files, &arguments.fail_if);
+    let urls: Vec<&str> = runs.iter().map(|run| run.plan.url.as_str()).collect();
+    let labels = labels(arguments, &urls)?;
+    for (side, label) in found.sides.iter_mut().zip(labels) {
+        side.label = label;
+    }
+    Ok(found)
 }
 
 fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> ComparedRounds {
@@ -112,6 +119,7 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
         .iter()
         .zip(files)
         .map(|(run, file)| ComparedSide {
+            label: None,
             url: run.plan.url.clone(),
             rounds: vec![RoundRecord::of(&Judged::of(run))],
             capacity: None,

@@ -1,8 +1,9 @@
 //! What is compared of servers or stored runs, and the limits of its change.
 
 use anyhow::{Result, bail};
-use brunt_measure::{ChangeLimit, Compared, ComparedRounds, ComparisonKind};
+use brunt_measure::{ChangeLimit, Compared, ComparedRounds, ComparisonKind, counted};
 
+use crate::args::CompareArguments;
 use crate::environment::environment;
 
 /// The quantiles of the response time that are compared at equal rates.
@@ -61,4 +62,23 @@ pub(crate) fn new_comparison(compared: Vec<Compared>, limits: &[ChangeLimit]) ->
         limits: limits.to_vec(),
         sides: Vec::new(),
     }
+}
+
+/// What each side is called.
+pub(crate) fn labels(arguments: &CompareArguments, urls: &[&str]) -> Result<Vec<Option<String>>> {
+    let typed = &arguments.label;
+    if !typed.is_empty() && typed.len() != urls.len() {
+        bail!(
+            "--label is given {}, and {} are compared; give it once for each, in their order",
+            counted(typed.len() as u64, "time", "times"),
+            urls.len()
+        );
+    }
+    let is_one_url = urls.windows(2).all(|pair| pair[0] == pair[1]);
+    let of_side = |side: usize| {
+        let started = arguments.start.get(side).filter(|_| is_one_url);
+        let label = typed.get(side).or(started)?.trim();
+        (!label.is_empty()).then(|| label.to_owned())
+    };
+    Ok((0..urls.len()).map(of_side).collect())
 }

@@ -6,6 +6,7 @@ use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::Plan;
 use brunt_measure::{Diagnosis, Run};
 
+use crate::args::OutputArguments;
 use crate::progress::Line;
 use crate::session::Wanted;
 use crate::signals::Interrupts;
@@ -16,10 +17,10 @@ pub(crate) fn diagnose(
     run: &mut Run,
     plan: Plan,
     own_server: bool,
-    quiet: bool,
+    output: &OutputArguments,
     interrupts: &Interrupts,
 ) -> bool {
-    let error = match measure(run, plan, own_server, quiet, interrupts) {
+    let error = match measure(run, plan, own_server, output, interrupts) {
         Ok(diagnosis) => {
             run.diagnosis = Some(diagnosis);
             return false;
@@ -47,12 +48,12 @@ fn measure(
     run: &Run,
     plan: Plan,
     own_server: bool,
-    quiet: bool,
+    output: &OutputArguments,
     interrupts: &Interrupts,
 ) -> Result<Diagnosis> {
     let diagnose = Diagnose::of(run, plan)?;
     let plan = diagnose.plan().clone();
-    let mut line = Line::of_diagnosis(quiet, &plan, diagnose.length_ns());
+    let mut line = Line::of_diagnosis(output, &plan, diagnose.length_ns());
     let faults = Faults::default();
     let diagnosis = interrupts.in_session(plan, faults, own_server, Wanted::Whole, |session| {
         Ok(diagnose.measure(session, &mut line)?)

@@ -4,11 +4,12 @@
 use clap::Arg;
 
 /// Options about a single run, and about brunt's own server.
-const OF_A_RUN: [&str; 11] = [
+const OF_A_RUN: [&str; 12] = [
     "diagnose",
     "extend",
     "fault",
     "hdr_log",
+    "hdr_log_service",
     "hgrm",
     "hold",
     "junit",

@@ -14,7 +14,7 @@ use brunt_report::Experiment;
 
 use crate::args::{FindArguments, LoadArguments};
 use crate::environment::environment;
-use crate::output::{Destination, print};
+use crate::output::Destination;
 use crate::plan::{default_workers, faults};
 use crate::progress::Line;
 use crate::server_software::software_of;
@@ -33,7 +33,7 @@ const CONNECTIONS_MAX: std::num::NonZeroU32 = std::num::NonZeroU32::new(1_000).u
 /// Searches, and prints what was found.
 pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     if arguments.load.schema {
-        print(brunt_report::CAPACITY_SCHEMA.as_bytes())?;
+        message::output(brunt_report::CAPACITY_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
     refuse(&arguments.load)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
     let destination = Destination::of_experiment(&arguments.load.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    let mut line = Line::of_search(arguments.load.output.quiet, &plan);
+    let mut line = Line::of_search(&arguments.load.output, &plan);
     let mut search = Search::new(&plan, wanted);
     let outcome = software_of(&interrupts, &plan).and_then(|software| {
         if let Some(software) = software {

@@ -1,20 +1,23 @@
-//! `--urls` and `--targets`: the requests of a list, from their file.
+//! `--urls` and `--targets`: the requests of a list, from their file; and `--raw`, requests byte by
+//! byte.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use brunt_load::request_list::{self, ListedRequest, RequestList};
-use brunt_load::{RequestOrder, RequestSet, RequestSpec, Target};
+use brunt_engine::verbatim_requests;
+use brunt_load::request_list::{self, ListedRequest};
+use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Target};
+use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
 use crate::plan::fresh_seed;
 use crate::request::{BODY_BYTES_MAX, request};
-use crate::source::read_all;
+use crate::source::{Source, read_all};
 
 /// Largest list.
-const LIST_BYTES_MAX: u64 = 256 << 20;
+pub(crate) const LIST_BYTES_MAX: u64 = 256 << 20;
 
 /// What is loaded, and by which requests.
 #[derive(Debug, Default)]
@@ -27,52 +30,141 @@ pub(crate) struct Listed {
 
 /// Reads the list of requests, if there is one; `typed` is the URL on the command line.
 pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
+    if let (Some(typed), false) = (&typed, arguments.paths.is_empty()) {
+        let lines: Vec<&str> = [&typed.path]
+            .into_iter()
+            .chain(&arguments.paths)
+            .map(String::as_str)
+            .collect();
+        let text = lines.join("\n").into_bytes();
+        return listed(text, true, arguments, Some(typed)).context("--path");
+    }
     let (option, path) = match (&arguments.urls, &arguments.targets) {
         (Some(path), _) => ("--urls", path),
         (None, Some(path)) => ("--targets", path),
         (None, None) => {
-            if arguments.order != OrderName::Turns {
-                bail!("--order is about a list of requests; give one with --urls or --targets");
+            let requests = arguments
+                .raw
+                .as_ref()
+                .map(|raw| raw_requests(arguments, raw));
+            let requests = requests.transpose()?;
+            let is_list = requests.as_ref().is_some_and(|set| set.count() > 1);
+            if !is_list && arguments.order != OrderName::Turns {
+                bail!(
+                    "--order is about a list of requests; give one with --urls, --targets or --path"
+                );
             }
             return Ok(Listed {
                 target: typed,
-                requests: None,
+                requests,
             });
         }
     };
-    let name = path.display();
-    let text =
-        read_list(path, "the list of requests").with_context(|| format!("{option} {name}"))?;
-    let list = if option == "--urls" {
-        request_list::urls(&text, typed.as_ref())
-    } else {
-        request_list::targets(&text, typed.as_ref())
+    let whence = || format!("{option} {}", path.display());
+    let text = read_list(path, "the list of requests").with_context(whence)?;
+    listed(text, option == "--urls", arguments, typed.as_ref()).with_context(whence)
+}
+
+/// The requests of the list in `text`, with what the options give to all of them.
+fn listed(
+    text: Vec<u8>,
+    is_url: bool,
+    arguments: &LoadArguments,
+    typed: Option<&Target>,
+) -> Result<Listed> {
+    let parse = || match is_url {
+        true => request_list::urls(&text, typed),
+        false => request_list::targets(&text, typed),
     };
-    let list = list.with_context(|| format!("{option} {name}"))?;
-    let common = request(arguments)?;
-    let is_url = option == "--urls";
-    let RequestList {
-        mut target,
-        requests,
-    } = list;
-    target.unix_socket = arguments.unix_socket.clone();
+    if text.contains(&b'@') && !is_url {
+        // Before any of them is read.
+        bodies_fit(parse())?;
+    }
+    let mut list = parse();
+    let common = Common {
+        request: request(arguments)?,
+        is_method_typed: arguments.method.is_some(),
+        is_url,
+    };
+    let mut table = RequestTableBuilder::default();
+    let mut weights = Vec::new();
+    for listed in &mut list {
+        let listed = listed?;
+        let line = listed.line;
+        weights.push(listed.weight.get());
+        let request = complete(listed, &common, table.bytes())?;
+        if table.push(request).is_err() {
+            bail!(
+                "line {line}: with it the requests take more than {}, the most that a run holds; \
+                 split the list, or give shorter bodies",
+                gib(RequestSet::BYTES_MAX as u64)
+            );
+        }
+    }
+    let mut target = list.target()?;
+    drop(text);
+    target.unix_socket.clone_from(&arguments.unix_socket);
     // It stands for all of them.
     target.url = format!("{}://{}/", target.scheme.name(), target.authority);
-    let mut specs = Vec::with_capacity(requests.len());
-    for listed in requests {
-        specs.push(complete(listed, &common, is_url).with_context(|| format!("{option} {name}"))?);
-    }
-    let requests = RequestSet::list(specs, order(arguments), |request| {
-        let name = request.name();
-        match name.split_once('?') {
-            Some((before, _)) if arguments.output.redact => before.to_owned(),
-            _ => name,
-        }
-    });
+    let set = RequestSet::list(table.finish(), order(arguments), arguments.output.redact);
+    let set = set.and_then(|set| set.with_weights(&weights));
+    let Some(set) = set else {
+        bail!(
+            "the weights add up to more than {}, divided by what they have in common; give smaller \
+             ones, such as weight=3 in place of weight=3001",
+            RequestSet::TURNS_MAX
+        );
+    };
     Ok(Listed {
         target: Some(target),
-        requests,
+        requests: Some(set),
     })
+}
+
+/// The requests that are given byte by byte.
+fn raw_requests(arguments: &LoadArguments, raw: &Source) -> Result<RequestSet> {
+    let mut text = match raw {
+        Source::Typed(typed) => unescape(typed).context("--raw")?,
+        other => other.read("the request", LIST_BYTES_MAX)?,
+    };
+    if let Some(body) = &arguments.body {
+        text.extend(body.read("the body", BODY_BYTES_MAX)?);
+    }
+    let requests = verbatim_requests(&text).context("--raw")?;
+    if let [only] = &requests[..] {
+        return Ok(RequestSet::one(only.clone()));
+    }
+    let set = RequestSet::of(requests, order(arguments));
+    set.with_context(|| {
+        let most = RequestSet::REQUESTS_MAX;
+        format!("--raw takes 1 to {most} requests")
+    })
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{} GiB", bytes >> 30)
+}
+
+/// Whether all bodies that stand in files of their own have room together.
+fn bodies_fit(list: request_list::RequestList<'_>) -> Result<()> {
+    let mut bytes = 0_u64;
+    // What is wrong with a line is said when it is read for good.
+    for listed in list.map_while(Result::ok) {
+        let file = listed.body_file.as_deref();
+        let length = file
+            .and_then(|path| path.metadata().ok())
+            .map_or(0, |it| it.len());
+        bytes = bytes.saturating_add(length);
+        if bytes > RequestSet::BYTES_MAX as u64 {
+            bail!(
+                "line {}: with its body the requests take more than {}, the most that a run \
+                 holds; give fewer or shorter bodies",
+                listed.line,
+                gib(RequestSet::BYTES_MAX as u64)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The bytes of the file, or of standard input for `-`; `what` names it in messages.
@@ -84,12 +176,32 @@ pub(crate) fn read_list(path: &Path, what: &str) -> Result<Vec<u8>> {
     read_all(file, &path.display().to_string(), what, LIST_BYTES_MAX)
 }
 
-/// One request of the list, with what the options give to all of them.
-fn complete(listed: ListedRequest, common: &RequestSpec, is_url: bool) -> Result<RequestSpec> {
+/// What the options give to all requests of a list.
+struct Common {
+    request: RequestSpec,
+    is_method_typed: bool,
+    /// The list is one of URLs: method and body are those of the options, unless it has columns for
+    /// them.
+    is_url: bool,
+}
+
+/// One request of the list, with what the options give to all of them; those before it take
+/// `bytes`.
+fn complete(listed: ListedRequest, common: &Common, bytes: u64) -> Result<RequestSpec> {
     let mut request = listed.request;
-    if is_url {
-        request.method.clone_from(&common.method);
-        request.body.clone_from(&common.body);
+    if common.is_url {
+        if request.method.is_empty() {
+            let is_post = !request.body.is_empty() && !common.is_method_typed;
+            let method = if is_post {
+                "POST"
+            } else {
+                &common.request.method
+            };
+            request.method = method.to_owned();
+        }
+        if request.body.is_empty() {
+            request.body.clone_from(&common.request.body);
+        }
     }
     // Those of the request itself take the place of those of all.
     let own = |name: &str| {
@@ -97,6 +209,7 @@ fn complete(listed: ListedRequest, common: &RequestSpec, is_url: bool) -> Result
         names.any(|other| other.eq_ignore_ascii_case(name))
     };
     let mut headers: Vec<(String, String)> = common
+        .request
         .headers
         .iter()
         .filter(|(name, _)| !own(name))
@@ -109,7 +222,9 @@ fn complete(listed: ListedRequest, common: &RequestSpec, is_url: bool) -> Result
         let line = listed.line;
         let file = File::open(&path)
             .with_context(|| format!("line {line}: cannot read the body from {name}"))?;
-        request.body = read_all(file, &name, "the body", BODY_BYTES_MAX)?;
+        let room = (RequestSet::BYTES_MAX as u64).saturating_sub(bytes);
+        request.body = read_all(file, &name, "the body", BODY_BYTES_MAX.min(room))
+            .with_context(|| format!("line {line}"))?;
     }
     Ok(request)
 }
@@ -117,6 +232,7 @@ fn complete(listed: ListedRequest, common: &RequestSpec, is_url: bool) -> Result
 pub(crate) fn order(arguments: &LoadArguments) -> RequestOrder {
     match arguments.order {
         OrderName::Turns => RequestOrder::Turns,
+        OrderName::Connection => RequestOrder::ConnectionTurns,
         OrderName::Random => RequestOrder::Random {
             seed: arguments.seed.unwrap_or_else(fresh_seed),
         },

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_engine::RunError;
+use brunt_io::backend::Peer;
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{BackendChoice, Plan, Scheme, Target};
-use brunt_measure::{Judged, Run};
+use brunt_measure::{FailureKind, Judged, NoSuccessCause, Run};
 use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;
@@ -16,6 +17,7 @@ use crate::list;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice, default_workers, faults};
 use crate::progress::Line;
+use crate::redact::redact;
 use crate::request_log::{Keeping, NamedLog};
 use crate::serve::Halves;
 use crate::session::Wanted;
@@ -27,6 +29,8 @@ use crate::{
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
 const OWN_PATH: &str = "/compute/10us";
+/// Limit of the handshake that shows whether TLS is spoken.
+const TLS_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
@@ -47,7 +51,7 @@ pub(crate) fn run_on(
 ) -> Result<ExitCode> {
     let mut destination = Destination::open(&arguments.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    match measure(arguments, target, load, &interrupts) {
+    match measure(arguments, target, load, &destination, &interrupts) {
         Ok(Measured {
             mut run,
             log,
@@ -89,6 +93,7 @@ fn measure(
     arguments: &LoadArguments,
     target: Option<Target>,
     load: Load,
+    destination: &Destination,
     interrupts: &Interrupts,
 ) -> Result<Measured> {
     let cpus = usable_cpus();
@@ -113,6 +118,7 @@ fn measure(
     };
     let workers = default_workers(&load.model, workers);
     let mut plan = load.plan(arguments, target, workers, own_cpus);
+    destination.fits(&plan)?;
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
     let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupts);
@@ -130,13 +136,13 @@ fn run_and_diagnose(
     own_server: bool,
     interrupts: &Interrupts,
 ) -> Result<Measured> {
-    let quiet = arguments.output.quiet;
+    let output = &arguments.output;
     let plan_again = arguments.diagnose.then(|| Plan {
         logged_requests_max: 0,
         ..plan.clone()
     });
     let logged = (plan.logged_requests_max > 0).then(|| plan.requests.clone());
-    let mut line = Line::new(quiet, &plan);
+    let mut line = Line::new(output, &plan);
     let faults = faults(&arguments.fault);
     let mut keeping = Keeping {
         shown: &mut line,
@@ -151,7 +157,7 @@ fn run_and_diagnose(
         .map(|(log, requests)| NamedLog::new(log, &requests));
     let mut was_interrupted = run.interrupted();
     if let Some(plan) = plan_again {
-        was_interrupted |= diagnose(&mut run, plan, own_server, quiet, interrupts);
+        was_interrupted |= diagnose(&mut run, plan, own_server, output, interrupts);
     }
     Ok(Measured {
         run,
@@ -165,6 +171,9 @@ fn run_and_diagnose(
 pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
     run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
     add_origin(run, command_line::here());
+    if arguments.output.redact {
+        redact(run);
+    }
 }
 
 /// How it was called and where, and what `brunt calibrate` found there.
@@ -176,6 +185,31 @@ pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>) {
         agent.machine.clone_from(&machine);
     }
     add_calibration(run);
+    see_whether_tls(run);
+}
+
+/// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
+fn see_whether_tls(run: &mut Run) {
+    let is_clear = run.plan.tls.is_none() && !run.is_streams() && !run.is_simulated();
+    // The others would have in their logs what brunt counts nowhere.
+    let could_be = run.no_success().is_some_and(|found| {
+        matches!(
+            found.cause,
+            NoSuccessCause::Status(400)
+                | NoSuccessCause::Failure(FailureKind::ClosedBeforeReply | FailureKind::Reset)
+        )
+    });
+    let address = run.first().negotiated.address.clone();
+    let peer = match &run.plan.unix_socket {
+        Some(path) => Some(Peer::Unix(path.into())),
+        None => address.parse().ok().map(Peer::Tcp),
+    };
+    if let (true, true, Some(peer)) = (is_clear, could_be, peer) {
+        let speaks_tls = brunt_probe::speaks_tls(&peer, "localhost", TLS_LIMIT_NS);
+        for agent in &mut run.agents {
+            agent.speaks_tls = speaks_tls;
+        }
+    }
 }
 
 /// What `brunt calibrate` found on this machine. Simulations do not run on it.

@@ -1,5 +1,6 @@
 //! The `brunt` binary: arguments in, exit code out.
 
+mod address_space;
 mod args;
 mod calibrate;
 mod calibrate_args;
@@ -16,7 +17,9 @@ mod experiment_help;
 mod fail_if;
 mod find;
 mod habits;
+mod http2_args;
 mod intervals;
+mod last_calls;
 mod list;
 mod load;
 mod merge;
@@ -63,7 +66,7 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-/// An objective was missed, or no request succeeded.
+/// An objective was missed, no request succeeded, or the server failed.
 const EXIT_MISSED: u8 = 1;
 /// Wrong usage, or set-up failed before anything was measured.
 const EXIT_SETUP: u8 = 2;
@@ -76,8 +79,10 @@ const EXIT_INTERRUPTED: u8 = 130;
 fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
     if !judged.is_valid() {
         ExitCode::from(EXIT_INVALID)
-    } else if judged.judgement.verdict == brunt_measure::Verdict::NoSuccess
-        || judged.objectives().iter().any(|outcome| !outcome.is_met)
+    } else if matches!(
+        judged.judgement.verdict,
+        brunt_measure::Verdict::NoSuccess | brunt_measure::Verdict::ServerFailed
+    ) || judged.objectives().iter().any(|outcome| !outcome.is_met)
     {
         ExitCode::from(EXIT_MISSED)
     } else {
@@ -88,6 +93,11 @@ fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
 fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
     brunt_io::clock::now_ns();
+    signals::outlive_file_limit();
+    if let Err(error) = address_space::fit() {
+        message::print(&error);
+        return ExitCode::from(EXIT_SETUP);
+    }
     if let Some(called) = dropin::Called::here() {
         return dropin::run(&called);
     }
@@ -95,8 +105,9 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "sweep") {
         words = sweep_values::rewritten(words);
     }
-    let arguments = Arguments::try_parse_from(words)
-        .unwrap_or_else(|error| message::exit_with_usage(&habits::explain(error)));
+    let arguments = Arguments::try_parse_from(words).unwrap_or_else(|error| {
+        message::exit_with_usage(&habits::explain(error, &habits::typed()))
+    });
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),

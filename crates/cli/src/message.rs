@@ -1,12 +1,24 @@
-//! What goes to standard error: one line per message, safe for a terminal whatever it quotes.
+//! The only file that prints: messages on standard error, one line each and safe for a terminal
+//! whatever they quote, and what goes to standard output. A stream that takes nothing ends no run
+//! and changes no exit code.
 
 use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use brunt_report::printable;
+use brunt_report::{annotation, lines, printable};
+
+/// Returns to the start of a terminal's line, and erases it.
+const ERASE: &str = "\r\x1b[K";
+/// What is gathered before it is written to standard output.
+const GATHERED_BYTES: usize = 64 << 10;
+
+/// Standard output has refused something: the rest of it is dropped, too.
+static IS_OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Prints `message`. Parts of it may come from files, from servers and from arguments.
 pub(crate) fn print(message: &dyn Display) {
-    eprintln!("brunt: {}", printable(&message.to_string()));
+    line(&format!("brunt: {}", printable(&message.to_string())));
 }
 
 /// Prints a message that a script has raised: its line breaks and tabs are meant, as in the trace
@@ -17,40 +29,147 @@ pub(crate) fn print_of_script(message: &str) {
 
 /// Prints the lines of `text` as they are: what another tool says in the place of brunt.
 pub(crate) fn print_lines(text: &str) {
-    for line in text.lines() {
-        eprintln!("{}", printable_with_tabs(line));
+    for words in lines(text).lines() {
+        line(words);
     }
-}
-
-/// A line in which tabs are left: Lua's messages have them, and they move the cursor alone.
-fn printable_with_tabs(line: &str) -> String {
-    let parts: Vec<_> = line.split('\t').map(printable).collect();
-    parts.join("\t")
 }
 
 /// Has GitHub Actions show `text` as an error of the run (a workflow command).
 pub(crate) fn annotate(text: &str) {
-    eprintln!("::error title=brunt::{}", workflow_data(text));
+    line(&format!("::error title=brunt::{}", annotation(text)));
 }
 
-/// `text` as the message of a workflow command, in which a line break would begin another one.
-fn workflow_data(text: &str) -> String {
-    printable(text).replace('%', "%25")
+/// Prints one line of our own words to standard error.
+pub(crate) fn line(words: &str) {
+    to_stderr(&format!("{words}\n"));
+}
+
+/// Draws `words` over the line of a terminal on standard error.
+pub(crate) fn draw(words: &str) {
+    to_stderr(&format!("{ERASE}{words}"));
+}
+
+/// Takes away what was drawn.
+pub(crate) fn erase() {
+    to_stderr(ERASE);
+}
+
+/// Whether standard error is a terminal, on which a line can be drawn over.
+pub(crate) fn is_live() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// Ends the process as `error` asks for: with its help or version on standard output, or with what
 /// is wrong about the arguments on standard error.
 pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
     let text = error.render();
-    let lines = text.to_string();
+    let plain = text.to_string();
     // What is wrong quotes arguments. Colour is left to what quotes nothing harmful.
-    if error.use_stderr() && lines.lines().any(|line| printable(line) != line) {
-        for line in lines.lines() {
-            eprintln!("{}", printable(line));
-        }
+    if error.use_stderr() && lines(&plain) != plain {
+        print_lines(&plain);
         std::process::exit(error.exit_code());
     }
+    // It does not mind a stream that takes nothing.
     error.exit()
+}
+
+/// In one piece, so that lines of several threads do not mix. Nobody can be told that it failed.
+fn to_stderr(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Prints `text` to standard output at once.
+pub(crate) fn output(text: &str) {
+    let Ok(()) = output_with(|out| {
+        // It takes everything.
+        let _ = out.write_all(text.as_bytes());
+        Ok::<(), std::convert::Infallible>(())
+    });
+}
+
+/// Prints to standard output what `write` writes, which is given no error of the stream: a reader
+/// that went away is none, and another one is a message.
+///
+/// # Errors
+///
+/// Those of `write` itself.
+pub(crate) fn output_with<E>(write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
+    let mut out = BufWriter::with_capacity(GATHERED_BYTES, Unfailing(io::stdout().lock()));
+    let outcome = write(&mut out);
+    let _ = out.flush();
+    outcome
+}
+
+/// Writes to standard output what was asked for there by name (`-o -`): what cannot be written is
+/// an error, as of a file. A reader that went away is none.
+///
+/// # Errors
+///
+/// Those of `write`.
+pub(crate) fn output_as_file<E: From<io::Error>>(
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = BufWriter::with_capacity(GATHERED_BYTES, UntilGone(io::stdout().lock()));
+    write(&mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_output_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// A stream that takes everything: what the one below refuses is dropped, and said once.
+struct Unfailing<W>(W);
+
+impl<W: Write> Unfailing<W> {
+    fn note(&self, outcome: io::Result<()>) {
+        let Err(error) = outcome else {
+            return;
+        };
+        let was_lost = IS_OUTPUT_LOST.swap(true, Ordering::Relaxed);
+        if !was_lost && error.kind() != ErrorKind::BrokenPipe {
+            let error = crate::replace::with_limit(error);
+            print(&format_args!("cannot write to standard output: {error}"));
+        }
+    }
+}
+
+impl<W: Write> Write for Unfailing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
+            let outcome = self.0.write_all(bytes);
+            self.note(outcome);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
+            let outcome = self.0.flush();
+            self.note(outcome);
+        }
+        Ok(())
+    }
+}
+
+/// A stream whose reader may go away.
+struct UntilGone<W>(W);
+
+impl<W: Write> Write for UntilGone<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write_all(bytes) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -58,13 +177,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tabs_of_messages_are_left() {
-        assert_eq!(printable_with_tabs("\tno\u{1b}\tfile"), "\tno\\u{1b}\tfile");
-        assert_eq!(printable_with_tabs(""), "");
-    }
-
-    #[test]
-    fn a_workflow_command_is_one_line() {
-        assert_eq!(workflow_data("50 %\n::error::x"), "50 %25\\u{a}::error::x");
+    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+        struct Refusing(ErrorKind);
+        impl Write for Refusing {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(self.0.into())
+            }
+        }
+        let mut gone = UntilGone(Refusing(ErrorKind::BrokenPipe));
+        assert!(gone.write_all(b"x").and_then(|()| gone.flush()).is_ok());
+        let mut full = UntilGone(Refusing(ErrorKind::StorageFull));
+        assert!(full.write_all(b"x").is_err());
+        assert!(full.flush().is_err());
     }
 }

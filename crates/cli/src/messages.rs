@@ -1,11 +1,12 @@
 //! Messages as they are typed, and by which names their figures are kept.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use brunt_load::{MessageSpec, RequestSet};
 use brunt_proto::messages::Template;
 
 use crate::args::LoadArguments;
 use crate::list::order;
+use crate::redact::message_name;
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
 
@@ -19,7 +20,13 @@ pub(crate) fn message_set(
     load: &LoadArguments,
 ) -> Result<RequestSet> {
     if sources.is_empty() {
-        bail!("there is no message; give one with {option}, as in {option} 'PING\\r\\n'");
+        // Over TCP a message has the end that its framing wants; WebSocket frames by itself.
+        let url = load.url.as_deref().unwrap_or_default();
+        let example = match option {
+            "--message" if url.starts_with("ws") => "hello",
+            _ => "PING\\r\\n",
+        };
+        bail!("there is no message; give one with {option}, as in {option} '{example}'");
     }
     let readers = sources.iter().filter(|it| **it == Source::StandardInput);
     if readers.count() > 1 {
@@ -28,10 +35,10 @@ pub(crate) fn message_set(
     let redacts = load.output.redact;
     let mut messages = Vec::with_capacity(sources.len());
     for (number, source) in (1..).zip(sources) {
-        let template = template(source, option)?;
+        let template = template(source, option, redacts)?;
         messages.push(MessageSpec {
             name: match source {
-                _ if redacts => format!("message {number}"),
+                _ if redacts => message_name(number),
                 Source::Typed(_) => short(&template.to_string()),
                 Source::File(path) => format!("@{}", path.display()),
                 Source::StandardInput => "@-".to_owned(),
@@ -48,9 +55,12 @@ pub(crate) fn message_set(
     })
 }
 
-/// What is sent for one of them.
-pub(crate) fn template(source: &Source, option: &str) -> Result<Template> {
+/// What is sent for one of them. With `--redact` no error shows it.
+pub(crate) fn template(source: &Source, option: &str, redacts: bool) -> Result<Template> {
     match source {
+        Source::Typed(text) if redacts => Template::parse(text).map_err(|_| {
+            anyhow!("{option}: the message is malformed; without --redact it is said how")
+        }),
         Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
         other => Ok(Template::constant(
             other.read("the message", BODY_BYTES_MAX)?,

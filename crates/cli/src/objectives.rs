@@ -21,15 +21,16 @@ pub(crate) fn asked(options: &[Objectives]) -> Option<Vec<Objective>> {
     let all: Vec<_> = options
         .iter()
         .flat_map(|option| &option.0)
-        .copied()
+        .cloned()
         .collect();
     (!all.is_empty()).then_some(all)
 }
 
-/// Objectives with commas between them: `p99 < 10ms, errors < 0.1%, rate > 5k`.
+/// Objectives with commas between them: `p99 < 10ms, errors < 0.1%, rate > 5k`, and as reports
+/// print them: `p99 < 10.0 ms, errors < 0.1 %, rate > 5,000`.
 pub(crate) fn objectives(typed: &str) -> Result<Objectives, String> {
-    let objectives = typed
-        .split(',')
+    let objectives = parts(typed)
+        .into_iter()
         .map(objective)
         .collect::<Result<Vec<_>, _>>()?;
     if objectives.len() > OBJECTIVES_MAX {
@@ -38,13 +39,59 @@ pub(crate) fn objectives(typed: &str) -> Result<Objectives, String> {
     Ok(Objectives(objectives))
 }
 
+/// What commas separate. One between a digit and a group of three belongs to a number.
+fn parts(typed: &str) -> Vec<&str> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let separates = |&(at, _): &(usize, &str)| {
+        let is_behind_digit = typed[..at].ends_with(|last: char| last.is_ascii_digit());
+        !is_behind_digit || digits(&typed[at + 1..]) != 3
+    };
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in typed.match_indices(',').filter(separates) {
+        parts.push(&typed[from..at]);
+        from = at + 1;
+    }
+    parts.push(&typed[from..]);
+    parts
+}
+
+/// The two objectives in a text that joins them with a word; absent where it is one.
+fn joined(typed: &str) -> Option<(&str, &str)> {
+    let joints = [" and ", " AND ", "&&", ";"];
+    joints.iter().find_map(|joint| typed.split_once(joint))
+}
+
 fn objective(typed: &str) -> Result<Objective, String> {
+    if let Some((first, rest)) = joined(typed) {
+        return Err(format!(
+            "`{}` is more than one objective; write a comma between them: {}, {}",
+            typed.trim(),
+            first.trim(),
+            rest.trim()
+        ));
+    }
     let unknown = || {
         format!(
-            "`{}` is no objective; write one as p99 < 10ms, errors < 0.1%, errors = 0 or rate > 5k",
+            "`{}` is no objective; write one as p99 < 10ms, mean < 2ms, max < 1s, errors < 0.1%, \
+             errors = 0 or rate > 5k, or with a name before it, as in login: p99 < 50ms",
             typed.trim()
         )
     };
+    // A name may have any of these.
+    if let Some((name, of_name)) = typed.rsplit_once(':') {
+        let name = name.trim();
+        return match objective(of_name)? {
+            _ if name.is_empty() => Err(unknown()),
+            Objective::SuccessesPerS { .. } => Err(format!(
+                "a rate is asked of all requests together, not of `{name}`: rate > 5k"
+            )),
+            of_name => Ok(Objective::Named {
+                name: name.to_owned(),
+                objective: Box::new(of_name),
+            }),
+        };
+    }
     let at = typed.find(['<', '>', '=']).ok_or_else(unknown)?;
     let (metric, rest) = typed.split_at(at);
     let (metric, limit) = (
@@ -62,14 +109,19 @@ fn objective(typed: &str) -> Result<Objective, String> {
             Err("errors are asked to stay below a share: errors < 0.1%, or errors = 0".to_owned())
         }
         "rate" if matches!(operator, ">" | ">=") => Ok(Objective::SuccessesPerS {
-            above: units::rate(limit).map_err(|error| error.to_string())?,
+            above: units::rate(&number_of_rate(limit)).map_err(|error| error.to_string())?,
         }),
         "rate" => Err("a rate is asked to stay above a limit: rate > 5k".to_owned()),
         _ => {
-            let q = metric
-                .strip_prefix('p')
-                .and_then(quantile)
-                .ok_or_else(unknown)?;
+            let q = match metric {
+                "max" | "mean" => None,
+                _ => Some(
+                    metric
+                        .strip_prefix('p')
+                        .and_then(quantile)
+                        .ok_or_else(unknown)?,
+                ),
+            };
             if !is_below {
                 return Err(format!(
                     "a response time is asked to stay below a limit: {metric} < 10ms"
@@ -78,10 +130,23 @@ fn objective(typed: &str) -> Result<Objective, String> {
             if limit.ends_with(|last: char| last.is_ascii_digit()) {
                 return Err(format!("`{limit}` has no unit; write {metric} < {limit}ms"));
             }
-            let below_ns = units::duration_ns(limit).map_err(|error| error.to_string())?;
-            Ok(Objective::ResponseQuantile { q, below_ns })
+            let limit = limit.replace(',', "");
+            let below_ns = units::duration_ns(&limit).map_err(|error| error.to_string())?;
+            Ok(match q {
+                Some(q) => Objective::ResponseQuantile { q, below_ns },
+                None if metric == "max" => Objective::ResponseMax { below_ns },
+                None => Objective::ResponseMean { below_ns },
+            })
         }
     }
+}
+
+/// `5,000 req/s` as `5000`.
+fn number_of_rate(typed: &str) -> String {
+    let number = ["req/s", "rps"]
+        .iter()
+        .find_map(|unit| typed.strip_suffix(unit));
+    number.unwrap_or(typed).trim_end().replace(',', "")
 }
 
 /// `99.9` as 0.999: between 0 and 100, both excluded.
@@ -155,8 +220,51 @@ mod tests {
                 ],
             ),
             (
+                "max < 1s, mean<2ms",
+                vec![
+                    Objective::ResponseMax {
+                        below_ns: 1_000_000_000,
+                    },
+                    Objective::ResponseMean {
+                        below_ns: 2_000_000,
+                    },
+                ],
+            ),
+            (
+                "login: max < 50 ms, POST /a?b=c:8080: errors = 0",
+                vec![
+                    Objective::Named {
+                        name: "login".to_owned(),
+                        objective: Box::new(Objective::ResponseMax {
+                            below_ns: 50_000_000,
+                        }),
+                    },
+                    Objective::Named {
+                        name: "POST /a?b=c:8080".to_owned(),
+                        objective: Box::new(Objective::NoErrors),
+                    },
+                ],
+            ),
+            (
                 "rate >= 100/s",
                 vec![Objective::SuccessesPerS { above: 100.0 }],
+            ),
+            // As brunt prints them.
+            (
+                "p99 < 10.0 ms, errors < 0.1 %,rate > 1,005,000,errors = 0",
+                vec![
+                    quantile(0.99, 10_000_000),
+                    Objective::Errors { below: 0.001 },
+                    Objective::SuccessesPerS { above: 1_005_000.0 },
+                    Objective::NoErrors,
+                ],
+            ),
+            (
+                "rate > 5,000 req/s, p50 < 1,240 s",
+                vec![
+                    Objective::SuccessesPerS { above: 5_000.0 },
+                    quantile(0.5, 1_240_000_000_000),
+                ],
             ),
         ] {
             let found = objectives(typed).expect(typed).0;
@@ -191,7 +299,20 @@ mod tests {
             ("errors < 101%", "percentage"),
             ("errors > 1%", "stay below"),
             ("rate < 5k", "stay above"),
+            ("max > 1s", "stay below"),
+            ("mean < 2", "write mean < 2ms"),
+            (": p99 < 1s", "is no objective"),
+            ("login: rate > 5k", "not of `login`"),
+            ("login: speed < 5", "is no objective"),
             ("rate > x", "is no rate"),
+            (
+                "p50<1ms and errors=0",
+                "write a comma between them: p50<1ms, errors=0",
+            ),
+            ("p50 < 1ms; rate > 5k", "p50 < 1ms, rate > 5k"),
+            ("p50<1ms&&rate>5k", "p50<1ms, rate>5k"),
+            ("rate > 5,00", "is no objective"),
+            ("rate > 5, 000", "is no objective"),
         ] {
             let error = objectives(typed).expect_err(typed);
             assert!(error.contains(words), "{typed}: {error}");

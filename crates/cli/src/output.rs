@@ -1,20 +1,22 @@
 //! Where reports go: opened before the run, written after it.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_load::Plan;
 use brunt_measure::Judged;
-use brunt_report::{Experiment, Format, ReportError, Style};
+use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
 
 use crate::args::{FormatName, OutputArguments};
+use crate::redact::redact_experiment;
 use crate::replace::{self, replace};
 use crate::request_log::NamedLog;
-use crate::{exit_code, objectives};
+use crate::{exit_code, message, objectives};
 
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
@@ -27,6 +29,8 @@ pub(crate) struct Destination {
     terminal: Option<Format>,
     verbose: bool,
     spectrum: bool,
+    /// Whether what may be secret is left out of experiments; of runs it is already.
+    redacts: bool,
     /// Absent until there is one.
     log: Option<NamedLog>,
 }
@@ -39,6 +43,7 @@ type Written = Result<(), ReportError>;
 enum Content {
     Report(Format),
     HdrLog,
+    HdrLogService,
     Hgrm,
     Junit,
     RequestLog,
@@ -59,27 +64,29 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
-        let files = [
-            &arguments.output,
-            &arguments.hdr_log,
-            &arguments.hgrm,
-            &arguments.junit,
-            &arguments.request_log,
+        let reports = reports(&arguments.output, asked)?;
+        let others = [
+            (&arguments.hdr_log, Content::HdrLog),
+            (&arguments.hdr_log_service, Content::HdrLogService),
+            (&arguments.hgrm, Content::Hgrm),
+            (&arguments.junit, Content::Junit),
+            (&arguments.request_log, Content::RequestLog),
         ];
-        let is_piped = files.into_iter().flatten().any(|path| is_standard(path));
-        let terminal = match (&arguments.output, arguments.quiet) {
+        let others = others
+            .into_iter()
+            .filter_map(|(path, content)| Some((path.as_deref()?, content)));
+        let wanted: Vec<_> = reports.into_iter().chain(others).collect();
+        let is_piped = wanted.iter().any(|(path, _)| is_standard(path));
+        let terminal = match (arguments.output.is_empty(), arguments.quiet) {
             // One report at a time: text would be mixed with the other.
             _ if is_piped => None,
-            (None, _) => Some(asked.unwrap_or_default()),
-            (Some(_), false) => Some(Format::Text),
-            (Some(_), true) => None,
+            (true, _) => Some(asked.unwrap_or_default()),
+            (false, false) => Some(Format::Text),
+            (false, true) => None,
         };
-        let report = match &arguments.output {
-            Some(path) => Some((path, asked.map_or_else(|| format_by_name(path), Ok)?)),
-            None => None,
-        };
-        let is_text = |format: Option<Format>| format == Some(Format::Text);
-        if arguments.latency && !is_text(terminal) && !is_text(report.map(|(_, format)| format)) {
+        let text = Content::Report(Format::Text);
+        let has_text = wanted.iter().any(|&(_, content)| content == text);
+        if arguments.latency && terminal != Some(Format::Text) && !has_text {
             bail!(
                 "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
                  to a file"
@@ -90,20 +97,9 @@ impl Destination {
             terminal,
             verbose: arguments.verbose,
             spectrum: arguments.latency,
+            redacts: arguments.redact,
             log: None,
         };
-        let wanted = report
-            .map(|(path, format)| (path, Content::Report(format)))
-            .into_iter()
-            .chain(arguments.hdr_log.iter().map(|path| (path, Content::HdrLog)))
-            .chain(arguments.hgrm.iter().map(|path| (path, Content::Hgrm)))
-            .chain(arguments.junit.iter().map(|path| (path, Content::Junit)))
-            .chain(
-                arguments
-                    .request_log
-                    .iter()
-                    .map(|path| (path, Content::RequestLog)),
-            );
         for (path, content) in wanted {
             if let Err(error) = destination.add(path, content) {
                 destination.abandon();
@@ -117,6 +113,7 @@ impl Destination {
     pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
         for (is_given, option) in [
             (arguments.hdr_log.is_some(), "--hdr-log"),
+            (arguments.hdr_log_service.is_some(), "--hdr-log-service"),
             (arguments.hgrm.is_some(), "--hgrm"),
             (arguments.latency, "--latency"),
             (arguments.junit.is_some(), "--junit"),
@@ -149,8 +146,21 @@ impl Destination {
             terminal: None,
             verbose: false,
             spectrum: false,
+            redacts: false,
             log: None,
         })
+    }
+
+    /// Whether the run of `plan` can be stored and read back, where it is to be stored.
+    pub(crate) fn fits(&self, plan: &Plan) -> Result<()> {
+        let is_stored = |content| content == Content::Report(Format::Json);
+        let is_file = self.files.iter().any(|file| is_stored(file.content));
+        if is_file || self.terminal == Some(Format::Json) {
+            // More workers than any machine has CPUs are refused as such.
+            let workers = plan.workers.get().min(1_024);
+            check_stored_size(plan.requests.names(), workers)?;
+        }
+        Ok(())
     }
 
     /// What `--request-log` is to hold.
@@ -189,7 +199,7 @@ impl Destination {
         self.print_with(|format, style, out| brunt_report::write(judged, format, style, out))
     }
 
-    /// Prints what goes to standard output. A reader that went away is no error.
+    /// Prints what goes to standard output.
     fn print_with(
         &self,
         write: impl FnOnce(Format, &Style, &mut dyn Write) -> Written,
@@ -200,16 +210,19 @@ impl Destination {
                 spectrum: self.spectrum,
                 ..terminal_style()
             };
-            match write(format, &style, &mut io::stdout().lock()) {
-                Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                outcome => outcome?,
-            }
+            message::output_with(|out| write(format, &style, out))?;
         }
         Ok(())
     }
 
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
     pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
+        let redacted = self.redacts.then(|| {
+            let mut experiment = experiment.clone();
+            redact_experiment(&mut experiment);
+            experiment
+        });
+        let experiment = redacted.as_ref().unwrap_or(experiment);
         let mut outcome = Ok(());
         for output in &self.files {
             let Content::Report(format) = output.content else {
@@ -238,6 +251,7 @@ impl Content {
         match self {
             Self::Report(_) => "--output",
             Self::HdrLog => "--hdr-log",
+            Self::HdrLogService => "--hdr-log-service",
             Self::Hgrm => "--hgrm",
             Self::Junit => "--junit",
             Self::RequestLog => "--request-log",
@@ -289,6 +303,7 @@ impl OutputFile {
             match self.content {
                 Content::Report(format) => brunt_report::write(judged, format, &style, bytes),
                 Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
+                Content::HdrLogService => brunt_report::write_service_hlog(judged.run, bytes),
                 Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
                 Content::Junit => brunt_report::write_junit(judged, bytes),
                 Content::RequestLog => Ok(()),
@@ -307,7 +322,8 @@ impl OutputFile {
         let mut bytes = Vec::new();
         make(&style, &mut bytes)?;
         let Some(file) = &self.file else {
-            return print(&bytes);
+            return message::output_as_file(|out| out.write_all(&bytes))
+                .context("cannot write to standard output");
         };
         self.written(replace(&self.path, file, |out| out.write_all(&bytes)))
     }
@@ -320,14 +336,10 @@ impl OutputFile {
         named.announce();
         let name = |request: u32| named.name(request).to_owned();
         let Some(file) = &self.file else {
-            let outcome =
-                brunt_report::write_request_log(&named.log, &name, &mut io::stdout().lock());
-            return match outcome {
-                Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    Ok(())
-                }
-                outcome => Ok(outcome?),
-            };
+            return message::output_as_file(|out| {
+                brunt_report::write_request_log(&named.log, &name, out)
+            })
+            .context("cannot write to standard output");
         };
         self.written(replace(&self.path, file, |out| {
             brunt_report::write_request_log(&named.log, &name, out)
@@ -355,17 +367,8 @@ impl OutputFile {
 
 /// `--schema`: the JSON Schema of a stored run.
 pub(crate) fn print_schema() -> Result<ExitCode> {
-    print(brunt_report::SCHEMA.as_bytes())?;
+    message::output(brunt_report::SCHEMA);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes to standard output. A reader that went away is no error.
-pub(crate) fn print(bytes: &[u8]) -> Result<()> {
-    let mut output = io::stdout().lock();
-    match output.write_all(bytes).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("cannot write to standard output"),
-    }
 }
 
 /// Whether the name stands for standard output or standard input.
@@ -382,6 +385,27 @@ fn is_standard_output(file: &File) -> bool {
         }
         _ => false,
     }
+}
+
+/// The files of `--output`, each with the form of its report: one of them has that of `--format`,
+/// where it is given; of several, `-` has it, whose name ends in none.
+fn reports(paths: &[PathBuf], asked: Option<Format>) -> Result<Vec<(&Path, Content)>> {
+    let is_single = paths.len() == 1;
+    if asked.is_some() && paths.len() > 1 && !paths.iter().any(|path| is_standard(path)) {
+        bail!(
+            "--format is about one report, and --output names {}; leave --format out, and end \
+             each name in .json, .html, .csv, .txt or .md",
+            paths.len()
+        );
+    }
+    let of = |path: &'_ PathBuf| match asked {
+        Some(format) if is_single || is_standard(path) => Ok(format),
+        _ => format_by_name(path),
+    };
+    paths
+        .iter()
+        .map(|path| Ok((path.as_path(), Content::Report(of(path)?))))
+        .collect()
 }
 
 /// The form that the name of a file stands for.
@@ -417,7 +441,7 @@ fn format_of(name: FormatName) -> Format {
 
 /// How text on standard output looks.
 pub(crate) fn terminal_style() -> Style {
-    let is_terminal = io::stdout().is_terminal();
+    let is_terminal = message::is_output_terminal();
     Style {
         colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
         width: if is_terminal {

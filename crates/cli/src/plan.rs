@@ -187,11 +187,14 @@ impl Load {
             tls: self.protocol.tls,
             pipeline: self.depth.unwrap_or(arguments.pipeline),
             streams: self.protocol.streams,
+            http2: self.protocol.http2,
             reuse: self.reuse,
             think_time_ns: self.think_time.mean_ns,
             think_spread: self.think_time.spread,
             think_seed: self.think_time.seed,
+            held_beside_bytes: 0,
             stop: self.stop,
+            has_equal_parts: arguments.equal_parts,
             warmup_ns: self.warmup_ns,
             halves_warmup: !arguments.plain_warmup,
             extends: arguments.extend,
@@ -345,6 +348,7 @@ pub(crate) fn faults(typed: &[Fault]) -> Faults {
             Fault::WindowCut(worker, ns) => faults.window_cut = Some((worker, ns)),
             Fault::ClockStep(worker, ns) => faults.clock_step = Some((worker, ns)),
             Fault::LostReplies(worker, count) => faults.lost_replies = Some((worker, count)),
+            Fault::TooFew(ns) => faults.too_few = Some(ns),
         }
     }
     faults

@@ -23,6 +23,15 @@ const REST: Duration = Duration::from_millis(200);
 /// What is kept of standard error: its end.
 const TAIL_BYTES: usize = 4 << 10;
 
+/// Ends the group `$1` when brunt has ended in whatever way: brunt alone holds the other end of its
+/// standard input open. What is left after 5 s is killed.
+const WATCHDOG: &str = r#"trap '' HUP INT QUIT TERM
+read -r _
+kill -s TERM -- "-$1"
+left=50
+while [ $left -gt 0 ] && kill -s 0 -- "-$1"; do sleep 0.1; left=$((left - 1)); done
+kill -s KILL -- "-$1""#;
+
 /// The groups that are there, for [`kill_all`].
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
@@ -34,6 +43,8 @@ pub(crate) struct ProcessGroup {
     /// group is over: until then it is nobody else's.
     id: Pid,
     tail: Arc<Mutex<Tail>>,
+    /// What ends the group should brunt be killed; absent until it is started.
+    watchdog: Option<Child>,
 }
 
 /// The end of a text.
@@ -70,7 +81,13 @@ impl ProcessGroup {
         let tail = Arc::new(Mutex::new(Tail::default()));
         let stderr = child.stderr.take();
         // From here on it is ended, whatever happens.
-        let group = Self { child, id, tail };
+        let mut group = Self {
+            child,
+            id,
+            tail,
+            watchdog: None,
+        };
+        group.watchdog = Some(watchdog(id)?);
         if let Some(mut stderr) = stderr {
             let tail = Arc::clone(&group.tail);
             let body = move || keep_tail(&mut stderr, &tail);
@@ -133,8 +150,12 @@ impl Drop for ProcessGroup {
             self.end(|| false);
         }
         groups(|groups| groups.retain(|id| *id != self.id));
-        // It was killed: that does not take long.
+        // Both were killed: that does not take long.
         let _ = self.child.wait();
+        if let Some(watchdog) = &mut self.watchdog {
+            let _ = watchdog.kill();
+            let _ = watchdog.wait();
+        }
     }
 }
 
@@ -145,6 +166,18 @@ impl std::fmt::Display for Ended {
             Self::Signal(signal) => write!(formatter, "was ended by signal {signal}"),
         }
     }
+}
+
+/// A process that ends `group` after brunt, in a group of its own: Ctrl-C is not for it.
+fn watchdog(group: Pid) -> io::Result<Child> {
+    Command::new("sh")
+        .args(["-c", WATCHDOG, "brunt-watchdog"])
+        .arg(group.as_raw_nonzero().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
 }
 
 /// Kills all groups at once: brunt is about to end.

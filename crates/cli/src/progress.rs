@@ -1,15 +1,16 @@
 //! How far a run has come, on standard error: a live line on a terminal, else a line now and then.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
 
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
 use brunt_measure::{Protocol, Unit};
-use brunt_report::{PhaseLength, PlannedRate};
+use brunt_report::{PhaseLength, PlannedRate, ProgressRecord};
 
+use crate::args::{OutputArguments, ProgressName};
 use crate::intervals::IntervalLines;
+use crate::message;
 use crate::output::terminal_width;
 
 /// How often the line of a terminal is drawn.
@@ -20,6 +21,9 @@ const LOG_NS: u64 = 10_000_000_000;
 /// From one line about what streams did to the next.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
+/// From one line of JSON to the next.
+const JSON_NS: u64 = 1_000_000_000;
+
 /// What becomes of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -29,6 +33,19 @@ enum Form {
     Live,
     /// One line after the other.
     Log,
+    /// An object per line.
+    Json,
+}
+
+impl Form {
+    fn of(output: &OutputArguments) -> Self {
+        match (output.quiet, output.progress) {
+            (true, _) => Self::Silent,
+            (false, ProgressName::Json) => Self::Json,
+            (false, ProgressName::Text) if message::is_live() => Self::Live,
+            (false, ProgressName::Text) => Self::Log,
+        }
+    }
 }
 
 /// What is going on.
@@ -88,7 +105,8 @@ pub(crate) struct Line {
     /// What arrives, and when.
     schedule: Option<(&'static str, Schedule)>,
     measure_ns: Option<u64>,
-    setup_limit_ns: u64,
+    /// Absent where set-up goes on as long as it gets anywhere.
+    setup_limit_ns: Option<u64>,
     warmup_ns: u64,
     drain_limit_ns: u64,
     doing: Option<Doing>,
@@ -102,57 +120,62 @@ pub(crate) struct Line {
 
 impl Line {
     /// A line for a run of this plan.
-    pub(crate) fn new(quiet: bool, plan: &Plan) -> Self {
-        let form = match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Form::Silent,
-            (false, true) => Form::Live,
-            (false, false) => Form::Log,
-        };
-        Self::of_form(form, plan, clock::now_ns())
+    pub(crate) fn new(output: &OutputArguments, plan: &Plan) -> Self {
+        Self::of_form(Form::of(output), plan, clock::now_ns())
     }
 
     /// Prints a line that stays.
     fn print(&mut self, line: &str) {
         self.clear();
-        let _ = match self.form {
-            Form::Live => writeln!(std::io::stderr(), "{line}"),
-            Form::Silent | Form::Log => writeln!(std::io::stderr(), "brunt: {line}"),
-        };
+        match self.form {
+            Form::Live | Form::Json => message::line(line),
+            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
+        }
         if self.form == Form::Live {
             self.due_ns = 0;
         }
     }
 
     /// A line for an experiment after a run that takes `length_ns` by plan.
-    pub(crate) fn of_diagnosis(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+    pub(crate) fn of_diagnosis(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
         Self {
             experiment: Some((Doing::Diagnosis, length_ns)),
-            ..Self::new(quiet, plan)
+            ..Self::new(output, plan)
         }
     }
 
     /// A line for rounds of several servers that take `length_ns` by plan.
-    pub(crate) fn of_comparison(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+    pub(crate) fn of_comparison(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
         Self {
             experiment: Some((Doing::Comparison, length_ns)),
-            ..Self::new(quiet, plan)
+            ..Self::new(output, plan)
         }
     }
 
     /// A line for rounds at several values that take `length_ns` by plan.
-    pub(crate) fn of_sweep(quiet: bool, plan: &Plan, length_ns: u64) -> Self {
+    pub(crate) fn of_sweep(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
         Self {
             experiment: Some((Doing::Sweep, length_ns)),
-            ..Self::new(quiet, plan)
+            ..Self::new(output, plan)
         }
     }
 
     /// A line for rounds at several rates, whose number is not known.
-    pub(crate) fn of_search(quiet: bool, plan: &Plan) -> Self {
+    pub(crate) fn of_search(output: &OutputArguments, plan: &Plan) -> Self {
         Self {
             experiment: Some((Doing::Search, 0)),
-            ..Self::new(quiet, plan)
+            ..Self::new(output, plan)
         }
+    }
+
+    /// So many of all rounds of the experiment are done, and each is as long as the next.
+    pub(crate) fn expect_rounds(&mut self, done: u64, all: u64) {
+        let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
+        let each_ns = elapsed_ns / done.max(1);
+        self.expect(
+            each_ns.saturating_mul(all.saturating_sub(done)),
+            self.connections,
+        );
     }
 
     /// The experiment has `left_ns` to go, as it looks now, with so many connections in its next
@@ -186,7 +209,8 @@ impl Line {
         };
         let is_simulated = plan.backend == BackendChoice::Sim;
         let intervals = plan.one_way().map(|it| (it.sends, it.receives));
-        let intervals = intervals.filter(|_| form != Form::Silent && !is_simulated);
+        let has_lines = matches!(form, Form::Live | Form::Log);
+        let intervals = intervals.filter(|_| has_lines && !is_simulated);
         Self {
             form,
             is_simulated,
@@ -204,7 +228,7 @@ impl Line {
             since_ns: now_ns,
             due_ns: match form {
                 Form::Silent => u64::MAX,
-                Form::Live => now_ns,
+                Form::Live | Form::Json => now_ns,
                 Form::Log => now_ns.saturating_add(LOG_NS),
             },
             is_drawn: false,
@@ -219,11 +243,11 @@ impl Line {
             return;
         };
         self.is_drawn = true;
-        // A terminal that went away is no reason to stop measuring.
-        let _ = match self.form {
-            Form::Live => write!(std::io::stderr(), "\r\x1b[K{line}"),
-            Form::Silent | Form::Log => writeln!(std::io::stderr(), "brunt: {line}"),
-        };
+        match self.form {
+            Form::Live => message::draw(&line),
+            Form::Json => message::line(&line),
+            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
+        }
     }
 
     /// The line for what was reached at `now_ns`, if one is due.
@@ -238,6 +262,9 @@ impl Line {
             self.doing = Some(doing);
             self.since_ns = now_ns;
             self.drawn.clone_from(&self.counted);
+            if self.form == Form::Json {
+                self.due_ns = now_ns;
+            }
         }
         if now_ns < self.due_ns {
             return None;
@@ -249,10 +276,14 @@ impl Line {
         };
         let (interval_due_ns, width) = match self.form {
             Form::Live => (REDRAW_NS, columns.saturating_sub(1)),
+            Form::Json => (JSON_NS, u16::MAX),
             Form::Silent | Form::Log => (LOG_NS, u16::MAX),
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
+        if self.form == Form::Json {
+            return self.json(doing, progress, elapsed_ns, successes_per_s);
+        }
         Some(brunt_report::progress_line(
             &brunt_report::Progress {
                 phase: doing.name(),
@@ -272,6 +303,37 @@ impl Line {
         ))
     }
 
+    fn json(
+        &self,
+        doing: Doing,
+        progress: &Progress,
+        elapsed_ns: u64,
+        successes_per_s: Option<f64>,
+    ) -> Option<String> {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let length_ns = self.length_of(doing).and_then(|length| match length {
+            PhaseLength::Planned(ns) => Some(ns),
+            PhaseLength::AtMost(_) => None,
+        });
+        let planned = self.planned_rate(doing, elapsed_ns);
+        let record = ProgressRecord {
+            phase: doing.name(),
+            elapsed_s: seconds(elapsed_ns),
+            length_s: length_ns.map(seconds),
+            connections_open: progress.live,
+            connections: self.connections,
+            successes: progress.successes,
+            errors: progress.errors,
+            failures: progress.failures,
+            successes_per_s: successes_per_s.filter(|_| !self.is_streams),
+            planned_per_s: planned.map(|planned| planned.per_s),
+            waiting: progress.waiting,
+            bytes_received: progress.bytes_received,
+            bytes_sent: progress.bytes_sent,
+        };
+        brunt_report::progress_json(&record).ok()
+    }
+
     /// Recent successful responses per second: of each worker between its latest snapshot and the
     /// one that was the latest when the line was drawn last. Absent without any two.
     fn successes_per_s(&self) -> Option<f64> {
@@ -286,7 +348,7 @@ impl Line {
 
     fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
         match doing {
-            Doing::Phase(Phase::SetUp) => Some(PhaseLength::AtMost(self.setup_limit_ns)),
+            Doing::Phase(Phase::SetUp) => self.setup_limit_ns.map(PhaseLength::AtMost),
             Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
             Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
             Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
@@ -314,7 +376,7 @@ impl Line {
     /// Takes a live line away.
     pub(crate) fn clear(&mut self) {
         if self.form == Form::Live && self.is_drawn {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            message::erase();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
 use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_proto::http2::ClientSettings;
 
 use crate::args::{LoadArguments, ProtocolArguments};
 use crate::values::TlsVersionName;
@@ -15,6 +16,7 @@ pub(crate) struct ProtocolChoice {
     pub(crate) http: HttpChoice,
     pub(crate) tls: TlsSpec,
     pub(crate) streams: NonZeroU32,
+    pub(crate) http2: ClientSettings,
 }
 
 impl ProtocolChoice {
@@ -35,13 +37,15 @@ impl ProtocolChoice {
         check_http(arguments, scheme, target)?;
         check_tls(arguments, scheme, target)?;
         Ok(Self {
-            http: match (typed.http1, typed.http2) {
+            // A text is one of HTTP/1.1.
+            http: match (typed.http1 || arguments.raw.is_some(), typed.http2) {
                 (true, _) => HttpChoice::Http1,
                 (_, true) => HttpChoice::Http2,
                 (false, false) => HttpChoice::Auto,
             },
             tls: tls_spec(typed)?,
             streams: typed.streams.unwrap_or(NonZeroU32::MIN),
+            http2: typed.http2_settings.settings(),
         })
     }
 }
@@ -54,6 +58,16 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
         bail!(
             "--streams is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or use \
              --pipeline",
+            in_words(target)
+        );
+    }
+    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1;
+    if let Some(option) = typed.http2_settings.first_given()
+        && !may_be_http2
+    {
+        bail!(
+            "{option} is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or leave \
+               it out",
             in_words(target)
         );
     }
@@ -72,6 +86,7 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
             .is_some_and(|counter| is_https(&counter.target));
     let given = [
         ("--sni", typed.sni.is_some(), false),
+        ("--no-sni", typed.no_sni, false),
         ("--cacert", typed.cacert.is_some(), beside),
         ("--cert", typed.cert.is_some(), beside),
         ("--insecure", typed.insecure, beside),
@@ -120,7 +135,7 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     }
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
-        asks_by_name: true,
+        asks_by_name: !typed.no_sni,
         roots: typed.cacert.clone(),
         roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
@@ -177,6 +192,7 @@ mod tests {
             ("http://host/", Auto, 1),
             ("https://host/", Auto, 1),
             ("--pipeline 8 http://host/", Auto, 1),
+            ("--pipeline 8 --streams 8 https://host/", Auto, 8),
             ("--http1", Http1, 1),
             ("--http1 --pipeline 8 https://host/", Http1, 1),
             ("--pipeline 8 https://host/", Auto, 1),
@@ -268,9 +284,15 @@ mod tests {
                 "cannot be used with '--pipeline <N>'",
             ),
             (
-                "--streams 2 --pipeline 2 https://host/",
-                "cannot be used with '--pipeline <N>'",
+                "--streams 2 --pipeline 2 http://host/",
+                "--streams is about HTTP/2",
             ),
+            ("--h2-window 9 http://host/", "--h2-window is about HTTP/2"),
+            (
+                "--http1 --h2-table 0 https://host/",
+                "--h2-table is about HTTP/2",
+            ),
+            ("--http2 --h2-frame 9", "16384"),
             (
                 "--no-keepalive --streams 2 https://host/",
                 "cannot be used with '--streams <N>'",

@@ -1,22 +1,41 @@
-//! `--redact` of what is stored already: its URLs lose their queries.
+//! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
-use brunt_load::redact_queries;
+use brunt_load::{HIDDEN, redact_queries};
 use brunt_measure::{
     Capacity, Environment, Evidence, PlanDescription, RoundRecord, Run, ServerScope,
 };
 use brunt_report::Experiment;
 
-/// Makes the queries of all URLs in the run unreadable.
+use crate::command_line;
+
+/// The name of a message in place of what was typed; they count from 1.
+pub(crate) fn message_name(number: usize) -> String {
+    format!("message {number}")
+}
+
+/// Makes what may be secret in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
+    let has_messages = run.plan.messages.is_some() || run.plan.websocket.is_some();
     redact_plan(&mut run.plan);
-    for name in &mut run.names {
-        if let Some((before, _)) = name.name.split_once('?') {
-            name.name = before.to_owned();
+    for (number, name) in (1..).zip(&mut run.names) {
+        if has_messages {
+            name.name = message_name(number).into();
+        } else if let Some((before, _)) = name.name.split_once('?') {
+            name.name = before.into();
         }
     }
     for agent in &mut run.agents {
         redact_evidence(&mut agent.evidence);
-        agent.command.iter_mut().flatten().for_each(hide);
+        redact_command(&mut agent.command);
+        for worker in &mut agent.workers {
+            worker.error_bodies.clear();
+        }
+    }
+}
+
+fn redact_command(command: &mut Option<Vec<String>>) {
+    if let Some(words) = command {
+        *words = command_line::redacted(words);
     }
 }
 
@@ -32,9 +51,13 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
         }
         Experiment::Comparison(compared) => {
             compared.load.iter_mut().for_each(redact_plan);
+            // Where none was given, the command that starts a side stands for it.
+            let words = compared.environment.command.iter().flatten();
+            let are_typed = words.into_iter().any(|word| word.starts_with("--label"));
             redact_environment(&mut compared.environment);
             for side in &mut compared.sides {
                 hide(&mut side.url);
+                side.label = side.label.take().filter(|_| are_typed);
                 side.rounds.iter_mut().for_each(redact_round);
                 side.capacity.iter_mut().for_each(redact_capacity);
             }
@@ -54,7 +77,7 @@ fn redact_capacity(capacity: &mut Capacity) {
 }
 
 fn redact_environment(environment: &mut Environment) {
-    environment.command.iter_mut().flatten().for_each(hide);
+    redact_command(&mut environment.command);
 }
 
 fn redact_round(round: &mut RoundRecord) {
@@ -68,6 +91,17 @@ fn redact_plan(plan: &mut PlanDescription) {
         && let Some((before, _)) = first.path.split_once('?')
     {
         first.path = format!("{before}?redacted");
+    }
+    if let Some(messages) = plan.messages.as_mut().filter(|it| !it.first.is_empty()) {
+        messages.first = message_name(1);
+    }
+    if let Some(websocket) = &mut plan.websocket {
+        if !websocket.first.is_empty() {
+            websocket.first = message_name(1);
+        }
+        for subprotocol in &mut websocket.subprotocols {
+            HIDDEN.clone_into(subprotocol);
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
+
 /// Names that are tried for what stands beside a file: others are left by killed processes.
 const NAMES_TRIED: u32 = 100;
 
@@ -70,8 +72,8 @@ impl Replacement {
     }
 
     /// Where it is written to.
-    pub(crate) fn file(&mut self) -> &mut File {
-        &mut self.file
+    pub(crate) fn file(&mut self) -> impl Write + '_ {
+        Limited(&mut self.file)
     }
 
     /// Puts it in the place of the file, once it is on disk.
@@ -88,6 +90,34 @@ impl Drop for Replacement {
     }
 }
 
+/// What writes to a file met: where that is the largest size that a file may have, the limit is
+/// named.
+pub(crate) fn with_limit(error: io::Error) -> io::Error {
+    match getrlimit(Resource::Fsize).current {
+        Some(bytes) if error.kind() == ErrorKind::FileTooLarge => io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "a file may have {bytes} bytes at most here (RLIMIT_FSIZE); raise that with \
+                 `ulimit -f`"
+            ),
+        ),
+        _ => error,
+    }
+}
+
+/// A file whose errors name the limit.
+struct Limited<W>(W);
+
+impl<W: Write> Write for Limited<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(with_limit)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(with_limit)
+    }
+}
+
 /// Writes what `write` writes to `file`, which is open at `path`, in place of what it holds. Where
 /// that fails, what it held is there still, but for files that have to be written as they are.
 pub(crate) fn replace<E: From<io::Error>>(
@@ -96,17 +126,17 @@ pub(crate) fn replace<E: From<io::Error>>(
     mut write: impl FnMut(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     if let Some(mut replacement) = Replacement::of(path, file) {
-        write(replacement.file())?;
+        write(&mut replacement.file())?;
         match replacement.put() {
             // It cannot be taken away: another file system is mounted there, say.
             Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
             outcome => return Ok(outcome?),
         }
     }
-    let mut file = file;
+    let mut out = Limited(file);
     // Pipes and devices have no length to set.
     let _ = file.set_len(0);
-    let outcome = write(&mut file).and_then(|()| Ok(file.flush()?));
+    let outcome = write(&mut out).and_then(|()| Ok(out.flush()?));
     if outcome.is_err() {
         // Half a report could be taken for a whole one.
         let _ = file.set_len(0);

@@ -9,7 +9,7 @@ use brunt_report::{Experiment, Stored};
 use crate::args::{OutputArguments, ReportArguments};
 use crate::objectives;
 use crate::output::Destination;
-use crate::redact::{redact, redact_experiment};
+use crate::redact::redact;
 use crate::stored;
 
 /// Prints the report.
@@ -30,15 +30,12 @@ fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
     Destination::of_stored_runs(output)?.write(&Judged::of(&run))
 }
 
-fn of_experiment(mut experiment: Experiment, output: &OutputArguments) -> Result<ExitCode> {
+fn of_experiment(experiment: Experiment, output: &OutputArguments) -> Result<ExitCode> {
     if !output.objective.is_empty() {
         bail!(
             "--objective is about a single run, and a {} is stored here",
             experiment.name()
         );
-    }
-    if output.redact {
-        redact_experiment(&mut experiment);
     }
     Destination::of_experiment(output)?.write_experiment(&experiment)?;
     Ok(ExitCode::SUCCESS)

@@ -58,8 +58,10 @@ fn only_one_reads_standard_input(arguments: &LoadArguments) -> Result<()> {
     });
     let user = arguments.user.as_ref().map(|source| ("--user", source));
     let body = arguments.body.as_ref().map(|source| ("--body", source));
+    let raw = arguments.raw.as_ref().map(|source| ("--raw", source));
     let mut readers = headers
         .flatten()
+        .chain(raw)
         .chain(user)
         .chain(body)
         .filter(|(_, source)| **source == Source::StandardInput);

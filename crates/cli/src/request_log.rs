@@ -32,26 +32,33 @@ pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64
 #[derive(Debug)]
 pub(crate) struct NamedLog {
     pub(crate) log: RequestLog,
-    names: Vec<String>,
+    /// Absent where a script made them.
+    requests: Option<RequestSet>,
+    /// What a single one is called.
+    only: String,
 }
 
 impl NamedLog {
     /// That of a run of these requests.
     pub(crate) fn new(log: RequestLog, requests: &RequestSet) -> Self {
-        let names = match requests.names() {
-            [] => vec![requests.first_name()],
-            names => {
-                let places = requests.name_of().iter();
-                places.map(|&place| names[place as usize].clone()).collect()
-            }
+        let only = match requests.names().len() {
+            0 => requests.first_name(),
+            _ => String::new(),
         };
-        Self { log, names }
+        Self {
+            log,
+            requests: Some(requests.clone()),
+            only,
+        }
     }
 
     /// That of a run whose requests a script made.
     pub(crate) fn of_script(log: RequestLog) -> Self {
-        let names = Vec::new();
-        Self { log, names }
+        Self {
+            log,
+            requests: None,
+            only: String::new(),
+        }
     }
 
     /// Says so where requests are missing in it.
@@ -67,7 +74,10 @@ impl NamedLog {
 
     /// What the request of this number is called.
     pub(crate) fn name(&self, request: u32) -> &str {
-        self.names.get(request as usize).map_or("", String::as_str)
+        let requests = self.requests.as_ref();
+        requests
+            .and_then(|requests| requests.name(request))
+            .unwrap_or(&self.only)
     }
 }
 

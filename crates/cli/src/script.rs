@@ -1,6 +1,5 @@
 //! `-s`: a script makes the requests, looks at the responses, and has the last word.
 
-use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,10 +10,11 @@ use brunt_engine::RunError;
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, Round, Target};
 use brunt_measure::{GENERATED_NAMES_MAX, Judged, RequestLog, Run};
-use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
+use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
 
 use crate::args::LoadArguments;
 use crate::habits;
+use crate::last_calls::{CallError, LastCalls};
 use crate::load::{complete, without_report};
 use crate::output::Destination;
 use crate::plan::Load;
@@ -24,11 +24,14 @@ use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
 
+/// A script is ready after so long, where no limit of set-up was given.
+const READY_NS: u64 = 30_000_000_000;
+
 /// Makes a script ready, which may take as long as set-up, and fits `plan` to its requests; a
 /// signal ends that.
 fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
     let name = options.path.display().to_string();
-    let limit_ns = plan.setup_timeout_ns;
+    let limit_ns = plan.setup_timeout_ns.unwrap_or(READY_NS);
     let until_ns = clock::now_ns().saturating_add(limit_ns);
     let body = move || Script::load(&options);
     let is_over = || interrupts.came() || clock::now_ns() >= until_ns;
@@ -51,7 +54,7 @@ struct Measured {
     run: Run,
     /// Absent where none was asked for.
     log: Option<RequestLog>,
-    script: Scripted,
+    script: LastCalls,
 }
 
 /// Runs the load of a script.
@@ -81,7 +84,7 @@ fn measure(
     // A thread of the script has variables of its own: how many there are is not left to chance.
     let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     let has_network = plan.target.unix_socket.is_none() && plan.backend != BackendChoice::Sim;
-    let mut script = ready(
+    let script = ready(
         ScriptOptions {
             path: path.to_owned(),
             target: of_script,
@@ -97,10 +100,11 @@ fn measure(
         &mut plan,
         interrupts,
     )?;
+    let mut script = LastCalls::new(script, interrupts);
     // What was printed until now comes before the load.
-    flush_script_output();
+    script.flush();
 
-    let mut line = Line::new(arguments.output.quiet, &plan);
+    let mut line = Line::new(&arguments.output, &plan);
     let round = Round::of(&plan);
     let mut keeping = Keeping {
         shown: &mut line,
@@ -126,17 +130,22 @@ fn report(measured: Measured, mut destination: Destination) -> Result<ExitCode> 
     destination.keep_log(log.map(NamedLog::of_script));
     let torn_down = script.tear_down();
     // What was printed until now comes before the report.
-    flush_script_output();
+    script.flush();
     let code = destination.write(&Judged::of(&run))?;
-    // A reader that went away is no error.
-    let _ = io::stdout().flush();
     let done = script.done(&run);
-    flush_script_output();
+    script.flush();
     if let Some(error) = wrk::script_error(&run) {
         message::print_of_script(&error);
         return Ok(ExitCode::from(EXIT_SETUP));
     }
-    torn_down.and(done)?;
+    match torn_down.and(done) {
+        Ok(()) => {}
+        Err(error @ CallError::Signal { .. }) => {
+            message::print(&error);
+            return Ok(ExitCode::from(EXIT_INTERRUPTED));
+        }
+        Err(error) => return Err(error.into()),
+    }
     Ok(if run.interrupted() {
         ExitCode::from(EXIT_INTERRUPTED)
     } else {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use brunt_engine::raise_descriptor_limit;
 use brunt_io::cpu::{allowed_cpus, usable_cpus};
-use brunt_io::threads;
+use brunt_io::{files, threads};
 use brunt_load::BackendChoice;
 use brunt_probe::memory::available_memory_bytes;
 use brunt_server::{
@@ -15,6 +15,7 @@ use brunt_server::{
     TlsVersion, certificates_from_pem,
 };
 
+use crate::message;
 use crate::replace;
 use crate::serve_args::{ServeArguments, ServeBackendName, ServeProtocolArguments};
 use crate::serve_tcp_args::ServeTcpArguments;
@@ -69,8 +70,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if !arguments.quiet {
-        println!(
-            "listening on {}{} · {} worker(s){} · {} · Ctrl-C ends",
+        let mut lines = format!(
+            "listening on {}{} · {} worker(s){} · {} · Ctrl-C ends\n",
             if protocol.tls { "https://" } else { "" },
             server.address(),
             options.workers,
@@ -78,16 +79,17 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             server.backend()
         );
         if let (Some(address), Some(tcp)) = (server.tcp_address(), &options.tcp) {
-            println!("raw TCP on {address} · {}", tcp.service);
+            lines.push_str(&format!("raw TCP on {address} · {}\n", tcp.service));
         }
-        println!("{}", limits(&options));
+        lines.push_str(&format!("{}\n", limits(&options)));
+        message::output(&lines);
     }
     while !interrupts.came() {
         threads::sleep(WATCH_NS);
     }
     let counters = server.stop().context("the server did not end well")?;
     if !arguments.quiet {
-        println!("{}", serde_json::to_string_pretty(&counters)?);
+        message::output(&format!("{}\n", serde_json::to_string_pretty(&counters)?));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -124,8 +126,8 @@ fn limits(options: &Options) -> String {
         None => "never closed when idle".to_owned(),
     };
     format!(
-        "connections: {} at most, {idle} · input that waits: {} MB at most · output of HTTP/2: {} \
-         MB at most",
+        "connections: {} at most, {idle} · input that waits: {} MB at most · output: {} MB at \
+         most",
         options.connections_max,
         options.input_bytes_max.div_ceil(1_000_000),
         options.output_bytes_max.div_ceil(1_000_000)
@@ -184,7 +186,8 @@ fn version_of(name: TlsVersionName) -> TlsVersion {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    files::read_file(path, files::PEM_BYTES_MAX)
+        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Half of the CPUs serve, half load.

@@ -43,7 +43,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "N", default_value = "100k", value_parser = whole_u32)]
     pub(crate) connections_max: NonZeroU32,
     /// Close a connection after this time without progress, of its client or of an answer: idle,
-    /// with half a head, or not reading. An answer that is due later is waited for; 0: no limit
+    /// with half a head, or not reading. A body or a message has to come at 500 bytes per second,
+    /// on average over this time. An answer that is due later is waited for; 0: no limit
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = idle_timeout)]
     pub(crate) idle_timeout: u64,
     /// Bytes of input that may wait in memory, all connections together: half of them shared
@@ -51,8 +52,8 @@ pub(crate) struct ServeArguments {
     /// that wants more is closed [default: an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) input_max: Option<NonZeroU64>,
-    /// Bytes of output of HTTP/2 that may be in memory, all connections together, with what is
-    /// known of streams that are not answered yet. Shared as those of --input-max; a connection
+    /// Bytes of output that may be in memory, all connections together, with what is known of
+    /// streams of HTTP/2 that are not answered yet. Shared as those of --input-max; a connection
     /// for which little is left sends less at a time, and one that wants more is closed [default:
     /// an eighth of the memory that is available]
     #[arg(long, value_name = "N", value_parser = whole_u64)]

@@ -1,8 +1,6 @@
 //! Sessions that signals end: the first one in good order, the second at once. Either way what was
 //! measured is reported.
 
-use std::io::{self, IsTerminal, Write};
-
 use anyhow::{Context, Result};
 use brunt_engine::{
     Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot,
@@ -12,7 +10,7 @@ use brunt_load::{BackendChoice, Plan, RequestGenerator, Round};
 use brunt_measure::{RequestLog, Run};
 
 use crate::signals::Interrupts;
-use crate::simulation;
+use crate::{message, simulation};
 
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;
@@ -171,12 +169,10 @@ impl RunObserver for PassingOn<'_> {
 }
 
 fn say_that_it_ends() {
-    let mut stderr = io::stderr();
-    let line_start = if stderr.is_terminal() { "\r\x1b[K" } else { "" };
-    // The terminal may be gone, which is why SIGHUP comes.
-    let _ = writeln!(
-        stderr,
-        "{line_start}brunt: interrupted: replies are waited for, 1 s at most; a second signal ends \
-         that at once"
+    if message::is_live() {
+        message::erase();
+    }
+    message::print(
+        &"interrupted: replies are waited for, 1 s at most; a second signal ends that at once",
     );
 }

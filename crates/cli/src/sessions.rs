@@ -131,7 +131,7 @@ fn measure(
         Box::new(replay) as Box<dyn RequestGenerator>
     });
     let generators = generators.collect();
-    let mut line = Line::new(arguments.output.quiet, &plan);
+    let mut line = Line::new(&arguments.output, &plan);
     let round = Round::of(&plan);
     let outcome = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
         Ok(session.round(&round, &mut line)?)

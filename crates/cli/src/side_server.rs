@@ -9,6 +9,7 @@ use brunt_engine::RunError;
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_load::{Plan, Target};
+use brunt_measure::counted;
 use brunt_report::side_name;
 
 use crate::args::CompareArguments;
@@ -58,9 +59,9 @@ impl SideCommands {
         ] {
             if !typed.is_empty() && typed.len() != sides {
                 bail!(
-                    "{option} is given {} times, and there are {sides} URLs; give it once for \
-                     each, in their order, and '' where there is none",
-                    typed.len()
+                    "{option} is given {}, and there are {sides} URLs; give it once for each, in \
+                     their order, and '' where there is none",
+                    counted(typed.len() as u64, "time", "times")
                 );
             }
         }

@@ -2,11 +2,11 @@
 
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use brunt_io::{clock, threads};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::{EXIT_INTERRUPTED, process_group};
@@ -64,15 +64,41 @@ impl Interrupts {
         Ok(Self { count })
     }
 
+    /// How many signals came.
+    pub(crate) fn count(&self) -> u32 {
+        self.count.load(Ordering::Relaxed)
+    }
+
     /// Whether a signal came.
     pub(crate) fn came(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > 0
+        self.count() > 0
     }
 
     /// Whether a second one came.
     pub(crate) fn came_again(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > 1
+        self.count() > 1
     }
+
+    /// As if so many had come, and none could come but by [`Self::add`].
+    #[cfg(test)]
+    pub(crate) fn of(count: u32) -> Self {
+        Self {
+            count: Arc::new(AtomicU32::new(count)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn add(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Has the kernel refuse what would make a file larger than is allowed (RLIMIT_FSIZE), in place of
+/// the signal that ends the process and leaves temporary files behind. It is handled and not
+/// ignored, which commands that brunt runs would inherit.
+pub(crate) fn outlive_file_limit() {
+    // Without a handler the signal ends the process, as it does by default.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// Whether the process was started with this signal ignored.

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use brunt_io::files::{self, FileError};
 
 /// Largest file of header fields or credentials.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -76,16 +77,13 @@ pub(crate) fn read_all(
     what: &str,
     bytes_max: u64,
 ) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    input
-        .take(bytes_max + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {what} from {name}"))?;
-    if bytes.len() as u64 > bytes_max {
-        let most_mb = bytes_max >> 20;
-        bail!("{name} is too large: {what} may have {most_mb} MiB");
+    match files::read_bounded(input, bytes_max) {
+        Err(FileError::TooLarge { bytes_max }) => {
+            let most_mb = bytes_max >> 20;
+            bail!("{name} is too large: {what} may have {most_mb} MiB");
+        }
+        read => read.with_context(|| format!("cannot read {what} from {name}")),
     }
-    Ok(bytes)
 }
 
 /// `text` with each `@env:NAME` replaced by the value of the variable.

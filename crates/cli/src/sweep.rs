@@ -8,13 +8,13 @@ use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{Plan, RequestSet, Round, Stop};
-use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
+use brunt_load::{Plan, RequestRef, RequestSet, Round, Stop};
+use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
 use crate::environment::environment;
-use crate::output::{Destination, print};
+use crate::output::Destination;
 use crate::plan::{default_workers, faults, fresh_seed};
 use crate::progress::Line;
 use crate::server_software::software_of;
@@ -31,7 +31,7 @@ const WARMUP_WINDOW_NS: u64 = 200_000_000;
 /// Measures, and prints what that shows.
 pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
     if arguments.load.schema {
-        print(brunt_report::SWEEP_SCHEMA.as_bytes())?;
+        message::output(brunt_report::SWEEP_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
     let Planned { plan, sweep_plan } = planned(&mut arguments)?;
@@ -44,8 +44,7 @@ pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    let quiet = output.quiet;
-    if !quiet {
+    if !output.quiet {
         let path = journal.path().display();
         message::print(&format_args!(
             "every round is kept in {path}; --resume goes on with it"
@@ -53,7 +52,7 @@ pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
     }
     let interrupts = Interrupts::listen(Second::Reports)?;
     let mut state = State {
-        line: Line::of_sweep(quiet, &plan, 0),
+        line: Line::of_sweep(output, &plan, 0),
         journal,
         sweep: stored,
         begun_ns: clock::now_ns(),
@@ -82,8 +81,8 @@ fn finish(
                 return Err(error);
             }
             return Err(error.context(format!(
-                "the sweep broke off; {} rounds are in {path}, and --resume {path} goes on",
-                sweep.rounds.len()
+                "the sweep broke off; {} in {path}, and --resume {path} goes on",
+                counted(sweep.rounds.len() as u64, "round is", "rounds are")
             )));
         }
     };
@@ -159,7 +158,7 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())
-        && let Some(mut request) = plan.requests.first().cloned()
+        && let Some(mut request) = plan.requests.first().map(RequestRef::to_spec)
     {
         if load.method.is_none() {
             request.method = "POST".to_owned();
@@ -263,7 +262,7 @@ fn plan(typed: Typed<'_>) -> Result<Plan> {
 /// A new journal, or that of `--resume` if it is one of this plan; with the sweep so far.
 fn open_journal(arguments: &SweepArguments, plan: &SweepPlan) -> Result<(Journal, Sweep)> {
     let Some(path) = &arguments.resume else {
-        let journal = Journal::create(arguments.load.output.output.as_deref())?;
+        let journal = Journal::create(&arguments.load.output.output)?;
         return Ok((journal, new_sweep(plan.clone())));
     };
     let (journal, sweep) = Journal::resume(path)?;

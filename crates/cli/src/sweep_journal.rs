@@ -2,7 +2,7 @@
 //! on disk before the next round begins.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use brunt_measure::{Sweep, SweepRound};
 
 use crate::calibration_store;
 use crate::output::is_standard;
+use crate::replace;
 
 /// Rights of the directory, as the XDG specification asks.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -24,15 +25,23 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// A new one, for a sweep whose report goes to `output`.
-    pub(crate) fn create(output: Option<&Path>) -> Result<Self> {
+    /// A new one, for a sweep whose reports go to `outputs`: beside the first of them.
+    pub(crate) fn create(outputs: &[PathBuf]) -> Result<Self> {
         // There is no room for files beside a device.
-        let is_file = |path: &&Path| !is_standard(path) && !path.starts_with("/dev");
-        let path = match output.filter(is_file) {
+        let is_file = |path: &&PathBuf| !is_standard(path) && !path.starts_with("/dev");
+        let path = match outputs.iter().find(is_file) {
             Some(output) => beside(output),
             None => in_state_directory()?,
         };
-        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let mut options = OpenOptions::new();
+        options.append(true);
+        let file = match options.create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                refuse_link(&path)?;
+                options.create_new(false).open(&path)
+            }
+            outcome => outcome,
+        };
         let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
         let journal = Self::locked(path, file)?;
         // Without a line, its process was killed before the first round.
@@ -100,6 +109,7 @@ impl Journal {
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
+            .map_err(replace::with_limit)
             .with_context(|| format!("cannot write to {}", self.path.display()))
     }
 
@@ -108,6 +118,21 @@ impl Journal {
         // Should it stay, --resume finds that nothing is left to be measured.
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Nobody typed the name of a new journal: a link there is not ours to follow.
+fn refuse_link(path: &Path) -> Result<()> {
+    if path
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink())
+    {
+        bail!(
+            "{} is a symbolic link, where the journal of the sweep is to be; remove it, or give \
+             another file with --output",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// `FILE.journal`.

@@ -111,6 +111,15 @@ pub(crate) fn about_requests(load: &LoadArguments) -> Option<&'static str> {
         ("--http2", load.protocol.http2),
         ("--streams", load.protocol.streams.is_some()),
         ("--method", load.method.is_some()),
+        ("--path", !load.paths.is_empty()),
+        (
+            load.protocol
+                .http2_settings
+                .first_given()
+                .unwrap_or_default(),
+            load.protocol.http2_settings.first_given().is_some(),
+        ),
+        ("--raw", load.raw.is_some()),
         ("--script", load.script.is_some()),
         ("--sessions", load.sessions.is_some()),
         ("--show-errors", load.show_errors),
@@ -129,6 +138,7 @@ fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
     let given = [
         ("--depth", load.pipeline.get() > 1),
         ("--requests", load.requests.is_some()),
+        ("--equal-parts", load.equal_parts),
         ("--rate", load.rate.is_some()),
         ("--stages", load.stages.is_some()),
         ("--arrivals", load.arrivals.is_some()),
@@ -145,6 +155,7 @@ fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
         ("--objective", !output.objective.is_empty()),
         ("--request-log", output.request_log.is_some()),
         ("--hdr-log", output.hdr_log.is_some()),
+        ("--hdr-log-service", output.hdr_log_service.is_some()),
         ("--hgrm", output.hgrm.is_some()),
         ("--latency", output.latency),
         ("--hold", load.hold),
@@ -178,7 +189,7 @@ fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExc
     };
     let opening = match &typed.first {
         Some(source) => Some(OpeningMessage {
-            message: template(source, "--first")?,
+            message: template(source, "--first", load.output.redact)?,
             reply: match &typed.first_reply {
                 Some(reply) => reply.clone(),
                 None if reply == Framing::UntilClose => Framing::None,
@@ -224,7 +235,7 @@ mod tests {
         };
         let set = messages(&["-m", "GET {seq}\\n", "-m", &long]).expect("messages");
         let expected = ["GET {seq}\\n".to_owned(), format!("{}...", &long[..60])];
-        assert_eq!(set.names(), expected);
+        assert_eq!(set.names().collect::<Vec<_>>(), expected);
         let one = messages(&["-m", "secret", "--redact"]).expect("a message");
         assert_eq!(one.first_name(), "message 1");
         for (words, part) in [

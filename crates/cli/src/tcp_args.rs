@@ -8,12 +8,19 @@ use clap::{Arg, Args, Id};
 use crate::source::Source;
 
 /// Options of a run that are about HTTP.
-const OF_HTTP: [&str; 15] = [
+const OF_HTTP: [&str; 22] = [
     "body",
+    "h2_encoder_table",
+    "h2_frame",
+    "h2_stream_window",
+    "h2_table",
+    "h2_window",
     "headers",
     "http1",
     "http2",
     "method",
+    "paths",
+    "raw",
     "script",
     "sessions",
     "show_errors",
@@ -35,8 +42,8 @@ pub(crate) const TCP_HELP: &str = "\
     Framings: line (to LF); delim=BYTES; fixed=N; echo (the message, verified); len8, len16be, \
     len16le, len24be, len24le, len32be, len32le (a length at the beginning, of what follows \
     it; +N or -N corrects it, @N is its place); marker=BYTES[*N] (to the N-th occurrence); \
-    until-close; none.\n\
-    brunt tcp -c 100 -m 'PING\\r\\n' --reply line localhost:6379\n\
+    resp (Redis' protocol, RESP2 and RESP3); until-close; none.\n\
+    brunt tcp -c 100 -m 'GET k{rand:3}\\r\\n' --reply resp localhost:6379\n\
     brunt tcp -r 20k -m @request.bin --reply len32be tls://host:9000\n\
     brunt tcp --send -c 4 host:5001\n\
     See docs/tcp.md.";
@@ -54,9 +61,9 @@ pub(crate) struct MessageArguments {
     /// time or as planned. Connections per second are the throughput, the time to open one the
     /// latency
     #[arg(long, help_heading = "Load", conflicts_with_all = [
-        "messages", "reply", "first", "order", "send", "receive", "both", "bandwidth", "hold",
-        "pipeline", "no_keepalive", "requests_per_connection", "connection_rate", "diagnose",
-        "verify_url"])]
+        "messages", "reply", "first", "order", "equal_parts", "send", "receive", "both",
+        "bandwidth", "hold", "pipeline", "no_keepalive", "requests_per_connection",
+        "connection_rate", "diagnose", "verify_url"])]
     pub(crate) connect_only: bool,
 }
 
@@ -108,6 +115,10 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
         "pipeline" => option
             .long("depth")
             .help("Messages in flight per connection"),
+        "equal_parts" => option.help(
+            "Give each connection an equal part of --requests from the start, in place of as many \
+             as it gets to; one that fails gives up the rest of its part",
+        ),
         "no_keepalive" => option.help("A new connection for each message"),
         "requests_per_connection" => {
             option.help("Replace each connection after this many messages")

@@ -68,6 +68,7 @@ impl StreamArguments {
             sends: self.send || self.both,
             receives: self.receive || self.both,
             paced_bits_per_s: self.bandwidth.and_then(NonZeroU64::new),
+            is_arranged: false,
         };
         if !streams.sends && !streams.receives {
             if self.bandwidth.is_some() {

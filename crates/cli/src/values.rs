@@ -4,8 +4,11 @@ use std::ffi::OsStr;
 use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_load::{ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units};
+use brunt_load::{
+    ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units,
+};
 use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, WORKERS_MAX};
+use brunt_proto::messages::{Pattern, unescape};
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
@@ -35,6 +38,8 @@ pub(crate) enum Fault {
     ClockStep(u32, u64),
     /// A worker whose counters miss so many replies.
     LostReplies(u32, u64),
+    /// Workers that are found to be too few so many nanoseconds after the start of load.
+    TooFew(u64),
 }
 
 /// A version of TLS, as typed.
@@ -223,6 +228,10 @@ pub(crate) fn method(typed: &str) -> Result<String, String> {
             "-m takes a method; requests in flight per connection are --streams {typed} in HTTP/2"
         ));
     }
+    if ["get", "head", "post", "put", "delete", "options", "patch"].contains(&typed) {
+        let method = typed.to_ascii_uppercase();
+        return Err(format!("case matters in methods; write {method}"));
+    }
     Ok(typed.to_owned())
 }
 
@@ -236,6 +245,20 @@ pub(crate) fn server_name(typed: &str) -> Result<String, String> {
             Err("give a host name alone, without scheme, port and path".to_owned())
         }
         _ => Ok(typed.to_owned()),
+    }
+}
+
+/// Which messages of a server answer one.
+pub(crate) fn reply_match(typed: &str) -> Result<ReplyMatch, String> {
+    match typed.split_once('=') {
+        None if typed == "any" => Ok(ReplyMatch::Any),
+        None if typed == "echo" => Ok(ReplyMatch::Echo),
+        Some(("contains", text)) => {
+            let bytes = unescape(text).map_err(|reason| reason.to_string())?;
+            let pattern = Pattern::new(&bytes).map(ReplyMatch::Containing);
+            pattern.ok_or_else(|| "contains= takes 1 to 1024 bytes".to_owned())
+        }
+        _ => Err("write any, echo or contains=TEXT".to_owned()),
     }
 }
 
@@ -300,10 +323,12 @@ pub(crate) fn fault(typed: &str) -> Result<Fault, String> {
         "window-cut" => Fault::WindowCut,
         "clock-step" => Fault::ClockStep,
         "lost-replies" => Fault::LostReplies,
+        // Of all workers: the number says nothing.
+        "too-few" => |_, ns| Fault::TooFew(ns),
         _ => {
             return Err(format!(
                 "`{kind}` is no fault; there are start-delay, window-shift, busy, window-cut, \
-                 clock-step and lost-replies"
+                 clock-step, lost-replies and too-few"
             ));
         }
     };
@@ -391,6 +416,8 @@ mod tests {
         for typed in ["GET", "PROPFIND", "M-SEARCH", "10X", ""] {
             assert_eq!(method(typed).as_deref(), Ok(typed), "{typed}");
         }
+        let error = method("post").expect_err("in small letters");
+        assert!(error.contains("write POST"), "{error}");
         let error = method("100").expect_err("a number");
         assert!(error.contains("--streams 100"), "{error}");
     }
@@ -486,6 +513,7 @@ mod tests {
         assert_eq!(fault("window-cut=0:2us"), Ok(Fault::WindowCut(0, 2_000)));
         assert_eq!(fault("clock-step=0:3ns"), Ok(Fault::ClockStep(0, 3)));
         assert_eq!(fault("lost-replies=3:1k"), Ok(Fault::LostReplies(3, 1_000)));
+        assert_eq!(fault("too-few=0:9ms"), Ok(Fault::TooFew(9_000_000)));
         for typed in [
             "start-delay",
             "start-delay=5s",

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_load::{ReplyMatch, RequestSet, Spoken, Target, WebSocketExchange};
+use brunt_load::{RequestSet, Spoken, Target, WebSocketExchange};
 
 use crate::args::LoadArguments;
 use crate::load;
@@ -12,7 +12,7 @@ use crate::messages::message_set;
 use crate::plan::{Load, fresh_seed};
 use crate::request::request;
 use crate::tcp::about_requests;
-use crate::websocket_args::{MaskName, ReplyMatchName, WebSocketArguments};
+use crate::websocket_args::{MaskName, WebSocketArguments};
 
 /// Whether the URL begins with ws:// or wss://.
 pub(crate) fn is_websocket(url: &str) -> bool {
@@ -82,10 +82,7 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
         subprotocols: typed.subprotocols.clone(),
         is_binary: typed.binary,
         replies: typed.replies,
-        matching: match typed.reply_match {
-            ReplyMatchName::Any => ReplyMatch::Any,
-            ReplyMatchName::Echo => ReplyMatch::Echo,
-        },
+        matching: typed.reply_match.clone(),
         is_strict: typed.strict,
         has_zero_masks: typed.mask == MaskName::Zero,
         ping_interval_ns: typed.ping,

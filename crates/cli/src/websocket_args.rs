@@ -2,20 +2,11 @@
 
 use std::num::NonZeroU32;
 
+use brunt_load::ReplyMatch;
 use clap::{Args, ValueEnum};
 
 use crate::source::Source;
-use crate::values::positive_duration;
-
-/// Which messages of a server answer one, as typed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReplyMatchName {
-    /// All that begin while it is in flight
-    #[default]
-    Any,
-    /// Those that are the same
-    Echo,
-}
+use crate::values::{positive_duration, reply_match};
 
 /// The masks of messages, as typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -40,9 +31,11 @@ pub(crate) struct WebSocketArguments {
     /// Messages of the server that answer one; with 0, a message is done when the kernel took it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replies: u32,
-    /// Which messages of the server answer; the others are counted as pushes
-    #[arg(long, value_name = "MATCH", value_enum, default_value_t)]
-    pub(crate) reply_match: ReplyMatchName,
+    /// Which messages of the server answer: any (all that begin while one is in flight), echo
+    /// (those that are the same), or contains=TEXT (those that have this in them); the others are
+    /// counted as pushes
+    #[arg(long, value_name = "MATCH", default_value = "any", value_parser = reply_match)]
+    pub(crate) reply_match: ReplyMatch,
     /// Messages in flight per connection, answered in their order
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) depth: NonZeroU32,
@@ -78,7 +71,7 @@ impl WebSocketArguments {
         let given = [
             ("--binary", self.binary),
             ("--replies", self.replies != 1),
-            ("--reply-match", self.reply_match != ReplyMatchName::Any),
+            ("--reply-match", self.reply_match != ReplyMatch::Any),
             ("--ping", self.ping.is_some()),
             ("--subprotocol", !self.subprotocols.is_empty()),
             ("--strict", self.strict),

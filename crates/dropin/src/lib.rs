@@ -9,11 +9,15 @@ mod getopt;
 pub mod h2load;
 pub mod httperf;
 mod microseconds;
+pub mod nuttcp;
+mod own_line;
 mod shell;
 pub mod tcpkali;
+mod tls_names;
 mod verdict;
 pub mod weighttp;
 pub mod wrk;
 
 pub use ending::Ending;
+pub use own_line::Explanation;
 pub use verdict::verdict_line;

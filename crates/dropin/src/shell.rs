@@ -1,23 +1,9 @@
 //! Command lines as a shell takes them back.
 
-use std::fmt::Display;
-
 /// The words in one line, with its end.
 pub(crate) fn line(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!("{}\n", quoted.join(" "))
-}
-
-/// The words in one line, and a line for each of the notes on them.
-pub(crate) fn explained<N: Display>(
-    words: &[String],
-    notes: impl IntoIterator<Item = N>,
-) -> String {
-    let mut text = line(words);
-    for note in notes {
-        text.push_str(&format!("  {note}\n"));
-    }
-    text
 }
 
 fn quoted(word: &str) -> String {

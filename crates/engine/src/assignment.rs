@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share};
+use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share, share_u64};
 use brunt_measure::{Backend as BackendName, Protocol};
 use brunt_proto::http2::STREAMS_MAX;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Budgets};
 use crate::control::Control;
 use crate::faults::fault_of;
 use crate::prepare::{Carrier, Prepared};
@@ -60,10 +60,15 @@ impl<C: Carrier> Prepared<C> {
             spin: self.spin(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
-            setup_limit_ns: plan.setup_limit_ns(),
+            setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
+            setup_patience_ns: plan.setup_patience_ns(),
             connect_timeout_ns: plan.connect_timeout_ns,
             drain_limit_ns: plan.drain_limit_ns,
             budget,
+            part: match plan.has_equal_parts {
+                true => self.requests_of(worker..worker + 1),
+                false => None,
+            },
             keeps_errors: plan.keeps_errors,
             logged_requests_max: match plan.stop.requests {
                 // Nobody knows which worker sends how many.
@@ -100,19 +105,27 @@ impl<C: Carrier> Prepared<C> {
         let requests = plan.stop.requests?;
         let all = plan.workers.get();
         Some(match plan.model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } => {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } if !plan.has_equal_parts => {
                 let connections = plan.connections.get();
                 let before = |worker: u32| (0..worker).map(|it| share(connections, all, it)).sum();
                 let dealt = |worker| dealt_to(requests, before(worker), connections);
                 dealt(workers.end) - dealt(workers.start)
             }
-            LoadModel::Open { .. } | LoadModel::Sessions { .. } => {
-                let of = |worker| {
-                    requests / u64::from(all) + u64::from(worker < requests % u64::from(all))
-                };
-                workers.map(|worker| of(u64::from(worker))).sum()
-            }
+            _ => workers.map(|worker| share_u64(requests, all, worker)).sum(),
         })
+    }
+
+    /// What the workers of this process draw the requests of a run by count from.
+    pub(crate) fn budgets(&self) -> Option<Budgets> {
+        if self.plan.has_equal_parts {
+            let of_worker = |worker| self.requests_of(worker..worker + 1);
+            let of_workers = self.workers.clone().map(of_worker);
+            let of_workers: Option<Vec<u64>> = of_workers.collect();
+            return of_workers.map(|requests| Budgets::of_each(&requests));
+        }
+        let workers = self.workers.len() as u32;
+        self.requests_of_part()
+            .map(|requests| Budgets::common(requests, workers))
     }
 
     fn requests_per_connection(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! The requests of a run by count, drawn by the workers in shares that shrink towards the end.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most requests drawn at once.
@@ -43,6 +44,43 @@ impl Budget {
     }
 }
 
+/// What the workers of a process draw from.
+#[derive(Debug)]
+pub(crate) enum Budgets {
+    /// All from the same.
+    Common(Arc<Budget>),
+    /// Each from its own.
+    OfEach(Vec<Arc<Budget>>),
+}
+
+impl Budgets {
+    pub(crate) fn common(requests: u64, workers: u32) -> Self {
+        Self::Common(Arc::new(Budget::new(requests, workers)))
+    }
+
+    /// One for each of these numbers of requests.
+    pub(crate) fn of_each(requests: &[u64]) -> Self {
+        let own = |&requests: &u64| Arc::new(Budget::new(requests, 1));
+        Self::OfEach(requests.iter().map(own).collect())
+    }
+
+    /// That of the worker at `place` among those of the process.
+    pub(crate) fn of(&self, place: usize) -> Option<Arc<Budget>> {
+        match self {
+            Self::Common(budget) => Some(Arc::clone(budget)),
+            Self::OfEach(budgets) => budgets.get(place).cloned(),
+        }
+    }
+
+    /// What nobody has drawn.
+    pub(crate) fn left(&self) -> u64 {
+        match self {
+            Self::Common(budget) => budget.left(),
+            Self::OfEach(budgets) => budgets.iter().map(|budget| budget.left()).sum(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +95,17 @@ mod tests {
             assert!(draws.is_sorted_by(|earlier, later| earlier >= later));
             assert_eq!((budget.draw(), budget.left()), (0, 0));
         }
+    }
+
+    #[test]
+    fn workers_have_one_budget_or_their_own() {
+        let common = Budgets::common(5, 2);
+        assert_eq!(common.of(1).map(|budget| budget.left()), Some(5));
+        assert_eq!(common.left(), 5);
+        let own = Budgets::of_each(&[3, 2]);
+        assert_eq!(own.of(0).map(|budget| budget.draw()), Some(1));
+        assert_eq!(own.of(1).map(|budget| budget.left()), Some(2));
+        assert!(own.of(2).is_none());
+        assert_eq!(own.left(), 4);
     }
 }

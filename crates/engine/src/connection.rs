@@ -144,6 +144,11 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) sending: bool,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
+    /// It is to be held, and is not open: it never was, or the last attempt failed.
+    pub(crate) is_lacking: bool,
+    /// Since when it is open, has nothing in flight and can take nothing, because the server has
+    /// not taken what was sent before; `u64::MAX` where that is not so.
+    pub(crate) blocked_since_ns: u64,
     /// The attempt in flight counts among those that are bounded.
     pub(crate) is_bounded: bool,
     /// It is in the list of what arrivals may take.
@@ -179,6 +184,10 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) attempts: u32,
     /// Requests that it may still carry.
     pub(crate) requests_left: u64,
+    /// What is left of its part of the run's requests, and what was sent of that; [`u64::MAX`] left
+    /// where it has none of its own.
+    pub(crate) part_left: u64,
+    pub(crate) part_sent: u64,
     /// Bytes read from it since it was opened.
     pub(crate) received_bytes: u64,
     /// The deadline that is armed for it, `u64::MAX` for none.
@@ -196,6 +205,8 @@ impl<P: ClientProtocol> Connection<P> {
             depth: 0,
             sending: false,
             settled: !is_awaited,
+            is_lacking: is_awaited,
+            blocked_since_ns: u64::MAX,
             is_bounded: false,
             is_offered: false,
             opened_ns: 0,
@@ -212,6 +223,8 @@ impl<P: ClientProtocol> Connection<P> {
             waiting_since_ns: u64::MAX,
             attempts: 0,
             requests_left: 0,
+            part_left: u64::MAX,
+            part_sent: 0,
             received_bytes: 0,
             armed_ns: u64::MAX,
         }
@@ -264,7 +277,9 @@ impl<P: ClientProtocol> Connection<P> {
 
     /// How many more requests may be in flight on it.
     pub(crate) fn room(&self) -> u64 {
-        u64::from(self.depth.saturating_sub(self.in_flight)).min(self.requests_left)
+        u64::from(self.depth.saturating_sub(self.in_flight))
+            .min(self.requests_left)
+            .min(self.part_left)
     }
 
     /// How the requests in its places were sent, where that is kept.

@@ -5,17 +5,26 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_load as load;
-use brunt_load::{LoadModel, ReplyMatch, RequestOrder, Reuse, Schedule, Spoken, share};
+use brunt_load::{LoadModel, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, share};
 use brunt_measure::{
-    Amounts, ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder,
-    MessagesDescription, ModelDescription, Negotiated, OpeningDescription, PlanDescription,
-    RequestDescription, RequestsDescription, ScheduleDescription, Seeds, SocketsDescription, Spin,
-    StageDescription, StageRates, Stamps, StopDescription, StreamsDescription, ThinkDescription,
-    ThinkSpread, TlsDescription, TlsVersion, WebSocketDescription, Window,
+    Amounts, ArrivalProcess, BackendChoice, Http2Description, HttpChoice, ListDescription,
+    ListOrder, METHODS_MAX, MessagesDescription, ModelDescription, Negotiated, OpeningDescription,
+    PlanDescription, RequestDescription, RequestsDescription, ScheduleDescription, Seeds,
+    SocketsDescription, Spin, StageDescription, StageRates, Stamps, StopDescription,
+    StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
+    WebSocketDescription, Window,
 };
+
+use brunt_proto::http2::ClientSettings;
 
 use crate::limits;
 use crate::prepare::{Carrier, Prepared};
+
+/// The methods of a list, as many as are kept.
+fn methods_of(requests: &RequestSet) -> Vec<String> {
+    let methods = requests.methods().into_iter().take(METHODS_MAX);
+    methods.map(str::to_owned).collect()
+}
 
 impl<C: Carrier> Prepared<C> {
     /// The plan as it is stored, with the amounts that the workers of this process have of it.
@@ -23,7 +32,7 @@ impl<C: Carrier> Prepared<C> {
         let plan = &self.plan;
         let has_requests = plan.one_way().is_none() && !plan.model.is_held();
         let first = plan.requests.first().filter(|_| has_requests);
-        let list = !plan.requests.names().is_empty();
+        let list = plan.requests.names().len() > 0;
         let mut described = PlanDescription {
             url: urls(plan),
             unix_socket: plan
@@ -33,17 +42,20 @@ impl<C: Carrier> Prepared<C> {
                 .map(|path| path.display().to_string()),
             requests: RequestsDescription {
                 first: first.map(|first| RequestDescription {
-                    method: first.method.clone(),
-                    path: self.shown_path(&first.path),
+                    method: first.method.to_owned(),
+                    path: self.shown_path(first.path),
                     header_names: first.headers.iter().map(|(name, _)| name.clone()).collect(),
                     body_bytes: first.body.len() as u64,
                 }),
                 list: list.then(|| ListDescription {
                     requests: plan.requests.count() as u64,
                     order: match plan.requests.order() {
-                        RequestOrder::Turns | RequestOrder::ConnectionTurns => ListOrder::Turns,
+                        RequestOrder::Turns => ListOrder::Turns,
+                        RequestOrder::ConnectionTurns => ListOrder::ConnectionTurns,
                         RequestOrder::Random { .. } => ListOrder::Random,
                     },
+                    is_weighted: plan.requests.is_weighted(),
+                    methods: methods_of(&plan.requests),
                 }),
             },
             model: describe_model(&plan.model),
@@ -95,6 +107,13 @@ impl<C: Carrier> Prepared<C> {
                 .then(|| describe_tls(&plan.tls, &plan.target.host)),
             pipeline: plan.pipeline.get(),
             streams: plan.streams.get(),
+            http2: (plan.http2 != ClientSettings::default()).then_some(Http2Description {
+                stream_window_bytes: plan.http2.stream_window_bytes,
+                connection_window_bytes: plan.http2.connection_window_bytes,
+                frame_bytes_max: plan.http2.frame_bytes_max,
+                decoder_table_bytes: plan.http2.decoder_table_bytes,
+                encoder_table_bytes: plan.http2.encoder_table_bytes,
+            }),
             one_way: plan.one_way().map(|streams| StreamsDescription {
                 sends: streams.sends,
                 receives: streams.receives,
@@ -127,6 +146,7 @@ impl<C: Carrier> Prepared<C> {
                 duration_ns: plan.stop.duration_ns,
                 requests: plan.stop.requests,
             },
+            has_equal_parts: plan.has_equal_parts,
             warmup_ns: plan.warmup_ns,
             timeout_ns: plan.timeout_ns,
             setup_timeout_ns: plan.setup_timeout_ns,
@@ -161,7 +181,7 @@ impl<C: Carrier> Prepared<C> {
     /// The path of a request, without its query where neither the URL nor the name of the request
     /// shows it.
     fn shown_path(&self, path: &str) -> String {
-        let name = self.plan.requests.names().first();
+        let name = self.plan.requests.names().next();
         let is_shown = |query| {
             self.plan.target.url.contains(query) || name.is_some_and(|name| name.contains(query))
         };

@@ -3,7 +3,7 @@
 use std::io;
 
 use brunt_load::GeneratorError;
-use brunt_measure::{FailureKind, SetUp};
+use brunt_measure::{FailureKind, SetUp, counted};
 use brunt_probe::server::WatchError;
 use brunt_probe::server_count::ServerCountError;
 use thiserror::Error;
@@ -17,8 +17,9 @@ pub enum RunError {
     Interrupted,
     /// Set-up ended without a connection.
     #[error(
-        "none of the {connections} connections could be opened in set-up: {}; {}",
-        what_failed(set_up, *limit_ns),
+        "{} could be opened in set-up: {}; {}",
+        none_of(*connections),
+        what_failed(set_up),
         remedy(set_up)
     )]
     NoConnection {
@@ -26,8 +27,6 @@ pub enum RunError {
         connections: u32,
         /// What failed.
         set_up: Box<SetUp>,
-        /// How long set-up lasted at most, nanoseconds.
-        limit_ns: u64,
     },
     /// A worker could not be started.
     #[error("cannot start worker {worker}: {reason}")]
@@ -74,15 +73,23 @@ pub enum RunError {
     },
 }
 
-fn what_failed(set_up: &SetUp, limit_ns: u64) -> String {
+fn none_of(connections: u32) -> String {
+    match connections {
+        1 => "no connection".to_owned(),
+        _ => format!("none of the {connections} connections"),
+    }
+}
+
+fn what_failed(set_up: &SetUp) -> String {
     let attempts: u64 = set_up.failures.iter().map(|(_, count)| count).sum();
     match set_up.main_failure() {
         None => format!(
-            "no attempt was answered within {} s (--setup-timeout)",
-            limit_ns as f64 / 1e9
+            "no attempt was answered within {:.1} s",
+            set_up.waited_ns.unwrap_or(0) as f64 / 1e9
         ),
         Some((kind, count)) if count == attempts => {
-            format!("{attempts} attempts failed, all with `{}`", kind.label())
+            let failed = counted(attempts, "attempt", "attempts");
+            format!("{failed} failed, all with `{}`", kind.label())
         }
         Some((kind, count)) => format!(
             "{attempts} attempts failed, {count} of them with `{}`",

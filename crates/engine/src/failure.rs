@@ -83,6 +83,7 @@ pub(crate) fn of_scan(error: ScanError) -> FailureKind {
         ScanError::WrongEcho { .. } => FailureKind::WrongEcho,
         ScanError::Truncated => FailureKind::TruncatedReply,
         ScanError::Length { .. } => FailureKind::BadLength,
+        ScanError::Resp(_) => FailureKind::MalformedReply,
     }
 }
 

@@ -18,6 +18,9 @@ pub struct Faults {
     pub clock_step: Option<(u32, u64)>,
     /// Worker, and how many replies of the window are missing from its counters.
     pub lost_replies: Option<(u32, u64)>,
+    /// How long after the start of load the workers are found to be too few, nanoseconds: once, or
+    /// on a machine as often as there may be more of them.
+    pub too_few: Option<u64>,
 }
 
 /// What a fault does to this worker, 0 for nothing.

@@ -4,9 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use brunt_io::backend::Peer;
+use brunt_io::threads;
 use brunt_io::uring::Uring;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
-use brunt_measure::{Backend, LimitsChecked, Protocol, STAGES_RECORDED_MAX};
+use brunt_measure::{
+    Backend, LimitsChecked, LoggedRequest, NameRecord, Protocol, STAGES_RECORDED_MAX, counted,
+};
 use brunt_probe::memory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
@@ -23,6 +26,8 @@ const DESCRIPTORS_BESIDE: u64 = 12;
 const DESCRIPTORS_PER_WORKER: u64 = 2;
 /// Memory of a worker: buffers, histograms, stack. A generous estimate.
 const WORKER_BYTES: u64 = 8 << 20;
+/// Threads that a run has beside its workers, and which are still to be started.
+const THREADS_BESIDE: u64 = 1;
 /// Memory of a connection: measured 4.7 KB in the kernel (docs/many-connections.md) and 0.4 KB in
 /// the worker, and room for a request and a reply in the kernel's queues.
 const CONNECTION_BYTES: u64 = 7 << 10;
@@ -68,9 +73,9 @@ pub enum LimitError {
     },
     /// Not enough local ports.
     #[error(
-        "{needed} connections need as many local ports, and {addresses} source address(es) offer \
-         {available}; add --source-address, or widen the range with \
-         `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`"
+        "{needed} connections need as many local ports, and {} {available}; add --source-address, \
+         or widen the range with `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`",
+        addresses_offer(*addresses)
     )]
     Ports {
         /// Needed at once.
@@ -83,10 +88,11 @@ pub enum LimitError {
     /// Closed connections hold more local ports than there are.
     #[error(
         "{rate_per_s:.0} connections per second hold about {needed} local ports, for a closed \
-         connection keeps its port for {hold_s} s (TIME_WAIT), and {addresses} source address(es) \
-         offer {available}; add --source-address, lower --connection-rate, widen the range with \
+         connection keeps its port for {hold_s} s (TIME_WAIT), and {} {available}; add \
+         --source-address, lower --connection-rate, widen the range with \
          `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`, or let the kernel use ports \
-         again after 1 s with `sysctl -w net.ipv4.tcp_tw_reuse=1`"
+         again after 1 s with `sysctl -w net.ipv4.tcp_tw_reuse=1`",
+        addresses_offer(*addresses)
     )]
     PortsOverTime {
         /// Highest rate of new connections.
@@ -100,10 +106,24 @@ pub enum LimitError {
         /// Source addresses.
         addresses: u64,
     },
+    /// Not enough address space.
+    #[error(
+        "about {needed_mb} MB of address space are needed and {left_mb} MB left of the {limit_mb} \
+         MB that are allowed (RLIMIT_AS); raise the limit with `ulimit -v`, use fewer workers (-t) \
+         or connections, or limit memory by a cgroup in its place"
+    )]
+    AddressSpace {
+        /// Needed, megabytes.
+        needed_mb: u64,
+        /// Left, megabytes.
+        left_mb: u64,
+        /// The limit, megabytes.
+        limit_mb: u64,
+    },
     /// Not enough memory.
     #[error(
         "about {needed_mb} MB of memory are needed and {available_mb} MB available; use fewer \
-         connections, a smaller --pipeline, fewer --streams or a smaller body"
+         connections, a smaller --pipeline, fewer --streams, a smaller body or a shorter list"
     )]
     Memory {
         /// Needed, megabytes.
@@ -111,6 +131,11 @@ pub enum LimitError {
         /// Available, megabytes.
         available_mb: u64,
     },
+}
+
+/// The source addresses that ports are offered at.
+fn addresses_offer(addresses: u64) -> String {
+    counted(addresses, "source address offers", "source addresses offer")
 }
 
 /// Raises the soft limit of file descriptors as far as allowed, and gives it.
@@ -241,10 +266,35 @@ pub(crate) fn check(
     };
     let connection_bytes =
         CONNECTION_BYTES + served_bytes(peer) + protocol_state_bytes(negotiated, payload_bytes);
-    let memory_needed_bytes = workers * (WORKER_BYTES + stage_bytes(&plan.model))
+    let names = plan.requests.names().len() as u64;
+    let planned_bytes = match names {
+        0 => plan.held_beside_bytes,
+        _ => plan.held_beside_bytes + plan.requests.held_bytes() + payload_bytes,
+    };
+    let memory_needed_bytes = workers
+        * (WORKER_BYTES + stage_bytes(&plan.model) + names * size_of::<NameRecord>() as u64)
         + payload_bytes
+        + plan.requests.held_bytes()
+        + logged_bytes(plan)
         + connections * connection_bytes
         + queue_bytes;
+    if let Some(space) = memory::address_space() {
+        let stacks_bytes = (workers + THREADS_BESIDE) * threads::STACK_BYTES as u64;
+        // Less what is the kernel's.
+        let of_connections = connections * (connection_bytes - served_bytes(peer)) / 2;
+        let needed = workers * (WORKER_BYTES + stage_bytes(&plan.model))
+            + payload_bytes
+            + of_connections
+            + queue_bytes
+            + stacks_bytes;
+        if needed > space.left_bytes() {
+            return Err(LimitError::AddressSpace {
+                needed_mb: needed.div_ceil(1 << 20),
+                left_mb: space.left_bytes() >> 20,
+                limit_mb: space.limit_bytes >> 20,
+            });
+        }
+    }
     let memory_available_bytes = memory::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
@@ -261,7 +311,15 @@ pub(crate) fn check(
         ports_available: ports.map(|(_, available)| available),
         memory_needed_bytes,
         memory_available_bytes,
+        planned_bytes,
+        logged_requests_max: plan.logged_requests_max,
     })
+}
+
+/// Memory of the log of single requests, where it is known how many there will be.
+fn logged_bytes(plan: &Plan) -> u64 {
+    let requests = plan.stop.requests.unwrap_or(0);
+    requests.min(plan.logged_requests_max) * size_of::<LoggedRequest>() as u64
 }
 
 /// Memory of the other end of a connection, if that is on this machine for certain.

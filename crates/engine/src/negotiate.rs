@@ -101,7 +101,7 @@ impl Negotiated {
     }
 
     /// Streams have nothing to agree on.
-    fn streams() -> Self {
+    pub(crate) fn streams() -> Self {
         Self {
             protocol: Protocol::Streams,
             note: None,
@@ -338,7 +338,7 @@ impl Negotiation<'_> {
             body: &[],
         })?;
         let (limits, mut known) = (Limits::default(), KnownHead::default());
-        let mut client = Client::new(self.plan.streams.get());
+        let mut client = Client::new(self.plan.streams.get(), self.plan.http2);
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
         client.open(&mut frames);
         loop {
@@ -465,11 +465,12 @@ impl Negotiation<'_> {
     }
 }
 
-/// Pipelining is HTTP/1.1's: where HTTP/2 is spoken, a plan that asks for it is refused.
+/// Pipelining is HTTP/1.1's: where HTTP/2 is spoken, a plan that asks for it alone is refused. One
+/// that says how many streams there are, too, has a depth for either.
 pub(crate) fn refuse_pipeline(plan: &Plan) -> Result<(), NegotiateError> {
-    match plan.pipeline.get() {
-        1 => Ok(()),
-        depth => Err(NegotiateError::PipelineInHttp2 {
+    match (plan.pipeline.get(), plan.streams.get()) {
+        (1, _) | (_, 2..) => Ok(()),
+        (depth, _) => Err(NegotiateError::PipelineInHttp2 {
             server: plan.target.authority.clone(),
             depth,
         }),

@@ -51,6 +51,16 @@ pub(crate) struct PartOfWarmUp {
     pub(crate) idle: Vec<(u32, f64)>,
 }
 
+impl PartOfWarmUp {
+    /// What makes more of them needed: workers that are always busy, and CPUs that never are.
+    pub(crate) fn of_nothing_left(placed: &Placed) -> Self {
+        Self {
+            busiest: 1.0,
+            idle: placed.spare.iter().map(|&cpu| (cpu, 1.0)).collect(),
+        }
+    }
+}
+
 impl Placed {
     /// As many workers as the plan says, wherever the scheduler puts them.
     fn unbound(plan: &Plan, reason: PlacementReason) -> Self {

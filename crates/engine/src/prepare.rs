@@ -2,7 +2,7 @@
 //! negotiated, the backend chosen, the limits checked. Nothing here sends a request.
 
 use std::io;
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, HttpChoice, Plan, Round, Schedule};
-use brunt_measure::{Backend, LimitsChecked};
+use brunt_measure::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;
@@ -29,6 +29,8 @@ use crate::trial;
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
+/// Bytes of the copies of a request that may follow each other on a connection, beside one.
+const COPIES_BYTES_MAX: usize = 64 << 20;
 
 /// Why a run cannot start.
 #[derive(Debug, Error)]
@@ -67,8 +69,8 @@ pub enum PrepareError {
     Limit(#[from] LimitError),
     /// More workers than connections.
     #[error(
-        "{workers} workers cannot share {connections} connection(s); use -t {connections} or \
-         fewer, or more connections"
+        "{workers} workers cannot share {}; use -t {connections} or fewer, or more connections",
+        counted(u64::from(*connections), "connection", "connections")
     )]
     MoreWorkersThanConnections {
         /// Asked for.
@@ -102,8 +104,8 @@ pub enum PrepareError {
     },
     /// Pipelined requests are too large in all.
     #[error(
-        "{pipeline} requests of {bytes} bytes are over the limit of 1 GiB in flight per \
-         connection; use a smaller --pipeline or body"
+        "{pipeline} requests of {bytes} bytes in flight on a connection take more than {} MiB; use \
+         a smaller --pipeline (in place of weighttp, -K) or body", COPIES_BYTES_MAX >> 20
     )]
     PayloadTooLarge {
         /// Depth asked for.
@@ -274,11 +276,14 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
 /// Connects to the servers beside the target, once to each.
 fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
     let peers = plan.further_targets.iter().map(|target| {
-        let (peer, _, _) = reach(&Plan {
+        let plan = Plan {
             target: target.clone(),
             ..plan.clone()
-        })?;
-        Ok(peer)
+        };
+        match is_arranged(&plan) {
+            true => first_address(&plan),
+            false => reach(&plan).map(|(peer, _, _)| peer),
+        }
     });
     peers.collect()
 }
@@ -337,7 +342,7 @@ fn prepared<C: Carrier>(
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
     let requests = EncodedRequests::new(&plan, protocol, depth, origin_unix_ns)?;
     let payload_bytes = requests.held_bytes();
-    if payload_bytes > PAYLOAD_BYTES_MAX {
+    if payload_bytes > PAYLOAD_BYTES_MAX || requests.copies_bytes() > COPIES_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
             pipeline: negotiated.depth,
             bytes: requests.bytes(false),
@@ -373,7 +378,7 @@ fn prepared<C: Carrier>(
         &sources,
         payload_bytes as u64,
     )?;
-    let name_of = plan.requests.name_of().into();
+    let name_of = Arc::clone(plan.requests.name_of());
     let workers = plan.workers.get();
     let prepared = Prepared {
         faults: Faults::default(),
@@ -433,6 +438,9 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
         negotiate::refuse_pipeline(plan)?;
     }
     let side = tls_config::for_target(plan)?;
+    if is_arranged(plan) {
+        return Ok((first_address(plan)?, Negotiated::streams()));
+    }
     let (peer, link, deadline) = reach(plan)?;
     let negotiated = negotiate::negotiate(plan, side, link, deadline)?;
     Ok((peer, negotiated))
@@ -458,22 +466,38 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
     if let Some(path) = &plan.target.unix_socket {
         return connect(Peer::Unix(path.clone()));
     }
-    let host = &plan.target.host;
-    let addresses = (host.as_str(), plan.target.port)
-        .to_socket_addrs()
-        .map_err(|reason| PrepareError::Resolve {
-            host: host.clone(),
-            reason,
-        })?;
-    let mut failure = PrepareError::Resolve {
-        host: host.clone(),
-        reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
-    };
-    for address in addresses {
+    let mut failure = no_address(plan);
+    for address in addresses(plan)? {
         match connect(Peer::Tcp(address)) {
             Ok(reached) => return Ok(reached),
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+/// Whether a connection before the run would take the place of one of it.
+fn is_arranged(plan: &Plan) -> bool {
+    plan.one_way().is_some_and(|streams| streams.is_arranged)
+}
+
+fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
+    let address = addresses(plan)?.next();
+    address.map(Peer::Tcp).ok_or_else(|| no_address(plan))
+}
+
+fn addresses(plan: &Plan) -> Result<impl Iterator<Item = SocketAddr> + use<>, PrepareError> {
+    let host = &plan.target.host;
+    let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
+    addresses.map_err(|reason| PrepareError::Resolve {
+        host: host.clone(),
+        reason,
+    })
+}
+
+fn no_address(plan: &Plan) -> PrepareError {
+    PrepareError::Resolve {
+        host: plan.target.host.clone(),
+        reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
+    }
 }

@@ -32,17 +32,22 @@ const INTERRUPTED_NS: u64 = 200_000_000;
 pub(crate) struct Probes {
     /// Absent where nothing is to be read.
     machine: Option<Observer>,
-    counter: Option<(CounterReader, Reading)>,
-    /// The same of what the server sends.
-    sent_counter: Option<(CounterReader, Reading)>,
+    counts: Counts,
     /// Of streams, what a reference server says at the edges of the window.
     edges: Option<EdgesReader>,
 }
 
+/// The server's own counts, as they were before the first connection of the run.
+#[derive(Default)]
+pub(crate) struct Counts {
+    received: Option<(CounterReader, Reading)>,
+    /// The same of what the server sends.
+    sent: Option<(CounterReader, Reading)>,
+}
+
 impl Probes {
-    /// Finds the server and reads its count, before the first connection of the run.
-    /// `is_again`: other workers have loaded it before, and their last requests may still be
-    /// counted.
+    /// Finds the server and reads its counts, before the first connection of the run. `earlier`:
+    /// what was read before workers that were too few, whose requests count as well.
     ///
     /// # Errors
     ///
@@ -50,13 +55,13 @@ impl Probes {
     pub(crate) fn start(
         prepared: &Prepared,
         own_server: bool,
-        is_again: bool,
+        earlier: Option<Counts>,
         control: &Arc<Control>,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, RunError> {
         let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
         let own_control = Arc::clone(control);
-        let body = move || Self::find(&plan, &peer, own_server, is_again, own_control);
+        let body = move || Self::find(&plan, &peer, own_server, earlier, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -69,7 +74,7 @@ impl Probes {
         plan: &Plan,
         peer: &Peer,
         own_server: bool,
-        is_again: bool,
+        earlier: Option<Counts>,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.tls, &plan.target.host);
@@ -93,14 +98,24 @@ impl Probes {
                 return Ok(None);
             };
             let reader = CounterReader::new(&counter, &tls)?;
-            // What a server sent on the connection before the run may still be counted.
-            let before = match is_again || plan.one_way().is_some_and(|it| it.receives) {
+            // Bytes of streams before the run may still be counted: of the connection before it,
+            // and of workers that were too few.
+            let before = match plan.one_way().is_some() {
                 true => read_settled(&reader)?,
                 false => reader.read()?,
             };
             Ok::<_, ServerCountError>(Some((reader, before)))
         };
-        let [counter, sent_counter] = counters(plan);
+        let counts = match earlier {
+            Some(earlier) => earlier,
+            None => {
+                let [received, sent] = counters(plan);
+                Counts {
+                    received: read(received)?,
+                    sent: read(sent)?,
+                }
+            }
+        };
         let edges = match (&plan.server_counter, plan.one_way()) {
             (Some(counter), Some(_)) => {
                 let reader = WindowReader::new(counter, &tls)?;
@@ -111,10 +126,15 @@ impl Probes {
         };
         Ok(Self {
             machine,
-            counter: read(counter)?,
-            sent_counter: read(sent_counter)?,
+            counts,
             edges,
         })
+    }
+
+    /// What was read before a load of which nothing is to be read but the counts, and which more
+    /// workers begin anew. Bytes of streams are counted of a round alone.
+    pub(crate) fn into_counts(self, plan: &Plan) -> Option<Counts> {
+        plan.one_way().is_none().then_some(self.counts)
     }
 
     /// The load begins at `load_ns`.
@@ -161,8 +181,12 @@ impl Probes {
         };
         evidence.server_window = self.edges.and_then(EdgesReader::finish);
         for (counter, field, name) in [
-            (self.counter, &mut evidence.server_count, "server_count"),
-            (self.sent_counter, &mut evidence.server_sent, "server_sent"),
+            (
+                self.counts.received,
+                &mut evidence.server_count,
+                "server_count",
+            ),
+            (self.counts.sent, &mut evidence.server_sent, "server_sent"),
         ] {
             let Some((reader, before)) = counter else {
                 continue;

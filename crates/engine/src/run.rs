@@ -7,8 +7,8 @@ use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_load::Plan;
 use brunt_measure::{
-    AgentClock, AgentRecord, Evidence, HostUse, Latencies, NameRecord, Once, RequestLog, Run,
-    RunEdges, SetUp, Window, WorkerRecord,
+    AgentClock, AgentRecord, Evidence, HostUse, Latencies, Name, Once, RequestLog, Run, RunEdges,
+    SetUp, TrialRecord, Window, WorkerRecord,
 };
 use brunt_probe::memory;
 
@@ -61,8 +61,10 @@ impl<C: Carrier> Prepared<C> {
             mut edges,
             mut window,
             mut ended,
+            mut trials,
             ..
         } = conclusion;
+
         let planned_end_ns = window.end_ns.min(control.enough_ns());
         window.end_ns = window.end_ns.min(control.end_ns());
         let stop = self.plan.stop;
@@ -72,6 +74,9 @@ impl<C: Carrier> Prepared<C> {
             .flatten();
         if let Some(end_ns) = early_end_ns {
             window.end_ns = end_ns.max(window.start_ns);
+        }
+        for trial in &mut trials {
+            trial.count_from(window.start_ns);
         }
         let load_ns = edges.warmup_start.get();
         let load_ns = load_ns.map_or(window.start_ns, i64::cast_unsigned);
@@ -127,9 +132,9 @@ impl<C: Carrier> Prepared<C> {
             workers.push(recording.record);
         }
         brunt_measure::forget_unnamed(&mut names);
-        for (record, name) in names.iter_mut().zip(self.plan.requests.names()) {
-            let record: &mut NameRecord = record;
-            record.name.clone_from(name);
+        let text = self.plan.requests.names_text();
+        for (record, range) in names.iter_mut().zip(self.plan.requests.name_ranges()) {
+            record.name = Name::part_of(text, range);
         }
         edges.drain_end.set(drain_end_ns);
         let mut clock = match conclusion.wall_start {
@@ -156,9 +161,11 @@ impl<C: Carrier> Prepared<C> {
             share: plan.amounts(),
             seeds: self.seeds(),
             negotiated: self.describe_negotiated(),
+            speaks_tls: false,
             backend: self.carrier.backend(),
             backend_note: self.backend_note.clone(),
             placement: self.placed.record.clone(),
+            trials: Some(trials),
             source_addresses: self
                 .sources
                 .used(sources_used)
@@ -219,11 +226,10 @@ fn agent_id(recorded: Option<(i64, &[WorkerRecord])>) -> String {
 }
 
 /// The error of a set-up that opened no connection of those that were to be held.
-pub(crate) fn unopened(set_up: &SetUp, plan: &Plan) -> Option<RunError> {
+pub(crate) fn unopened(set_up: &SetUp) -> Option<RunError> {
     (set_up.asked > 0 && set_up.opened == 0 && set_up.open == 0).then(|| RunError::NoConnection {
         connections: set_up.asked,
         set_up: Box::new(set_up.clone()),
-        limit_ns: plan.setup_limit_ns(),
     })
 }
 
@@ -235,6 +241,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) wall_start: Option<(u64, u64)>,
     /// Memory of the process before connections were opened; none in virtual time.
     pub(crate) resident_before_bytes: Option<u64>,
+    /// What workers did that were too few.
+    pub(crate) trials: Vec<TrialRecord>,
     pub(crate) edges: RunEdges,
     pub(crate) window: Window,
     pub(crate) ended: Vec<Ended>,
@@ -242,6 +250,15 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) unsent: u64,
     pub(crate) watched: Watched,
     pub(crate) evidence: Evidence,
+}
+
+/// The record of workers that were too few, whose set-up began at `from_ns`.
+pub(crate) fn trial_of(from_ns: u64, window: Window, ended: Vec<Ended>) -> TrialRecord {
+    let records: Vec<WorkerRecord> = ended
+        .into_iter()
+        .map(|end| end.finished.recorder.finish(window.end_ns).record)
+        .collect();
+    TrialRecord::of(from_ns, records.iter())
 }
 
 /// Hands over what workers logged in a window that began at `start_ns`.

@@ -2,6 +2,8 @@
 //! rounds of load that are measured over them one after the other. A plain run is a session of one
 //! round.
 
+mod watching;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -15,30 +17,28 @@ use brunt_io::spin::Spinner;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
-use brunt_measure::{CpuTimes, Run, RunEdges, SetUp, Window};
+use brunt_measure::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
 use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
 
-use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::extension::Extension;
 use crate::faults::fault_of;
 use crate::generated::Generated;
-use crate::generators::{Generators, GeneratorsError, Patience};
+use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
-use crate::probes::Probes;
+use crate::probes::{Counts, Probes};
 use crate::protocol::{ClientProtocol, ForProtocol};
-use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, unopened};
-use crate::trial::{self, GaugeMaker, Outcome, Trial};
+use crate::run::{Conclusion, Ended, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened};
+use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
+use watching::WatchedRound;
 
 /// How often the thread that runs a round looks around.
 const WATCH: Duration = Duration::from_millis(10);
-/// The same while the next edge is known.
-const WATCH_SELDOM_NS: u64 = 50_000_000;
 /// How long a worker sees to its connections between two looks for the next round.
 const IDLE_NS: u64 = 5_000_000;
 /// How often it is looked whether the workers have left.
@@ -50,8 +50,6 @@ pub struct Session {
     prepared: Prepared,
     control: Arc<Control>,
     own_server: bool,
-    /// Earlier workers were too few.
-    has_dismissed: bool,
     /// How the CPUs have spent their time.
     read_cpus: fn() -> Vec<CpuTimes>,
     /// To each worker; none before the first round. A worker whose sender is gone leaves.
@@ -106,7 +104,6 @@ impl Prepared {
             prepared: self,
             control: Arc::clone(control),
             own_server,
-            has_dismissed: false,
             read_cpus: cpu_times,
             orders: Vec::new(),
             reports,
@@ -160,8 +157,9 @@ pub trait Rounds {
 
 impl Rounds for Session {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        let mut before = Before::default();
         let outcome = loop {
-            match self.measure(round, observer) {
+            match self.measure(round, &mut before, observer) {
                 Ok(Measured::Run(run)) => break Ok(*run),
                 Ok(Measured::TooFewWorkers(prepared)) => {
                     self.dismiss_workers();
@@ -178,16 +176,19 @@ impl Rounds for Session {
     }
 }
 
+/// What happened before the workers that a round is measured with.
+#[derive(Default)]
+struct Before {
+    /// What others did that were too few.
+    trials: Vec<TrialRecord>,
+    /// The server's counts before the first of them.
+    counts: Option<Counts>,
+}
+
 /// The outcome of measuring a round.
 enum Measured {
     Run(Box<Run>),
     /// Its warm-up showed that it needs these.
-    TooFewWorkers(Box<Prepared>),
-}
-
-/// The outcome of watching a round.
-enum WatchedRound {
-    Ended(Vec<Ended>, Watched),
     TooFewWorkers(Box<Prepared>),
 }
 
@@ -224,27 +225,26 @@ impl Session {
         is_wanted.then(|| Trial::new(placed.clone(), round.warmup_ns))
     }
 
-    /// Ends the workers, of which nothing is to be known any more.
+    /// Ends the workers, which have said what they did.
     fn dismiss_workers(&mut self) {
-        self.has_dismissed = true;
-        self.control.recall(true);
         self.orders.clear();
         for thread in self.threads.drain(..) {
-            // What they would report goes to nobody.
+            // What went wrong with it was reported.
             let _ = thread.join();
         }
         (self.reporter, self.reports) = mpsc::channel();
-        self.control.recall(false);
     }
 
     fn measure(
         &mut self,
         round: &Round,
+        before: &mut Before,
         observer: &mut dyn RunObserver,
     ) -> Result<Measured, RunError> {
         let wall_start = (clock::unix_ms(), clock::now_ns());
         let mut edges = RunEdges::default();
-        edges.setup_start.set(clock::now_ns());
+        let setup_ns = clock::now_ns();
+        edges.setup_start.set(setup_ns);
         memory::reset_peak_resident();
         let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
@@ -255,17 +255,17 @@ impl Session {
         let probes = Probes::start(
             &prepared,
             self.own_server,
-            self.has_dismissed,
+            before.counts.take(),
             &control,
             observer,
         )?;
-        let budget = prepared.requests_of_part();
-        let budget = budget.map(|requests| Arc::new(Budget::new(requests, workers)));
+        let budgets = prepared.budgets();
         let (sender, mut snapshots) = snapshots(prepared.plan.workers.get(), observer);
         self.start_workers()?;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let faults = &prepared.faults;
-            let mut task = prepared.task(worker, budget.clone(), &control);
+            let budget = budgets.as_ref().and_then(|budgets| budgets.of(place));
+            let mut task = prepared.task(worker, budget, &control);
             task.busy_ns += round.added_work_ns;
             task.snapshots = Some(sender.clone());
             // Whoever is gone has said why.
@@ -286,7 +286,7 @@ impl Session {
         }
         drop(sender);
         let set_up = self.await_ready(&mut snapshots, observer)?;
-        if let Some(error) = unopened(&set_up, &prepared.plan) {
+        if let Some(error) = unopened(&set_up) {
             return Err(error);
         }
         let load_ns = clock::now_ns() + START_MARGIN_NS;
@@ -299,18 +299,18 @@ impl Session {
             let _ = orders.send(Order::Start(Start { load_ns, window }));
         }
         if let Some(trial) = &mut trial {
-            trial.begin(load_ns, window, (self.read_cpus)());
+            let forced_ns = prepared.faults.too_few.map(|after_ns| load_ns + after_ns);
+            trial.begin(load_ns, window, (self.read_cpus)(), forced_ns);
         }
         let (mut ended, watched) =
             match self.watch(window, (trial, extension), &mut snapshots, observer)? {
                 WatchedRound::Ended(ended, watched) => (ended, watched),
-                WatchedRound::TooFewWorkers(prepared) => {
-                    return Ok(Measured::TooFewWorkers(prepared));
+                WatchedRound::TooFewWorkers(next, ended) => {
+                    before.trials.push(trial_of(setup_ns, window, ended));
+                    before.counts = probes.into_counts(&prepared.plan);
+                    return Ok(Measured::TooFewWorkers(next));
                 }
             };
-        if control.is_aborted() {
-            return Err(self.nothing_measured());
-        }
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
@@ -319,10 +319,11 @@ impl Session {
             own_server: self.own_server,
             wall_start: Some(wall_start),
             resident_before_bytes,
+            trials: std::mem::take(&mut before.trials),
             edges,
             window,
             ended,
-            unsent: budget.map_or(0, |budget| budget.left()),
+            unsent: budgets.map_or(0, |budgets| budgets.left()),
             watched,
             evidence,
         });
@@ -400,114 +401,6 @@ impl Session {
             return Err(RunError::Interrupted);
         }
         Ok(set_up)
-    }
-
-    /// Watches the round from the start of load until all workers are done, or are too few: reads
-    /// the process's CPU at the window's edges, shows progress, passes on an interrupt.
-    fn watch(
-        &mut self,
-        window: Window,
-        (mut trial, mut extension): (Option<Trial>, Option<Extension>),
-        snapshots: &mut Snapshots,
-        observer: &mut dyn RunObserver,
-    ) -> Result<WatchedRound, RunError> {
-        let control = Arc::clone(&self.control);
-        let mut before: Option<(u64, CpuUse)> = None;
-        let mut watched = None;
-        let mut ended: Vec<Option<Ended>> = self.orders.iter().map(|_| None).collect();
-        while ended.iter().any(Option::is_none) {
-            let now_ns = clock::now_ns();
-            let end_ns = window.end_ns.min(control.end_ns());
-            if control.is_interrupted() && !control.is_interrupted_by(now_ns) {
-                if now_ns < window.start_ns {
-                    control.abort();
-                }
-                control.interrupted_at(now_ns);
-            }
-            let over_ns = if control.is_hurried() || control.is_aborted() {
-                now_ns
-            } else {
-                end_ns
-            };
-            let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if let Patience::IsOver(place) = self.generators.look(now_ns, over_ns, is_done) {
-                // Nobody waits for the thread.
-                self.threads.clear();
-                return Err(RunError::LeftBehind {
-                    worker: self.prepared.workers.start + place as u32,
-                });
-            }
-            if before.is_none() && now_ns >= window.start_ns {
-                before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
-            }
-            if watched.is_none() && now_ns >= end_ns {
-                watched = Watched::since(before);
-            }
-            let read_cpus = self.read_cpus;
-            match trial.as_mut().map(|trial| trial.look(now_ns, read_cpus)) {
-                None | Some(Outcome::Open) => {}
-                Some(Outcome::Enough) => trial = None,
-                Some(Outcome::TooFew(placed)) => {
-                    // Limits may not have room for them.
-                    let more = self.prepared.clone().with_workers(placed);
-                    match more.ok().filter(|_| !control.is_interrupted()) {
-                        Some(prepared) => {
-                            return Ok(WatchedRound::TooFewWorkers(Box::new(prepared)));
-                        }
-                        None => trial = None,
-                    }
-                }
-            }
-            if let Some(growing) = &mut extension
-                && growing.look(now_ns, &read_cpus())
-            {
-                control.is_enough_at(now_ns);
-                extension = None;
-            }
-            let (phase, next_edge_ns) = if now_ns < window.start_ns {
-                (Phase::WarmUp, window.start_ns)
-            } else if now_ns < end_ns {
-                (Phase::Measure, end_ns)
-            } else {
-                (Phase::Drain, u64::MAX)
-            };
-            // What is shown adds up to the record, which may be that of other workers.
-            if trial.is_none() {
-                snapshots.deliver(observer);
-            }
-            observer.progress(phase, &snapshots.progress());
-            let look_ns = trial.as_ref().map_or(u64::MAX, Trial::next_edge_ns);
-            let next_edge_ns = match look_ns > now_ns {
-                true => next_edge_ns.min(look_ns),
-                false => next_edge_ns,
-            };
-            // A worker that polls on the same CPU is not to be disturbed more often than needed;
-            // but the end of the window must not be slept through.
-            let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
-            match self.reports.recv_timeout(Duration::from_nanos(pause_ns)) {
-                Ok(report) => {
-                    let worker = (report.0 - self.prepared.workers.start) as usize;
-                    if let Report::Ended(mut end) = heard(report)? {
-                        self.generators.put_back(worker, &mut end);
-                        ended[worker] = Some(*end);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panic { worker: 0 }),
-            }
-        }
-        let watched = watched
-            .or_else(|| Watched::since(before))
-            .unwrap_or_default();
-        snapshots.deliver(observer);
-        let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-        for end in &ended {
-            if let Some(rest) = &end.finished.rest {
-                snapshots.take(rest, observer);
-            }
-        }
-        observer.progress(Phase::Drain, &snapshots.progress());
-        Ok(WatchedRound::Ended(ended, watched))
     }
 }
 
@@ -741,7 +634,7 @@ mod tests {
         let mut shown = Sum::default();
         let run = session.round(&round, &mut shown).expect("a run");
         drop(session);
-        server.stop().expect("it ends well");
+        let counted = server.stop().expect("it ends well");
 
         let agent = run.first();
         assert_eq!((run.plan.workers, agent.workers.len()), (2, 2));
@@ -755,10 +648,16 @@ mod tests {
             .map(|worker| worker.bound_cpu)
             .collect();
         assert_eq!(bound, [Some(cpu), Some(cpu)]);
-        // Nothing of the first worker is counted or shown.
-        let lifetime = run.summary().lifetime;
-        assert_eq!(lifetime.connections_opened, 8);
-        assert_eq!(lifetime.replies.successes(), shown.0);
+        // What the first worker did is counted and shown, in a phase of its own.
+        let summary = run.summary();
+        assert_eq!(summary.round.connections_opened, 8);
+        assert_eq!(summary.lifetime.connections_opened, 16);
+        assert_eq!(summary.lifetime.replies.successes(), shown.0);
+        assert!(agent.trials()[0].tally.replies.successes() > 0);
+        assert_eq!(agent.trials()[0].cut_off, 0);
+        assert_eq!(summary.lifetime.requests_sent, counted.requests);
+        assert_eq!(summary.lifetime.replies.total(), counted.replies);
+        assert_eq!(summary.lifetime.failures.iter().count(), 0);
     }
 
     /// CPUs from which something was stolen whenever they are looked at, for the first 20 times.

@@ -118,6 +118,8 @@ pub(crate) struct Trial {
     /// What workers said of each part.
     said: [Said; PARTS as usize],
     before: Vec<CpuTimes>,
+    /// When they are too few whatever they say; absent unless a test has it so.
+    forced_ns: Option<u64>,
 }
 
 impl Trial {
@@ -137,12 +139,21 @@ impl Trial {
             parts: 0,
             said: [Said::default(); PARTS as usize],
             before: Vec::new(),
+            forced_ns: None,
         };
         (trial, GaugeMaker { sender, part_ns })
     }
 
-    /// Load begins now, or in some milliseconds; the CPUs have spent their time so.
-    pub(crate) fn begin(&mut self, load_ns: u64, window: Window, cpus: Vec<CpuTimes>) {
+    /// Load begins now, or in some milliseconds; the CPUs have spent their time so. `forced_ns`: by
+    /// when there are to be more workers whatever is said.
+    pub(crate) fn begin(
+        &mut self,
+        load_ns: u64,
+        window: Window,
+        cpus: Vec<CpuTimes>,
+        forced_ns: Option<u64>,
+    ) {
+        self.forced_ns = forced_ns;
         self.window = window;
         self.due_ns = load_ns.saturating_add(self.part_ns);
         self.before = cpus;
@@ -150,7 +161,8 @@ impl Trial {
 
     /// When to look next.
     pub(crate) fn next_edge_ns(&self) -> u64 {
-        self.due_ns.saturating_add(REPORTED_NS)
+        let look_ns = self.due_ns.saturating_add(REPORTED_NS);
+        look_ns.min(self.forced_ns.unwrap_or(u64::MAX))
     }
 
     /// Looks what came; `read_cpus` says how the CPUs have spent their time by now.
@@ -161,6 +173,16 @@ impl Trial {
     ) -> Outcome {
         if now_ns >= self.window.start_ns {
             return Outcome::Enough;
+        }
+        if let Some(forced_ns) = self.forced_ns {
+            return match self
+                .placed
+                .more(&PartOfWarmUp::of_nothing_left(&self.placed))
+            {
+                _ if now_ns < forced_ns => Outcome::Open,
+                Some(more) => Outcome::TooFew(more),
+                None => Outcome::Enough,
+            };
         }
         while let Ok(busy) = self.receiver.try_recv() {
             if let Some(said) = self.said.get_mut(busy.part) {
@@ -217,7 +239,7 @@ mod tests {
             start_ns: 1_020 * MS,
             end_ns: u64::MAX,
         };
-        trial.begin(20 * MS, window, cpus(0));
+        trial.begin(20 * MS, window, cpus(0), None);
         (trial, maker)
     }
 

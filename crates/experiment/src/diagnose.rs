@@ -320,7 +320,8 @@ fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
         }
     }
     plan.drain_limit_ns = plan.drain_limit_ns.min(DRAIN_NS_MAX);
-    plan.setup_timeout_ns = plan.setup_timeout_ns.min(SETUP_NS_MAX);
+    let setup_ns = plan.setup_timeout_ns.unwrap_or(SETUP_NS_MAX);
+    plan.setup_timeout_ns = Some(setup_ns.min(SETUP_NS_MAX));
     plan.watch = Watch::Off;
     plan.server_counter = None;
     plan

@@ -50,10 +50,10 @@ pub fn capacity_plan(
 
 /// Requests of which all of these can be judged.
 fn samples(objectives: &[Objective]) -> f64 {
-    let of = |objective: &Objective| match *objective {
+    let of = |objective: &Objective| match *objective.plain() {
         Objective::ResponseQuantile { q, .. } => samples_needed(q) as f64,
         Objective::Errors { below } => samples_needed(below) as f64,
-        Objective::NoErrors | Objective::SuccessesPerS { .. } => 0.0,
+        _ => 0.0,
     };
     let most = objectives.iter().map(of).fold(0.0, f64::max);
     (most * SAMPLES_MARGIN).max(1.0)
@@ -196,10 +196,18 @@ fn unsent(judged: &Judged<'_>) -> Option<String> {
 
 /// Whether what was measured keeps the limit, or nothing was.
 fn is_within(outcome: &ObjectiveOutcome) -> bool {
-    match (outcome.objective, outcome.measured) {
-        (_, None) => true,
-        (Objective::ResponseQuantile { below_ns, .. }, Some(ns)) => ns < below_ns as f64,
-        (Objective::Errors { below }, Some(share)) => share < below,
-        (Objective::NoErrors | Objective::SuccessesPerS { .. }, Some(_)) => false,
+    let Some(measured) = outcome.measured else {
+        return true;
+    };
+    match *outcome.objective.plain() {
+        Objective::ResponseQuantile { below_ns, .. } | Objective::ResponseMean { below_ns } => {
+            measured < below_ns as f64
+        }
+        Objective::Errors { below } => measured < below,
+        // More of them do not make it less.
+        Objective::ResponseMax { .. }
+        | Objective::NoErrors
+        | Objective::SuccessesPerS { .. }
+        | Objective::Named { .. } => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Questions that need several rounds of load: what limited a run, what brunt itself reaches on a
 //! machine, which server is faster, how one scales, and how much it can take.
 
+mod belief;
 mod calibrate;
 mod compare;
 mod diagnose;
@@ -8,7 +9,8 @@ mod find;
 mod sweep;
 mod turns;
 
-pub use calibrate::{Bench, CalibrateError, Calibrated, calibrate, steps};
+pub use belief::{Doubt, Others};
+pub use calibrate::{Bench, CalibrateError, Calibrated, Doubtful, calibrate, steps};
 pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};
 pub use find::{Finder, capacity_plan};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_load::{LoadModel, Plan, RequestSet, RequestSpec, Schedule};
+use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule};
 use brunt_measure::{Judged, RoundRecord, Run, SweepAxis, SweepPlan, SweepRound};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::RngCore as _;
@@ -126,7 +126,7 @@ pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
 
 /// The first request with a body of so many bytes.
 fn with_body(requests: &RequestSet, bytes: usize) -> RequestSet {
-    let first = requests.first().cloned();
+    let first = requests.first().map(RequestRef::to_spec);
     RequestSet::one(RequestSpec {
         body: vec![b'x'; bytes],
         ..first.unwrap_or_else(|| RequestSpec::get("/"))

@@ -241,6 +241,12 @@ pub trait ClientBackend: Backend {
     /// them are taken at once. A backend that cannot just does not.
     fn set_gathering(&mut self, _gather_ns: u64) {}
 
+    /// Whether what was sent last on `slot` has not been handed to the kernel yet: nothing that
+    /// came until now answers it. False where that is not known.
+    fn is_put_off(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// Whether the connection in `slot`, of which no event was given yet, is there and in its TLS
     /// handshake.
     fn is_handshaking(&self, _slot: Slot) -> bool {

@@ -6,6 +6,8 @@ pub mod blocking;
 pub mod clock;
 pub mod cpu;
 pub mod epoll;
+pub mod files;
+pub mod heap;
 pub mod payloads;
 pub mod receive_stamps;
 pub mod send_calls;

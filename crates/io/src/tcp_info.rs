@@ -6,8 +6,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The parts of `struct tcp_info` (linux/tcp.h) that brunt uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Payload bytes received in order (`tcpi_bytes_received`).
+    /// Payload bytes received in order (`tcpi_bytes_received`, which counts the end of the peer's
+    /// side as one byte).
     pub bytes_received: u64,
+    /// The peer ended its side (`tcpi_state`): one of the bytes received is no payload.
+    pub is_ended_by_peer: bool,
     /// Payload bytes that wait in the receive queue.
     pub bytes_unread: u64,
     /// Payload bytes that the peer's kernel acknowledged (`tcpi_bytes_acked`, without the
@@ -47,6 +50,10 @@ pub struct TcpInfo {
     /// before any was seen.
     pub receive_rtt_ns: Option<u64>,
 }
+
+/// States of a connection whose peer has ended its side (net/tcp_states.h): TIME_WAIT, CLOSE_WAIT,
+/// LAST_ACK and CLOSING.
+const STATES_ENDED_BY_PEER: [u8; 4] = [6, 8, 9, 11];
 
 /// Offsets into `struct tcp_info`. The kernel only ever appends to it.
 const RTT_OFFSET: usize = 68;
@@ -157,6 +164,9 @@ fn parse(bytes: &[u8]) -> TcpInfo {
     let (min_rtt_us, receive_rtt_us) = (narrow(MIN_RTT_OFFSET), narrow(RECEIVE_RTT_OFFSET));
     TcpInfo {
         bytes_received: wide(BYTES_RECEIVED_OFFSET),
+        is_ended_by_peer: bytes
+            .first()
+            .is_some_and(|state| STATES_ENDED_BY_PEER.contains(state)),
         bytes_unread: 0,
         bytes_acked,
         bytes_unacknowledged: u64::from(narrow(NOT_SENT_OFFSET)) + on_the_way,
@@ -258,6 +268,25 @@ mod tests {
                 segments,
                 "{length} {bytes_retrans} {total_retrans}"
             );
+        }
+    }
+
+    #[test]
+    fn a_peer_that_ended_its_side_is_known_by_the_state() {
+        // ESTABLISHED, SYN_SENT, FIN_WAIT2, TIME_WAIT, CLOSE, CLOSE_WAIT, LAST_ACK, CLOSING
+        for (state, is_ended) in [
+            (1, false),
+            (2, false),
+            (5, false),
+            (6, true),
+            (7, false),
+            (8, true),
+            (9, true),
+            (11, true),
+        ] {
+            let mut bytes = [0; 256];
+            bytes[0] = state;
+            assert_eq!(parse(&bytes).is_ended_by_peer, is_ended, "{state}");
         }
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// input makes it recurse; but names are resolved and certificates read with other people's code,
 /// and functions of Lua that call others, such as `string.gsub`, have 8 KiB of buffer each. What is
 /// not used of it takes no memory.
-const STACK_BYTES: usize = 8 * 1024 * 1024;
+pub const STACK_BYTES: usize = 8 * 1024 * 1024;
 /// How often the thread that waits for another one looks whether it still should.
 const LOOK: Duration = Duration::from_millis(10);
 

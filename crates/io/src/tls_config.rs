@@ -2,7 +2,7 @@
 //! protocols offered.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, KeyLogFile};
 use thiserror::Error;
+
+use crate::files::{self, FileError};
 
 /// Names a file for the secrets of TLS sessions, for tools that decrypt captured traffic.
 const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
@@ -34,8 +36,8 @@ pub enum TlsConfigError {
         path: PathBuf,
         /// The option that names it.
         option: &'static str,
-        /// The system's reason.
-        reason: io::Error,
+        /// The system's reason, or that it is too large.
+        reason: FileError,
     },
     /// A file is damaged PEM.
     #[error("{path} ({option}) is damaged: {reason}")]
@@ -318,7 +320,7 @@ fn private_key(
 }
 
 fn read(path: &Path, option: &'static str) -> Result<Vec<u8>, TlsConfigError> {
-    fs::read(path).map_err(|reason| TlsConfigError::Read {
+    files::read_file(path, files::PEM_BYTES_MAX).map_err(|reason| TlsConfigError::Read {
         path: path.to_owned(),
         option,
         reason,
@@ -355,6 +357,8 @@ fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfi
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::tls_peer::{Authority, Identity};
 

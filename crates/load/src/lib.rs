@@ -3,9 +3,16 @@
 
 mod arrivals;
 mod generator;
+mod list_error;
+mod list_line;
+mod other_lists;
 mod plan;
+mod request_csv;
 pub mod request_list;
 mod request_set;
+mod request_spec;
+mod request_table;
+mod request_turns;
 mod round;
 pub mod sessions;
 mod share;
@@ -25,9 +32,11 @@ pub use generator::{
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
 };
-pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource, RequestSpec};
+pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource};
+pub use request_spec::{RequestRef, RequestSpec};
+pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
 pub use round::Round;
-pub use share::share;
+pub use share::{share, share_u64};
 pub use sockets::SocketOptions;
 pub use spoken::{
     MessageExchange, MessageSpec, OpeningMessage, ReplyMatch, Spoken, WebSocketExchange,

@@ -3,9 +3,14 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_proto::http2::ClientSettings;
+
 use crate::{
     HttpChoice, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target, ThinkSpread, TlsSpec,
 };
+
+/// For how long set-up waits for a connection more, at least.
+const SETUP_PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +45,7 @@ pub enum Reuse {
 }
 
 /// What makes a request due. A connection is free while fewer requests are in flight on it than
-/// `Plan::pipeline` or, in HTTP/2, `Plan::streams` and the server allow.
+/// `Plan::pipeline` or, where HTTP/2 is spoken, `Plan::streams` and the server allow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadModel {
     /// A reply: each connection begins with as many requests as it may have in flight, and sends
@@ -202,6 +207,8 @@ pub struct Plan {
     pub pipeline: NonZeroU32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: NonZeroU32,
+    /// What clients tell the server in HTTP/2.
+    pub http2: ClientSettings,
     /// When connections are replaced.
     pub reuse: Reuse,
     /// From a reply to the request that follows it on its connection, on average, nanoseconds; not
@@ -211,8 +218,15 @@ pub struct Plan {
     pub think_spread: ThinkSpread,
     /// Seed of think times.
     pub think_seed: u64,
+    /// Memory that is held for the load beside it, bytes: by a script, say.
+    pub held_beside_bytes: u64,
     /// When the run ends.
     pub stop: Stop,
+    /// Whether each connection has an equal part of the requests of a run by count from the start,
+    /// and does not share what is left with the others. Equal means by at most one, over the
+    /// workers first. In a closed loop a connection that fails gives up the rest of its part: only
+    /// one that the server closes behind a response goes on.
+    pub has_equal_parts: bool,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
     /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
@@ -231,8 +245,9 @@ pub struct Plan {
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
-    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan.
-    pub setup_timeout_ns: u64,
+    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
+    /// without one it lasts as long as it gets anywhere.
+    pub setup_timeout_ns: Option<u64>,
     /// Limit of one connection attempt, nanoseconds: to the end of the TLS handshake where there is
     /// one, and in HTTP/2 to the server's first SETTINGS.
     pub connect_timeout_ns: u64,
@@ -280,14 +295,17 @@ impl Plan {
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
             streams: NonZeroU32::MIN,
+            http2: ClientSettings::default(),
             reuse: Reuse::Unlimited,
             think_time_ns: 0,
             think_spread: ThinkSpread::Fixed,
             think_seed: 0,
+            held_beside_bytes: 0,
             stop: Stop {
                 duration_ns: Some(Self::DURATION_NS_DEFAULT),
                 requests: None,
             },
+            has_equal_parts: false,
             warmup_ns: Self::WARMUP_NS_DEFAULT,
             halves_warmup: true,
             extends: false,
@@ -295,7 +313,7 @@ impl Plan {
             logged_requests_max: 0,
             logged_responses_max: 0,
             timeout_ns: 10 * SECOND_NS,
-            setup_timeout_ns: 30 * SECOND_NS,
+            setup_timeout_ns: None,
             connect_timeout_ns: 5 * SECOND_NS,
             drain_limit_ns: 10 * SECOND_NS,
             backend: BackendChoice::Auto,
@@ -334,11 +352,22 @@ impl Plan {
     }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
-    /// first attempts is due.
-    pub fn setup_limit_ns(&self) -> u64 {
+    /// first attempts is due. Absent without a limit.
+    pub fn setup_limit_ns(&self) -> Option<u64> {
         let ramp_ns = self.model.connect_per_s().map_or(0, |per_s| {
             (f64::from(self.connections.get()) * 1e9 / per_s) as u64
         });
-        self.setup_timeout_ns.saturating_add(ramp_ns)
+        let limit_ns = self.setup_timeout_ns?;
+        Some(limit_ns.saturating_add(ramp_ns))
+    }
+
+    /// For how long set-up waits for a connection more, nanoseconds: ten seconds, or as long as one
+    /// attempt may take, beside the time from one attempt to the next by plan.
+    pub fn setup_patience_ns(&self) -> u64 {
+        let gap_ns = self.model.connect_per_s().map_or(0, |per_s| {
+            (f64::from(self.workers.get()) * 1e9 / per_s) as u64
+        });
+        let waits_ns = SETUP_PATIENCE_NS.max(self.connect_timeout_ns);
+        waits_ns.saturating_add(gap_ns)
     }
 }

@@ -1,142 +1,95 @@
-//! Parsing lists of requests: a URL a line, or the targets of vegeta, as its HTTP-like text or as
-//! JSON lines.
+//! Parsing lists of requests: a URL a line, a CSV file, or the targets of vegeta, as its HTTP-like
+//! text or as JSON lines.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
-use thiserror::Error;
 
-use crate::{RequestSet, RequestSpec, Target, TargetError};
-
-/// Why a list of requests cannot be used. Each names the line, from 1.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ListError {
-    /// There is no request in it.
-    #[error("there is no request in it; write one URL per line")]
-    Empty,
-    /// There are more than a run can have.
-    #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
-    TooMany,
-    /// A line is not UTF-8.
-    #[error("line {line}: it is no text in UTF-8")]
-    NotText {
-        /// Its number.
-        line: usize,
-    },
-    /// A line has no URL that can be used.
-    #[error("line {line}: {reason}")]
-    Url {
-        /// Its number.
-        line: usize,
-        /// Why not.
-        reason: TargetError,
-    },
-    /// A line has a path alone, and no URL says where.
-    #[error("line {line}: it is a path alone; give the URL of the server on the command line, too")]
-    NoOrigin {
-        /// Its number.
-        line: usize,
-    },
-    /// A line names another server than those before it.
-    #[error(
-        "line {line}: {url} is on another server than {first}; a run loads one server: make a list \
-         for each"
-    )]
-    OtherOrigin {
-        /// Its number.
-        line: usize,
-        /// Its scheme, host and port.
-        url: String,
-        /// Those of the others.
-        first: String,
-    },
-    /// The first line of a target is not a method and a URL.
-    #[error("line {line}: it is no target; write METHOD URL, such as GET http://localhost:8080/")]
-    NotTarget {
-        /// Its number.
-        line: usize,
-    },
-    /// A line below a target is not a header field.
-    #[error("line {line}: it is no header field; write NAME: VALUE, or @FILE for the body")]
-    NotHeader {
-        /// Its number.
-        line: usize,
-    },
-    /// A line is not a target in JSON.
-    #[error("line {line}: it is no target in JSON ({reason})")]
-    NotJson {
-        /// Its number.
-        line: usize,
-        /// The parser's reason.
-        reason: String,
-    },
-    /// The body of a target in JSON is not base64.
-    #[error("line {line}: its body is not base64")]
-    NotBase64 {
-        /// Its number.
-        line: usize,
-    },
-}
+pub use crate::list_error::ListError;
+use crate::list_line::{is_comment, weight};
+use crate::other_lists::WEIGHT;
+use crate::request_csv::CsvRows;
+use crate::{RequestSet, RequestSpec, Target, other_lists};
 
 /// One request of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedRequest {
     /// The number of its (first) line, from 1.
     pub line: usize,
-    /// The request; without a body where that is in a file.
+    /// The request; its method is empty where the list gives none, and its body where that is in a
+    /// file.
     pub request: RequestSpec,
     /// The file that its body is in.
     pub body_file: Option<PathBuf>,
+    /// How often it is sent, in relation to the others.
+    pub weight: NonZeroU32,
 }
 
-/// A list of requests to one server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestList {
-    /// The server.
-    pub target: Target,
-    /// At least one.
-    pub requests: Vec<ListedRequest>,
-}
-
-/// Reads a list with a URL per line. Empty lines and those that begin with `#` are passed over. A
-/// line that begins with `/` is a path on the server of `base`, which may be absent if all lines
-/// are whole URLs.
-///
-/// # Errors
-///
-/// A line that is no URL, or one of another server.
-pub fn urls(text: &[u8], base: Option<&Target>) -> Result<RequestList, ListError> {
-    let mut builder = Builder::new(base);
-    for (line, text) in lines(text) {
-        let text = text?.trim();
-        if !is_comment(text) {
-            builder.add(line, "GET", text)?;
-        }
-    }
-    builder.finish()
+/// Reads a list with a URL per line, perhaps with `weight=N` behind it. Empty lines and those that
+/// begin with `#` are passed over. A line that begins with `/` is a path on the server of `base`,
+/// which may be absent if all lines are whole URLs. Where the first line names columns, `url` and
+/// any of `weight`, `method` and `body`, the list is a CSV file (RFC 4180).
+pub fn urls<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
+    let text = without_mark(text);
+    let form = match CsvRows::of(text) {
+        Some(rows) => Form::Csv(Box::new(rows)),
+        None => Form::Urls,
+    };
+    RequestList::new(text, form, base)
 }
 
 /// Reads the targets of vegeta: JSON lines where the first byte that is no space is `{`, else
 /// blocks of a line `METHOD URL`, header fields, and perhaps `@FILE` for the body. Lines that begin
-/// with `#` are passed over. `base` is as for [`urls`].
-///
-/// # Errors
-///
-/// A line that is malformed, or the URL of another server.
-pub fn targets(text: &[u8], base: Option<&Target>) -> Result<RequestList, ListError> {
+/// with `#` are passed over. Behind a URL may stand `weight=N`, and in JSON `"weight": N`. `base`
+/// is as for [`urls`].
+pub fn targets<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
+    let text = without_mark(text);
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'{') {
-        json_targets(text, base)
-    } else {
-        http_targets(text, base)
-    }
+    let form = match first {
+        Some(b'{') => Form::Json,
+        _ => Form::Http { is_open: false },
+    };
+    RequestList::new(text, form, base)
 }
 
-/// One line of vegeta's JSON format (lib/target.schema.json of that project).
+/// The text behind the byte order mark that some editors put before it.
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// How a list is written.
+#[derive(Debug)]
+enum Form<'a> {
+    Urls,
+    Csv(Box<CsvRows<'a>>),
+    Json,
+    Http {
+        /// Lines may still belong to the last target.
+        is_open: bool,
+    },
+}
+
+/// The requests of a list to one server, one after the other.
+#[derive(Debug)]
+pub struct RequestList<'a> {
+    /// The lines that are still to be read.
+    rest: Option<&'a [u8]>,
+    /// Lines read.
+    lines: usize,
+    form: Form<'a>,
+    target: Option<Target>,
+    /// Its scheme, host and port.
+    origin: String,
+    count: usize,
+    /// The request that further lines may belong to.
+    last: Option<ListedRequest>,
+}
+
+/// One line of vegeta's JSON format (lib/target.schema.json of that project), and a weight.
 #[derive(Deserialize)]
 struct JsonTarget {
     method: String,
@@ -145,71 +98,231 @@ struct JsonTarget {
     body: Option<String>,
     #[serde(default)]
     header: Option<BTreeMap<String, Vec<String>>>,
+    #[serde(default)]
+    weight: Option<serde_json::Value>,
 }
 
-fn json_targets(text: &[u8], base: Option<&Target>) -> Result<RequestList, ListError> {
-    let mut builder = Builder::new(base);
-    for (line, text) in lines(text) {
-        let text = text?.trim();
-        if text.is_empty() {
-            continue;
-        }
-        let target: JsonTarget =
-            serde_json::from_str(text).map_err(|reason| ListError::NotJson {
-                line,
-                reason: reason.to_string(),
-            })?;
-        let listed = builder.add(line, &target.method, &target.url)?;
-        for (name, values) in target.header.unwrap_or_default() {
-            let fields = values.into_iter().map(|value| (name.clone(), value));
-            listed.request.headers.extend(fields);
-        }
-        if let Some(body) = target.body {
-            let body = BASE64_STANDARD.decode(body);
-            listed.request.body = body.map_err(|_| ListError::NotBase64 { line })?;
+impl<'a> RequestList<'a> {
+    fn new(text: &'a [u8], form: Form<'a>, base: Option<&Target>) -> Self {
+        Self {
+            rest: Some(text),
+            lines: 0,
+            form,
+            origin: base.map(origin_of).unwrap_or_default(),
+            target: base.cloned(),
+            count: 0,
+            last: None,
         }
     }
-    builder.finish()
-}
 
-fn http_targets(text: &[u8], base: Option<&Target>) -> Result<RequestList, ListError> {
-    let mut builder = Builder::new(base);
-    let mut is_open = false;
-    for (line, text) in lines(text) {
-        let text = text?.trim();
-        if text.is_empty() {
-            is_open = false;
-            continue;
+    /// The server that all requests are for, when they are read.
+    ///
+    /// # Errors
+    ///
+    /// There was no request.
+    pub fn target(self) -> Result<Target, ListError> {
+        self.target
+            .filter(|_| self.count > 0)
+            .ok_or(ListError::Empty)
+    }
+
+    /// The next line with its number, from 1.
+    fn line(&mut self) -> Option<Result<(usize, &'a str), ListError>> {
+        let rest = self.rest?;
+        let end = rest.iter().position(|&byte| byte == b'\n');
+        let bytes = &rest[..end.unwrap_or(rest.len())];
+        self.rest = end.map(|end| &rest[end + 1..]);
+        self.lines += 1;
+        let line = self.lines;
+        let text = std::str::from_utf8(bytes).map_err(|_| ListError::NotText { line });
+        Some(text.map(|text| (line, text.trim())))
+    }
+
+    fn read(&mut self) -> Result<Option<ListedRequest>, ListError> {
+        match &mut self.form {
+            Form::Csv(rows) => {
+                let Some(row) = rows.next()? else {
+                    return Ok(None);
+                };
+                let mut listed = self.request(row.line, &row.method, row.url.trim())?;
+                listed.request.body = row.body.into_bytes();
+                listed.weight = row.weight;
+                Ok(Some(listed))
+            }
+            Form::Urls => self.url_line(),
+            Form::Json => self.json_line(),
+            Form::Http { .. } => self.http_target(),
         }
-        if text.starts_with('#') {
-            continue;
+    }
+
+    fn url_line(&mut self) -> Result<Option<ListedRequest>, ListError> {
+        while let Some(line) = self.line() {
+            let (line, text) = line?;
+            if is_comment(text) {
+                continue;
+            }
+            if let Some(remedy) = other_lists::remedy(text) {
+                return Err(ListError::Other { line, remedy });
+            }
+            let (url, weight) = url_and_weight(line, text)?;
+            let mut listed = self.request(line, "", url)?;
+            listed.weight = weight;
+            return Ok(Some(listed));
         }
-        if let Some((method, url)) = text.split_once(char::is_whitespace)
-            && (!is_open || is_request_line(method, url))
-        {
-            builder.add(line, method, url.trim())?;
-            is_open = true;
-            continue;
+        Ok(None)
+    }
+
+    fn json_line(&mut self) -> Result<Option<ListedRequest>, ListError> {
+        while let Some(line) = self.line() {
+            let (line, text) = line?;
+            if text.is_empty() {
+                continue;
+            }
+            let target: JsonTarget =
+                serde_json::from_str(text).map_err(|reason| ListError::NotJson {
+                    line,
+                    reason: reason.to_string(),
+                })?;
+            let mut listed = self.request(line, &target.method, &target.url)?;
+            for (name, values) in target.header.unwrap_or_default() {
+                let fields = values.into_iter().map(|value| (name.clone(), value));
+                listed.request.headers.extend(fields);
+            }
+            if let Some(body) = target.body {
+                let body = BASE64_STANDARD.decode(body);
+                listed.request.body = body.map_err(|_| ListError::NotBase64 { line })?;
+            }
+            if let Some(typed) = target.weight {
+                listed.weight = weight(line, &typed.to_string())?;
+            }
+            return Ok(Some(listed));
         }
-        let Some(listed) = builder.requests.last_mut().filter(|_| is_open) else {
-            return Err(ListError::NotTarget { line });
+        Ok(None)
+    }
+
+    /// A target whose lines are all read: at the first line that belongs to the next one.
+    fn http_target(&mut self) -> Result<Option<ListedRequest>, ListError> {
+        while let Some(line) = self.line() {
+            let (line, text) = line?;
+            let Form::Http { is_open } = &mut self.form else {
+                break;
+            };
+            if text.is_empty() {
+                *is_open = false;
+                continue;
+            }
+            if text.starts_with('#') {
+                continue;
+            }
+            if let Some((method, url)) = text.split_once(char::is_whitespace)
+                && (!*is_open || is_request_line(method, url))
+            {
+                *is_open = true;
+                let (url, weight) = url_and_weight(line, url.trim())?;
+                let mut listed = self.request(line, method, url)?;
+                listed.weight = weight;
+                if let Some(before) = self.last.replace(listed) {
+                    return Ok(Some(before));
+                }
+                continue;
+            }
+            let Some(listed) = self.last.as_mut().filter(|_| *is_open) else {
+                return Err(ListError::NotTarget { line });
+            };
+            if let Some(path) = text.strip_prefix('@') {
+                listed.body_file = Some(path.into());
+                // The body is the last of a target.
+                *is_open = false;
+                continue;
+            }
+            let field = text.split_once(':').map(|(name, value)| {
+                let (name, value) = (name.trim(), value.trim());
+                (name.to_owned(), value.to_owned())
+            });
+            match field {
+                Some((name, value)) if !name.is_empty() => {
+                    listed.request.headers.push((name, value));
+                }
+                _ => return Err(ListError::NotHeader { line }),
+            }
+        }
+        Ok(self.last.take())
+    }
+
+    /// The request whose URL is in `line`.
+    fn request(
+        &mut self,
+        line: usize,
+        method: &str,
+        url: &str,
+    ) -> Result<ListedRequest, ListError> {
+        if self.count == RequestSet::REQUESTS_MAX {
+            return Err(ListError::TooMany);
+        }
+        self.count += 1;
+        let whole;
+        let url = if url.starts_with('/') {
+            if self.target.is_none() {
+                return Err(ListError::NoOrigin { line });
+            }
+            whole = format!("{}{url}", self.origin);
+            &whole
+        } else {
+            url
         };
-        if let Some(path) = text.strip_prefix('@') {
-            listed.body_file = Some(path.into());
-            // The body is the last of a target.
-            is_open = false;
-            continue;
+        let target = Target::parse(url, None).map_err(|reason| ListError::Url { line, reason })?;
+        let path = target.path.clone();
+        let origin = origin_of(&target);
+        if self.target.is_none() {
+            self.origin.clone_from(&origin);
+            self.target = Some(target);
         }
-        let field = text.split_once(':').map(|(name, value)| {
-            let (name, value) = (name.trim(), value.trim());
-            (name.to_owned(), value.to_owned())
-        });
-        match field {
-            Some((name, value)) if !name.is_empty() => listed.request.headers.push((name, value)),
-            _ => return Err(ListError::NotHeader { line }),
+        if origin != self.origin {
+            return Err(ListError::OtherOrigin {
+                line,
+                url: origin,
+                first: self.origin.clone(),
+            });
         }
+        Ok(ListedRequest {
+            line,
+            request: RequestSpec {
+                method: method.to_owned(),
+                ..RequestSpec::get(&path)
+            },
+            body_file: None,
+            weight: NonZeroU32::MIN,
+        })
     }
-    builder.finish()
+}
+
+impl Iterator for RequestList<'_> {
+    type Item = Result<ListedRequest, ListError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.read().transpose();
+        if matches!(next, Some(Err(_))) {
+            // Nothing behind it can be told.
+            (self.rest, self.last) = (None, None);
+            self.form = Form::Urls;
+        }
+        next
+    }
+}
+
+/// A URL, and the weight behind it.
+fn url_and_weight(line: usize, text: &str) -> Result<(&str, NonZeroU32), ListError> {
+    let Some((url, behind)) = text.split_once(char::is_whitespace) else {
+        return Ok((text, NonZeroU32::MIN));
+    };
+    let behind = behind.trim();
+    match behind.strip_prefix(WEIGHT) {
+        Some(typed) => Ok((url, weight(line, typed)?)),
+        None => Err(ListError::Other {
+            line,
+            remedy: other_lists::more_than_a_url(url, behind),
+        }),
+    }
 }
 
 /// Whether a line below a target begins the next one, though no empty line stands between them: a
@@ -217,88 +330,6 @@ fn http_targets(text: &[u8], base: Option<&Target>) -> Result<RequestList, ListE
 fn is_request_line(method: &str, url: &str) -> bool {
     method.bytes().all(|byte| byte.is_ascii_uppercase())
         && (url.trim_start().starts_with('/') || url.contains("://"))
-}
-
-fn is_comment(text: &str) -> bool {
-    text.is_empty() || text.starts_with('#')
-}
-
-/// The lines with their numbers, from 1.
-fn lines(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str, ListError>)> {
-    (1..)
-        .zip(text.split(|&byte| byte == b'\n'))
-        .map(|(line, bytes)| {
-            let text = std::str::from_utf8(bytes).map_err(|_| ListError::NotText { line });
-            (line, text)
-        })
-}
-
-/// The list so far.
-struct Builder {
-    target: Option<Target>,
-    requests: Vec<ListedRequest>,
-}
-
-impl Builder {
-    fn new(base: Option<&Target>) -> Self {
-        Self {
-            target: base.cloned(),
-            requests: Vec::new(),
-        }
-    }
-
-    /// Adds a request, whose URL is in `line`.
-    fn add(
-        &mut self,
-        line: usize,
-        method: &str,
-        url: &str,
-    ) -> Result<&mut ListedRequest, ListError> {
-        if self.requests.len() == RequestSet::REQUESTS_MAX {
-            return Err(ListError::TooMany);
-        }
-        let whole;
-        let url = if url.starts_with('/') {
-            let target = self.target.as_ref().ok_or(ListError::NoOrigin { line })?;
-            whole = format!("{}{url}", origin_of(target));
-            &whole
-        } else {
-            url
-        };
-        let target = Target::parse(url, None).map_err(|reason| ListError::Url { line, reason })?;
-        let first = self.target.get_or_insert_with(|| target.clone());
-        let (own, others) = (origin_of(&target), origin_of(first));
-        if own != others {
-            return Err(ListError::OtherOrigin {
-                line,
-                url: own,
-                first: others,
-            });
-        }
-        self.requests.push(ListedRequest {
-            line,
-            request: RequestSpec {
-                method: method.to_owned(),
-                path: target.path,
-                headers: Vec::new(),
-                body: Vec::new(),
-                text: None,
-            },
-            body_file: None,
-        });
-        let last = self.requests.len() - 1;
-        Ok(&mut self.requests[last])
-    }
-
-    fn finish(self) -> Result<RequestList, ListError> {
-        match self.target {
-            Some(target) if !self.requests.is_empty() => Ok(RequestList {
-                target,
-                requests: self.requests,
-            }),
-            _ => Err(ListError::Empty),
-        }
-    }
 }
 
 /// Scheme, host and port.
@@ -309,17 +340,23 @@ fn origin_of(target: &Target) -> String {
 /// Any bytes are read or refused, and what is read is to one server; for fuzzing.
 #[doc(hidden)]
 pub fn fuzz_request_list(bytes: &[u8]) {
-    for list in [urls(bytes, None), targets(bytes, None)]
-        .into_iter()
-        .flatten()
-    {
-        assert!(!list.requests.is_empty());
-        let lines = bytes.split(|&byte| byte == b'\n').count();
-        assert!(list.requests.len() <= lines);
-        for listed in &list.requests {
-            assert!((1..=lines).contains(&listed.line));
-            assert!(listed.request.path.starts_with('/'));
+    let lines = bytes.split(|&byte| byte == b'\n').count();
+    for mut list in [urls(bytes, None), targets(bytes, None)] {
+        let mut count = 0;
+        let mut is_refused = false;
+        for listed in &mut list {
+            assert!(!is_refused, "nothing comes behind an error");
+            match listed {
+                Ok(listed) => {
+                    assert!((1..=lines).contains(&listed.line));
+                    assert!(listed.request.path.starts_with('/'));
+                    count += 1;
+                }
+                Err(_) => is_refused = true,
+            }
         }
+        assert!(count <= lines);
+        assert!(is_refused || (count > 0) == list.target().is_ok());
     }
 }
 
@@ -327,12 +364,149 @@ pub fn fuzz_request_list(bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    fn names(list: &Result<RequestList, ListError>) -> Vec<String> {
-        let list = list.as_ref().expect("a list");
-        list.requests
-            .iter()
-            .map(|listed| listed.request.name())
+    #[derive(Debug, PartialEq, Eq)]
+    struct Whole {
+        target: Target,
+        requests: Vec<ListedRequest>,
+    }
+
+    fn whole(mut list: RequestList<'_>) -> Result<Whole, ListError> {
+        let requests = list.by_ref().collect::<Result<Vec<_>, _>>()?;
+        let target = list.target()?;
+        Ok(Whole { target, requests })
+    }
+
+    fn urls(text: &[u8], base: Option<&Target>) -> Result<Whole, ListError> {
+        whole(super::urls(text, base))
+    }
+
+    fn targets(text: &[u8], base: Option<&Target>) -> Result<Whole, ListError> {
+        whole(super::targets(text, base))
+    }
+
+    fn names(list: &Result<Whole, ListError>) -> Vec<String> {
+        let requests = &list.as_ref().expect("a list").requests;
+        let requests = requests.iter().map(|listed| &listed.request);
+        requests
+            .map(|request| match &*request.method {
+                "" => request.path.clone(),
+                _ => request.name(),
+            })
             .collect()
+    }
+
+    fn weights(list: &Result<Whole, ListError>) -> Vec<u32> {
+        let requests = &list.as_ref().expect("a list").requests;
+        requests.iter().map(|listed| listed.weight.get()).collect()
+    }
+
+    #[test]
+    fn weights_stand_behind_urls() {
+        let list = urls(b"http://a/x weight=3\n/y\n/z\tweight=20 \r\n", None);
+        assert_eq!(names(&list), ["/x", "/y", "/z"]);
+        assert_eq!(weights(&list), [3, 1, 20]);
+        let list = targets(b"GET http://a/x weight=3\nX: y\nPOST /y\n", None);
+        assert_eq!(names(&list), ["/x", "POST /y"]);
+        assert_eq!(weights(&list), [3, 1]);
+        let list = targets(
+            b"{\"method\":\"GET\",\"url\":\"http://a/\",\"weight\":7}",
+            None,
+        );
+        assert_eq!(weights(&list), [7]);
+        for typed in ["0", "-1", "1.5", "x", "", "4294967296"] {
+            let refused = urls(format!("http://a/ weight={typed}").as_bytes(), None);
+            let typed = typed.to_owned();
+            assert_eq!(refused, Err(ListError::Weight { line: 1, typed }));
+        }
+    }
+
+    #[test]
+    fn a_csv_file_has_columns() {
+        let text = b"\xef\xbb\xbf# of the shop\r\nurl, weight,method,body\r\n\
+            http://a/x,3,,\r\n\r\n\"/y?a=1,2\", ,PUT,\"{\"\"a\"\": 1}\n\"\r\n/z,1,,\n";
+        let list = urls(text, None);
+        assert_eq!(names(&list), ["/x", "PUT /y?a=1,2", "/z"]);
+        assert_eq!(weights(&list), [3, 1, 1]);
+        let requests = list.expect("a list").requests;
+        assert_eq!(requests[1].request.body, b"{\"a\": 1}\n");
+        assert_eq!((requests[0].line, requests[1].line), (3, 5));
+        for (text, words) in [
+            ("url,weight\nhttp://a/,0\n", "line 2: `0` is no weight"),
+            ("url,weight\nhttp://a/\n", "line 2: "),
+            ("weight,url\n1,http://a/\n2,http://b/\n", "line 3: http://b"),
+            ("url,weight,url\n", "line 1: the column url is there twice"),
+            ("url,weight\n\"http://a/\u{ff}\",1\n", "line 2: "),
+        ] {
+            // Latin 1, for the one that is no UTF-8.
+            let bytes: Vec<u8> = text.chars().map(|character| character as u8).collect();
+            let refused = urls(&bytes, None).expect_err(text).to_string();
+            assert!(refused.starts_with(words), "{refused}");
+        }
+        // A comma alone makes no column.
+        let list = urls(b"http://a/x,3\n/y,1", None);
+        assert_eq!(names(&list), ["/x,3", "/y,1"]);
+    }
+
+    #[test]
+    fn lines_of_other_tools_are_refused_with_what_does_it() {
+        for (line, words) in [
+            ("http://a/orders 3", "write `http://a/orders weight=3`"),
+            ("/orders 3", "write `/orders weight=3`"),
+            ("3 /orders", "write `/orders weight=3`"),
+            ("/orders 30%", "write `/orders weight=30`"),
+            ("/orders weight:3", "write `/orders weight=3`"),
+            (
+                "http://a/orders POST {\"n\": 1}",
+                "write `method,url,body` as the first line and this one as \
+                 `POST,http://a/orders,\"{\"\"n\"\": 1}\"`",
+            ),
+            (
+                "http://a/orders POST <./body.json",
+                "`POST http://a/orders`, and below it `@./body.json`",
+            ),
+            ("http://a/orders PUT", "write `PUT http://a/orders`"),
+            (
+                "GET http://a/",
+                "it is a target: give the file with --targets",
+            ),
+            ("{\"method\":\"GET\",\"url\":\"http://a/\"}", "--targets"),
+            ("curl -s 'http://a/x?y'", "write `http://a/x?y`"),
+            (
+                "curl -X PUT -d @body http://a/x",
+                "`PUT http://a/x`, and below it `@body`",
+            ),
+            ("curl http://a/x --data 'a=b'", "`POST http://a/x`"),
+            ("ab -n 100 http://a/", "type `brunt ab -n 100 http://a/`"),
+            ("wrk -t2 http://a/", "type `brunt wrk -t2 http://a/`"),
+            ("siege -c 2 http://a/", "a command line of siege"),
+            ("HOST=www.example.com", "a variable of siege"),
+            ("$(HOST)/x", "a variable of siege"),
+            ("${HOST}/x", "a variable of siege"),
+            ("/x method=POST contents='a=b'", "--sessions"),
+            ("/x think=2.0", "--sessions"),
+            (
+                "1.2.3.4 - - [01/Jan/2026:00:00:00 +0000] \"GET /x HTTP/1.1\" 200 1",
+                "an access log",
+            ),
+            ("http://a/b c", "write %20 for a space"),
+        ] {
+            let base = Target::parse("http://a/", None).expect("a URL");
+            let refused = urls(line.as_bytes(), Some(&base))
+                .expect_err(line)
+                .to_string();
+            assert!(refused.contains(words), "{line}: {refused}");
+            assert!(
+                refused.starts_with("line 1: ") && refused.len() < 500,
+                "{refused}"
+            );
+        }
+        let long = format!("http://a/ POST {}", "x".repeat(100_000));
+        let refused = urls(long.as_bytes(), None).expect_err("siege").to_string();
+        assert!(refused.len() < 500, "{refused}");
+        let refused = targets(b"GET http://a/ 3", None)
+            .expect_err("a weight")
+            .to_string();
+        assert!(refused.contains("`http://a/ weight=3`"), "{refused}");
     }
 
     #[test]

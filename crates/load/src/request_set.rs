@@ -1,56 +1,23 @@
 //! What is sent: one request or message or a list of them, in which order, and under which names.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::MessageSpec;
 use crate::arrivals::draw;
-
-/// What one request holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestSpec {
-    /// Method, such as `GET`.
-    pub method: String,
-    /// Path and query, as sent.
-    pub path: String,
-    /// Header fields, in the order in which they are sent.
-    pub headers: Vec<(String, String)>,
-    /// Body; empty for none.
-    pub body: Vec<u8>,
-    /// Its bytes in HTTP/1, one whole request, where they are given: they are sent exactly so, and
-    /// the other parts say what they mean.
-    pub text: Option<Vec<u8>>,
-}
-
-impl RequestSpec {
-    /// A request with the method GET, and no header fields of its own.
-    pub fn get(path: &str) -> Self {
-        Self {
-            method: "GET".to_owned(),
-            path: path.to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            text: None,
-        }
-    }
-
-    /// What its figures stand under: the path, behind the method unless that is GET.
-    pub fn name(&self) -> String {
-        if self.method == "GET" {
-            self.path.clone()
-        } else {
-            format!("{} {}", self.method, self.path)
-        }
-    }
-}
+use crate::request_spec::{RequestRef, RequestSpec};
+use crate::request_table::{RequestTable, RequestTableBuilder};
+use crate::request_turns::Turns;
 
 /// The number of a request or message in its set, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
 /// What a set is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Content {
-    Requests(Vec<RequestSpec>),
+    Requests(RequestTable),
     Messages(Vec<MessageSpec>),
 }
 
@@ -79,111 +46,169 @@ impl RequestOrder {
     }
 }
 
-/// The requests or messages of a run: at least one.
+/// The requests or messages of a run: at least one. Copies share what they hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestSet {
-    content: Content,
+    content: Arc<Content>,
     order: RequestOrder,
-    /// What figures are kept under; empty for a set of one request, whose figures are the run's.
-    names: Vec<String>,
+    /// Absent where all are sent equally often.
+    turns: Option<Turns>,
+    names: Arc<Names>,
+}
+
+/// What figures are kept under; nothing for a set of one request, whose figures are the run's.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Names {
+    /// The text that all of them are parts of.
+    text: Arc<String>,
+    /// Where each lies in it, each name once.
+    ranges: Vec<(u32, u32)>,
     /// Per request, the place of its name.
-    name_of: Vec<u32>,
+    name_of: Arc<[u32]>,
+}
+
+impl Names {
+    /// Those in `text`, per request one.
+    fn of(text: &Arc<String>, ranges: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
+        let mut names = Vec::new();
+        let mut places = HashMap::with_capacity(ranges.len());
+        let name_of = ranges
+            .map(|(start, end)| {
+                let name = &text[start as usize..end as usize];
+                *places.entry(name).or_insert_with(|| {
+                    names.push((start, end));
+                    names.len() as u32 - 1
+                })
+            })
+            .collect();
+        drop(places);
+        names.shrink_to_fit();
+        Self {
+            text: Arc::clone(text),
+            ranges: names,
+            name_of,
+        }
+    }
 }
 
 impl RequestSet {
     /// Most requests of a list: a stored run with a record for each stays readable.
-    pub const REQUESTS_MAX: usize = 1 << 18;
+    pub const REQUESTS_MAX: usize = RequestTable::REQUESTS_MAX;
+    /// Most bytes of all requests of a list together, as they are sent: positions have 32 bits.
+    pub const BYTES_MAX: usize = RequestTable::BYTES_MAX;
+    /// Most turns of a round of requests with weights: what the weights add up to, divided by what
+    /// they have in common.
+    pub const TURNS_MAX: u64 = Turns::MAX;
 
     /// One request, over and over.
     pub fn one(request: RequestSpec) -> Self {
+        Self::unnamed(
+            Content::Requests(RequestTable::one(request)),
+            RequestOrder::Turns,
+        )
+    }
+
+    fn unnamed(content: Content, order: RequestOrder) -> Self {
         Self {
-            content: Content::Requests(vec![request]),
-            order: RequestOrder::Turns,
-            names: Vec::new(),
-            name_of: Vec::new(),
+            content: Arc::new(content),
+            order,
+            turns: None,
+            names: Arc::default(),
         }
     }
 
-    /// A list, with figures by what `name` gives. Absent where it is empty or has more than
-    /// [`RequestSet::REQUESTS_MAX`].
-    pub fn list(
-        requests: Vec<RequestSpec>,
-        order: RequestOrder,
-        name: impl Fn(&RequestSpec) -> String,
-    ) -> Option<Self> {
-        let names = requests.iter().map(name).collect();
-        Self::named(Content::Requests(requests), order, names)
+    /// A list, with figures by method and path; `hides_queries`: without the query. Absent where it
+    /// is empty.
+    pub fn list(table: RequestTable, order: RequestOrder, hides_queries: bool) -> Option<Self> {
+        if table.count() == 0 {
+            return None;
+        }
+        let text = table.names();
+        let ranges = (0..table.count()).map(|index| {
+            let (start, end) = table.name_range(index);
+            let name = &text[start as usize..end as usize];
+            match name.find('?').filter(|_| hides_queries) {
+                Some(query) => (start, start + query as u32),
+                None => (start, end),
+            }
+        });
+        let names = Names::of(text, ranges);
+        Some(Self {
+            content: Arc::new(Content::Requests(table)),
+            order,
+            turns: None,
+            names: Arc::new(names),
+        })
+    }
+
+    /// The same with each request sent as often as its weight says, in relation to the others:
+    /// exactly so in turns, on average at random. Absent where a round of turns would be longer
+    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight for each, at least 1.
+    pub fn with_weights(self, weights: &[u32]) -> Option<Self> {
+        if weights.len() != self.count() || weights.contains(&0) {
+            return None;
+        }
+        let turns = match weights.iter().all(|weight| *weight == weights[0]) {
+            true => None,
+            false => Some(Turns::of(weights)?),
+        };
+        Some(Self { turns, ..self })
+    }
+
+    /// A list of these requests.
+    pub fn of(requests: Vec<RequestSpec>, order: RequestOrder) -> Option<Self> {
+        let mut table = RequestTableBuilder::default();
+        for request in requests {
+            table.push(request).ok()?;
+        }
+        Self::list(table.finish(), order, false)
     }
 
     /// Messages, one or several, with figures by name where there are several. Absent where there
     /// is none, or more than [`RequestSet::REQUESTS_MAX`].
     pub fn messages_in(order: RequestOrder, messages: Vec<MessageSpec>) -> Option<Self> {
-        if messages.len() == 1 {
-            return Some(Self {
-                content: Content::Messages(messages),
-                order,
-                names: Vec::new(),
-                name_of: Vec::new(),
-            });
-        }
-        let names = messages
-            .iter()
-            .map(|message| message.name.clone())
-            .collect();
-        Self::named(Content::Messages(messages), order, names)
-    }
-
-    /// A list with these names, one for each.
-    fn named(content: Content, order: RequestOrder, names_of: Vec<String>) -> Option<Self> {
-        if names_of.is_empty() || names_of.len() > Self::REQUESTS_MAX {
+        if messages.is_empty() || messages.len() > Self::REQUESTS_MAX {
             return None;
         }
-        let mut names = Vec::new();
-        let mut places = HashMap::new();
-        let name_of = names_of
-            .into_iter()
-            .map(|name| {
-                *places.entry(name.clone()).or_insert_with(|| {
-                    names.push(name);
-                    names.len() as u32 - 1
-                })
-            })
-            .collect();
+        if messages.len() == 1 {
+            return Some(Self::unnamed(Content::Messages(messages), order));
+        }
+        let mut text = String::new();
+        let mut ranges = Vec::with_capacity(messages.len());
+        for message in &messages {
+            let start = u32::try_from(text.len()).ok()?;
+            text.push_str(&message.name);
+            ranges.push((start, u32::try_from(text.len()).ok()?));
+        }
+        let names = Names::of(&Arc::new(text), ranges.into_iter());
         Some(Self {
-            content,
-            order,
-            names,
-            name_of,
+            names: Arc::new(names),
+            ..Self::unnamed(Content::Messages(messages), order)
         })
     }
 
     /// No message at all: nothing is ever due.
     pub fn nothing() -> Self {
-        Self {
-            content: Content::Messages(Vec::new()),
-            order: RequestOrder::Turns,
-            names: Vec::new(),
-            name_of: Vec::new(),
-        }
+        Self::unnamed(Content::Messages(Vec::new()), RequestOrder::Turns)
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        match &self.content {
-            Content::Requests(requests) => requests.len(),
+        match &*self.content {
+            Content::Requests(requests) => requests.count(),
             Content::Messages(messages) => messages.len(),
         }
     }
 
     /// The first request; absent where messages are sent.
-    pub fn first(&self) -> Option<&RequestSpec> {
-        self.requests().first()
+    pub fn first(&self) -> Option<RequestRef<'_>> {
+        self.requests().next()
     }
 
     /// What the first one is called; empty where there is none.
     pub fn first_name(&self) -> String {
-        match &self.content {
-            Content::Requests(requests) => requests[0].name(),
+        match &*self.content {
+            Content::Requests(requests) => requests.request(0).name(),
             Content::Messages(messages) => messages
                 .first()
                 .map_or_else(String::new, |it| it.name.clone()),
@@ -191,16 +216,19 @@ impl RequestSet {
     }
 
     /// All requests, by their numbers; none where messages are sent.
-    pub fn requests(&self) -> &[RequestSpec] {
-        match &self.content {
-            Content::Requests(requests) => requests,
-            Content::Messages(_) => &[],
+    pub fn requests(&self) -> impl ExactSizeIterator<Item = RequestRef<'_>> {
+        RequestRefs {
+            table: match &*self.content {
+                Content::Requests(table) => Some(table),
+                Content::Messages(_) => None,
+            },
+            next: 0,
         }
     }
 
     /// All messages, by their numbers; none where requests are sent.
     pub fn messages(&self) -> &[MessageSpec] {
-        match &self.content {
+        match &*self.content {
             Content::Requests(_) => &[],
             Content::Messages(messages) => messages,
         }
@@ -211,64 +239,142 @@ impl RequestSet {
         self.order
     }
 
-    /// What figures are kept under, each name once; empty for a set of one request.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    /// Whether some are sent more often than others.
+    pub fn is_weighted(&self) -> bool {
+        self.turns.is_some()
     }
 
-    /// Per request, the place of its name in [`RequestSet::names`]; empty like that.
-    pub fn name_of(&self) -> &[u32] {
-        &self.name_of
+    /// What figures are kept under, each name once; none for a set of one request.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        let names = &self.names;
+        let ranges = names.ranges.iter();
+        ranges.map(|&(start, end)| &names.text[start as usize..end as usize])
+    }
+
+    /// The text that all of [`RequestSet::names`] are parts of.
+    pub fn names_text(&self) -> &Arc<String> {
+        &self.names.text
+    }
+
+    /// Where the names lie in [`RequestSet::names_text`].
+    pub fn name_ranges(&self) -> impl ExactSizeIterator<Item = Range<u32>> {
+        self.names.ranges.iter().map(|&(start, end)| start..end)
+    }
+
+    /// The name of a request, by its number; absent for a set of one request.
+    pub fn name(&self, request: u32) -> Option<&str> {
+        let place = *self.names.name_of.get(request as usize)?;
+        let &(start, end) = self.names.ranges.get(place as usize)?;
+        self.names.text.get(start as usize..end as usize)
+    }
+
+    /// The methods of all requests, each once; none where messages are sent.
+    pub fn methods(&self) -> Vec<&str> {
+        match &*self.content {
+            Content::Requests(table) => table.methods(),
+            Content::Messages(_) => Vec::new(),
+        }
+    }
+
+    /// Per request, the place of its name among [`RequestSet::names`]; empty like that.
+    pub fn name_of(&self) -> &Arc<[u32]> {
+        &self.names.name_of
+    }
+
+    /// Bytes that a list takes in memory; 0 for a single request.
+    pub fn held_bytes(&self) -> u64 {
+        if self.names.ranges.is_empty() {
+            return 0;
+        }
+        let held = match &*self.content {
+            Content::Requests(table) => table.held_bytes(),
+            Content::Messages(messages) => size_of_val(&messages[..]) + self.names.text.len(),
+        };
+        let names = size_of_val(&self.names.ranges[..]) + size_of_val(&self.names.name_of[..]);
+        let turns = self.turns.as_ref().map_or(0, Turns::held_bytes);
+        (held + names + turns) as u64
     }
 
     /// What one of `workers` workers sends.
     pub fn source(&self, worker: u32, workers: u32) -> RequestSource {
+        let turns = self.turns.clone();
         // Where there is none, none is ever taken.
-        let count = (self.count() as u32).max(1);
-        match self.order {
+        let count = turns
+            .as_ref()
+            .map_or(self.count() as u32, Turns::count)
+            .max(1);
+        let draws = match self.order {
             RequestOrder::Turns => {
                 let begin = u64::from(count) * u64::from(worker) / u64::from(workers.max(1));
-                RequestSource::Turns {
+                Draws::Turns {
                     next: begin as u32 % count,
-                    count,
                 }
             }
-            RequestOrder::ConnectionTurns => RequestSource::ConnectionTurns { count },
-            RequestOrder::Random { seed } => RequestSource::Random {
+            RequestOrder::ConnectionTurns => Draws::ConnectionTurns,
+            RequestOrder::Random { seed } => Draws::Random {
                 seed: draw(seed, FAR + u64::from(worker)),
                 drawn: 0,
-                count,
             },
+        };
+        RequestSource {
+            draws,
+            count,
+            turns,
         }
     }
 }
+
+/// The requests of a table, one after the other.
+struct RequestRefs<'a> {
+    table: Option<&'a RequestTable>,
+    next: usize,
+}
+
+impl<'a> Iterator for RequestRefs<'a> {
+    type Item = RequestRef<'a>;
+
+    fn next(&mut self) -> Option<RequestRef<'a>> {
+        let table = self.table.filter(|table| self.next < table.count())?;
+        self.next += 1;
+        Some(table.request(self.next - 1))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.table.map_or(0, |table| table.count() - self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for RequestRefs<'_> {}
 
 /// Far from the numbers that arrivals and think times take from the same seed.
 const FAR: u64 = 1 << 41;
 
 /// The requests of one worker, one after the other, without end.
 #[derive(Clone, Debug)]
-pub enum RequestSource {
+pub struct RequestSource {
+    draws: Draws,
+    /// How many turns there are: one of each request, or as many as its weight says.
+    count: u32,
+    /// Whose turns they are, where requests have weights.
+    turns: Option<Turns>,
+}
+
+#[derive(Clone, Debug)]
+enum Draws {
     /// In turns.
     Turns {
-        /// The one that comes next.
+        /// The turn that comes next.
         next: u32,
-        /// How many there are.
-        count: u32,
     },
     /// In turns on each connection by itself.
-    ConnectionTurns {
-        /// How many there are.
-        count: u32,
-    },
+    ConnectionTurns,
     /// At random; the same seed gives the same ones everywhere.
     Random {
         /// This worker's seed.
         seed: u64,
         /// How many were drawn.
         drawn: u64,
-        /// How many there are.
-        count: u32,
     },
 }
 
@@ -276,19 +382,25 @@ impl RequestSource {
     /// The next one to send, on a connection on which so many were sent before.
     #[inline]
     pub fn next_id(&mut self, sent: u64) -> RequestId {
-        match self {
-            Self::ConnectionTurns { count } => RequestId((sent % u64::from(*count)) as u32),
-            Self::Turns { next, count } => {
-                let id = *next;
-                *next = if id + 1 == *count { 0 } else { id + 1 };
-                RequestId(id)
+        let count = self.count;
+        let turn = match &mut self.draws {
+            Draws::ConnectionTurns => (sent % u64::from(count)) as u32,
+            Draws::Turns { next } => {
+                let turn = *next;
+                *next = if turn + 1 == count { 0 } else { turn + 1 };
+                turn
             }
-            Self::Random { seed, drawn, count } => {
+            Draws::Random { seed, drawn } => {
                 let number = draw(*seed, *drawn);
                 *drawn += 1;
-                RequestId(((u128::from(number) * u128::from(*count)) >> 64) as u32)
+                ((u128::from(number) * u128::from(count)) >> 64) as u32
             }
-        }
+        };
+        RequestId(
+            self.turns
+                .as_ref()
+                .map_or(turn, |turns| turns.request(turn)),
+        )
     }
 }
 
@@ -298,7 +410,7 @@ mod tests {
 
     fn set(paths: &[&str], order: RequestOrder) -> RequestSet {
         let requests = paths.iter().map(|path| RequestSpec::get(path)).collect();
-        RequestSet::list(requests, order, RequestSpec::name).expect("not empty")
+        RequestSet::of(requests, order).expect("not empty")
     }
 
     fn ids(source: &mut RequestSource, count: usize) -> Vec<u32> {
@@ -315,7 +427,7 @@ mod tests {
         assert_eq!(ids(&mut set.source(2, 3), 3), [2, 3, 0]);
         let one = RequestSet::one(RequestSpec::get("/"));
         assert_eq!(ids(&mut one.source(3, 4), 3), [0, 0, 0]);
-        assert!(one.names().is_empty());
+        assert_eq!(one.names().len(), 0);
     }
 
     #[test]
@@ -349,15 +461,62 @@ mod tests {
 
     #[test]
     fn equal_names_share_their_figures() {
-        let mut other = RequestSpec::get("/a");
+        let mut other = RequestSpec::get("/a?c");
         other.headers.push(("x".to_owned(), "y".to_owned()));
-        let mut post = RequestSpec::get("/a");
+        let mut post = RequestSpec::get("/a?b");
         post.method = "POST".to_owned();
-        let requests = vec![RequestSpec::get("/a"), RequestSpec::get("/b"), other, post];
-        let list = |requests| RequestSet::list(requests, RequestOrder::Turns, RequestSpec::name);
-        let set = list(requests).expect("not empty");
-        assert_eq!(set.names(), ["/a", "/b", "POST /a"]);
-        assert_eq!(set.name_of(), [0, 1, 0, 2]);
-        assert_eq!(list(Vec::new()), None);
+        let requests = [RequestSpec::get("/a"), RequestSpec::get("/b"), other, post];
+        let list = |requests: &[RequestSpec], hides_queries| {
+            let mut table = RequestTableBuilder::default();
+            for request in requests {
+                table.push(request.clone()).expect("there is room");
+            }
+            RequestSet::list(table.finish(), RequestOrder::Turns, hides_queries)
+        };
+        let set = list(&requests, true).expect("not empty");
+        assert_eq!(set.names().collect::<Vec<_>>(), ["/a", "/b", "POST /a"]);
+        assert_eq!(set.name_of()[..], [0, 1, 0, 2]);
+        assert_eq!((set.name(2), set.name(4)), (Some("/a"), None));
+        assert_eq!(set.methods(), ["GET", "POST"]);
+        let set = list(&requests, false).expect("not empty");
+        let names = ["/a", "/b", "/a?c", "POST /a?b"];
+        assert_eq!(set.names().collect::<Vec<_>>(), names);
+        let specs: Vec<_> = set.requests().map(RequestRef::to_spec).collect();
+        assert_eq!(specs, requests);
+        assert_eq!(list(&[], false), None);
+    }
+
+    #[test]
+    fn weights_are_exact_in_turns_and_shares_at_random() {
+        let weighted = |order, weights: &[u32]| {
+            let paths: Vec<String> = (0..weights.len()).map(|at| format!("/{at}")).collect();
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            set(&paths, order).with_weights(weights)
+        };
+        let weights = [6, 3, 1];
+        let turns = weighted(RequestOrder::Turns, &weights).expect("few");
+        assert!(turns.is_weighted());
+        for (worker, workers) in [(0, 1), (0, 3), (2, 3)] {
+            let drawn = ids(&mut turns.source(worker, workers), 70);
+            for (id, weight) in (0..).zip(weights) {
+                let count = drawn.iter().filter(|&&other| other == id).count();
+                assert_eq!(count, 7 * weight as usize, "{id}");
+            }
+        }
+        let random = weighted(RequestOrder::Random { seed: 7 }, &weights).expect("few");
+        let drawn = ids(&mut random.source(1, 2), 100_000);
+        for (id, weight) in (0..).zip(weights) {
+            let count = drawn.iter().filter(|&&other| other == id).count() as f64;
+            let share = f64::from(weight) / 10.0;
+            let deviation = (100_000.0 * share * (1.0 - share)).sqrt();
+            assert!(
+                (count - 100_000.0 * share).abs() < 5.0 * deviation,
+                "{id}: {count}"
+            );
+        }
+        let equal = weighted(RequestOrder::Turns, &[4, 4]).expect("few");
+        assert!(!equal.is_weighted());
+        assert_eq!(weighted(RequestOrder::Turns, &[0, 1]), None);
+        assert_eq!(weighted(RequestOrder::Turns, &[1, u32::MAX]), None);
     }
 }

@@ -13,6 +13,9 @@ pub struct Streams {
     /// Bits of payload per second that brunt sends at most, all connections together; the kernel
     /// paces them, each at an equal share.
     pub paced_bits_per_s: Option<NonZeroU64>,
+    /// The server was asked for these streams and takes as many connections as there are: none is
+    /// made to it before the run.
+    pub is_arranged: bool,
 }
 
 impl Streams {
@@ -34,6 +37,7 @@ mod tests {
             sends: true,
             receives: false,
             paced_bits_per_s: NonZeroU64::new(bits_per_s),
+            is_arranged: false,
         };
         for (bits_per_s, connections, bytes_per_s) in [
             (1_000_000_000, 1, Some(125_000_000)),

@@ -48,7 +48,7 @@ const DURATION_NS_MAX: f64 = Schedule::DURATION_MAX_NS as f64;
 const LINK_BITS_PER_S_MAX: f64 = 1e15;
 
 /// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h; without one it
-/// is seconds. Fractions are allowed; the limit is ten years.
+/// is seconds. Fractions are allowed, and blanks before the unit; the limit is ten years.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn duration_ns(typed: &str) -> Result<u64, UnitError> {
     let error = || UnitError::Duration(typed.to_owned());
     let text = typed.trim();
     let (number, unit) = text.split_at(number_length(text));
-    let unit_ns = match unit {
+    let unit_ns = match unit.trim_start() {
         "ns" => 1.0,
         "us" | "µs" | "μs" => 1e3,
         "ms" => 1e6,
@@ -217,6 +217,7 @@ mod tests {
             ("2m", 120_000_000_000),
             ("1h", 3_600_000_000_000),
             (" 1s ", 1_000_000_000),
+            ("10.0 ms", 10_000_000),
         ] {
             assert_eq!(duration_ns(typed), Ok(ns), "{typed}");
         }

@@ -3,8 +3,12 @@
 
 use crate::binomial::{is_share_below, share_at_most};
 use crate::intervals::Share;
+use crate::mean_interval::mean_at_most_ns;
 use crate::precision::{Limits, is_planned_to_vary, worth_of};
-use crate::{Judged, NoInterval, Objective, Quantile};
+use crate::{Judged, NameRecord, NoInterval, Objective, Quantile};
+
+/// Names that are told where one is not among them.
+const NAMES_TOLD: usize = 8;
 
 /// Whether a run reached an objective.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +28,7 @@ pub struct ObjectiveOutcome {
 }
 
 impl ObjectiveOutcome {
-    fn unknown(objective: Objective, measured: Option<f64>, reason: String) -> Self {
+    pub(crate) fn unknown(objective: Objective, measured: Option<f64>, reason: String) -> Self {
         Self {
             objective,
             measured,
@@ -40,19 +44,97 @@ impl Judged<'_> {
     pub fn objectives(&self) -> Vec<ObjectiveOutcome> {
         let objectives = self.run.objectives.iter();
         objectives
-            .map(|&objective| self.outcome(objective))
+            .map(|objective| self.outcome(objective))
             .collect()
     }
 
-    fn outcome(&self, objective: Objective) -> ObjectiveOutcome {
+    fn outcome(&self, asked: &Objective) -> ObjectiveOutcome {
         if let Some(reason) = self.withheld() {
-            return ObjectiveOutcome::unknown(objective, None, reason);
+            return ObjectiveOutcome::unknown(asked.clone(), None, reason);
         }
-        match objective {
+        self.outcome_unless_withheld(asked)
+    }
+
+    fn outcome_unless_withheld(&self, asked: &Objective) -> ObjectiveOutcome {
+        let objective = asked.clone();
+        match *asked {
+            Objective::Named {
+                ref name,
+                objective: ref of_name,
+            } => match self.run.names.iter().find(|it| *it.name == **name) {
+                Some(found) => ObjectiveOutcome {
+                    objective,
+                    ..outcome_of_name(found, of_name)
+                },
+                None => ObjectiveOutcome::unknown(objective, None, self.no_such_name()),
+            },
+            Objective::ResponseMax { below_ns } => self.max_outcome(below_ns),
+            Objective::ResponseMean { below_ns } => self.mean_outcome(below_ns),
             Objective::ResponseQuantile { q, below_ns } => self.quantile_outcome(q, below_ns),
             Objective::Errors { below } => self.errors_outcome(objective, Some(below)),
             Objective::NoErrors => self.errors_outcome(objective, None),
             Objective::SuccessesPerS { above } => self.rate_outcome(above),
+        }
+    }
+
+    fn no_such_name(&self) -> String {
+        let names: Vec<&str> = self.run.names.iter().map(|it| &*it.name).collect();
+        match names.as_slice() {
+            [] => format!("this run has no {} by name", self.run.unit().many),
+            names => {
+                let told = names[..names.len().min(NAMES_TOLD)].join(", ");
+                let more = if names.len() > NAMES_TOLD {
+                    ", ..."
+                } else {
+                    ""
+                };
+                format!("nothing has this name; there are {told}{more}")
+            }
+        }
+    }
+
+    /// A maximum is that of this run: it has no interval.
+    fn max_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
+        let latencies = &self.run.latencies;
+        let max_ns = latencies.response.max_ns();
+        let waited_ns = latencies.unfinished.max_ns();
+        max_of(
+            Objective::ResponseMax { below_ns },
+            below_ns,
+            max_ns,
+            waited_ns,
+        )
+    }
+
+    fn mean_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
+        let objective = Objective::ResponseMean { below_ns };
+        let latencies = &self.run.latencies;
+        let unanswered = latencies.unfinished.count() > 0;
+        let measured = match latencies.response.mean_ns() {
+            Some(mean_ns) if !unanswered => mean_ns,
+            mean_ns => {
+                let reason = NoInterval::Unanswered.to_string();
+                return ObjectiveOutcome::unknown(objective, mean_ns, reason);
+            }
+        };
+        let bound = match is_planned_to_vary(self.run) {
+            true => None,
+            false => mean_at_most_ns(&latencies.intervals, measured),
+        };
+        let reason = match bound {
+            Some(_) => None,
+            None if is_planned_to_vary(self.run) => Some(NoInterval::PlannedToVary.to_string()),
+            None => {
+                let reason = "too few parts of the window have replies for an interval".to_owned();
+                return ObjectiveOutcome::unknown(objective, Some(measured), reason);
+            }
+        };
+        ObjectiveOutcome {
+            objective,
+            measured: Some(measured),
+            bound,
+            is_met: bound.unwrap_or(measured) < below_ns as f64,
+            reason,
         }
     }
 
@@ -161,6 +243,122 @@ impl Judged<'_> {
     }
 }
 
+/// A longest response time against its limit; `waited_ns`: the longest time for which an answer
+/// was waited for in vain.
+fn max_of(
+    objective: Objective,
+    below_ns: u64,
+    max_ns: Option<u64>,
+    waited_ns: Option<u64>,
+) -> ObjectiveOutcome {
+    let measured = max_ns.max(waited_ns).map(|ns| ns as f64);
+    match (max_ns, waited_ns) {
+        (_, Some(_)) => {
+            ObjectiveOutcome::unknown(objective, measured, NoInterval::Unanswered.to_string())
+        }
+        (None, None) => ObjectiveOutcome::unknown(objective, None, "there was no reply".to_owned()),
+        (Some(max_ns), None) => ObjectiveOutcome {
+            objective,
+            measured,
+            bound: None,
+            is_met: max_ns < below_ns,
+            reason: None,
+        },
+    }
+}
+
+/// Whether the requests of a name reached an objective. Intervals take them for independent, since
+/// it is not recorded how they vary over the window.
+fn outcome_of_name(of: &NameRecord, asked: &Objective) -> ObjectiveOutcome {
+    let objective = asked.clone();
+    let (response, unfinished) = (of.response.expand(), of.unfinished().expand());
+    match *asked {
+        Objective::ResponseQuantile { q, below_ns } => {
+            let measured = match of.response_quantile(q) {
+                Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns as f64,
+                Quantile::TooFew { samples, needed } => {
+                    let reason =
+                        format!("too few replies to tell: {samples}, and {needed} are needed");
+                    return ObjectiveOutcome::unknown(objective, None, reason);
+                }
+            };
+            let all = response.count().saturating_add(unfinished.count()) as f64;
+            let is_below = |ns: u64| {
+                let reach = response.count_from(ns).saturating_add(unfinished.count());
+                is_share_below(reach as f64, all, 1.0 - q)
+            };
+            let bound = least_ns(response.max_ns().unwrap_or(0).saturating_mul(2), is_below);
+            let reason = bound.is_none().then(|| NoInterval::Unanswered.to_string());
+            ObjectiveOutcome {
+                objective,
+                measured: Some(measured),
+                bound: bound.map(|ns| ns as f64),
+                is_met: is_below(below_ns),
+                reason,
+            }
+        }
+        Objective::ResponseMax { below_ns } => {
+            max_of(objective, below_ns, response.max_ns(), unfinished.max_ns())
+        }
+        Objective::ResponseMean { below_ns } => {
+            let measured = response.mean_ns();
+            let is_known = unfinished.count() == 0;
+            let reason = match is_known {
+                true => "a mean by name has no interval".to_owned(),
+                false => NoInterval::Unanswered.to_string(),
+            };
+            ObjectiveOutcome {
+                is_met: is_known && measured.is_some_and(|ns| ns < below_ns as f64),
+                ..ObjectiveOutcome::unknown(objective, measured, reason)
+            }
+        }
+        Objective::Errors { .. } | Objective::NoErrors => {
+            let asked_for = of.population().issued;
+            if asked_for == 0 {
+                let reason = "no request was sent".to_owned();
+                return ObjectiveOutcome::unknown(objective, None, reason);
+            }
+            let errors = asked_for.saturating_sub(response.count());
+            let (count, all) = (errors as f64, asked_for as f64);
+            let below = match asked {
+                Objective::Errors { below } => Some(*below),
+                _ => None,
+            };
+            ObjectiveOutcome {
+                objective,
+                measured: Some(count / all),
+                bound: below.map(|_| share_at_most(count, all)),
+                is_met: match below {
+                    Some(below) => is_share_below(count, all, below),
+                    None => errors == 0,
+                },
+                reason: None,
+            }
+        }
+        Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
+            let reason = "this is asked of all requests together".to_owned();
+            ObjectiveOutcome::unknown(objective, None, reason)
+        }
+    }
+}
+
+/// The least time up to `most_ns` for which something is true that stays true; absent where it is
+/// for none.
+fn least_ns(most_ns: u64, is_true: impl Fn(u64) -> bool) -> Option<u64> {
+    if !is_true(most_ns) {
+        return None;
+    }
+    let (mut below, mut at) = (0, most_ns);
+    while at - below > 1 {
+        let middle = u64::midpoint(below, at);
+        match is_true(middle) {
+            true => at = middle,
+            false => below = middle,
+        }
+    }
+    Some(at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +397,71 @@ mod tests {
         assert!(!missed.is_met);
         let reason = missed.reason.unwrap();
         assert!(reason.contains("too few replies"), "{reason}");
+    }
+
+    #[test]
+    fn a_maximum_is_compared_as_it_is_and_a_mean_at_the_end_of_its_interval() {
+        let max_ns = steady_run().latencies.response.max_ns().unwrap();
+        let max = |below_ns| outcome(steady_run(), Objective::ResponseMax { below_ns });
+        assert!(max(max_ns + 1).is_met && !max(max_ns).is_met);
+        assert_eq!(max(max_ns).measured, Some(max_ns as f64));
+        let mean = |below_ns| outcome(steady_run(), Objective::ResponseMean { below_ns });
+        let found = mean(u64::MAX);
+        let (measured, bound) = (found.measured.unwrap(), found.bound.unwrap());
+        assert!(found.is_met && measured <= bound, "{found:?}");
+        assert!(!mean(measured as u64).is_met && mean(bound as u64 + 1).is_met);
+        // Nobody knows how long the others would have taken.
+        for objective in [
+            Objective::ResponseMax { below_ns: u64::MAX },
+            Objective::ResponseMean { below_ns: u64::MAX },
+        ] {
+            let mut run = steady_run();
+            run.latencies.unfinished.record(MS);
+            let missed = outcome(run, objective);
+            assert!(!missed.is_met && missed.reason.is_some(), "{missed:?}");
+        }
+    }
+
+    fn named(objective: Objective) -> ObjectiveOutcome {
+        let mut run = steady_run();
+        let mut of = NameRecord::answered("login", 1_010);
+        (0..1_000).for_each(|k| of.response.record(MS + k));
+        (0..5).for_each(|_| of.response.record(9 * MS));
+        // The invariants are not what is tested.
+        run.names = vec![of];
+        let asked = Objective::Named {
+            name: "login".to_owned(),
+            objective: Box::new(objective),
+        };
+        let outcome = Judged::of(&run).outcome_unless_withheld(&asked);
+        assert_eq!(outcome.objective, asked);
+        outcome
+    }
+
+    #[test]
+    fn the_requests_of_a_name_are_judged_alone() {
+        let quantile = |q, below_ns| named(Objective::ResponseQuantile { q, below_ns });
+        assert!(quantile(0.9, 2 * MS).is_met);
+        let found = quantile(0.99, 2 * MS);
+        // 5 of 1,005 are longer: with chance, it may be 1 % and more.
+        assert!(
+            !found.is_met && found.bound.unwrap() > (8 * MS) as f64,
+            "{found:?}"
+        );
+        assert!(quantile(0.99, 10 * MS).is_met);
+        assert!(named(Objective::ResponseMax { below_ns: 10 * MS }).is_met);
+        assert!(!named(Objective::ResponseMax { below_ns: 8 * MS }).is_met);
+        assert!(named(Objective::ResponseMean { below_ns: 2 * MS }).is_met);
+        assert!(named(Objective::Errors { below: 0.02 }).is_met);
+        assert!(!named(Objective::Errors { below: 0.005 }).is_met);
+        assert!(!named(Objective::NoErrors).is_met);
+        let asked = Objective::Named {
+            name: "logout".to_owned(),
+            objective: Box::new(Objective::NoErrors),
+        };
+        let missed = outcome(steady_run(), asked);
+        assert!(!missed.is_met);
+        assert!(missed.reason.unwrap().contains("by name"));
     }
 
     #[test]

@@ -118,18 +118,16 @@ impl Run {
     /// fewest, of which there are some 1,200 at most.
     pub fn bandwidth_intervals(&self) -> Vec<BandwidthInterval> {
         let records = || self.stream_records();
-        let Some(edges) = records()
+        let Some(readings) = records()
             .map(|record| &record.readings)
             .min_by_key(|it| it.len())
         else {
             return Vec::new();
         };
+        let edges = edges_of(readings.iter().map(|reading| reading.at_ns).collect());
         let mut intervals = Vec::new();
         for pair in edges.windows(2) {
-            let (from_ns, to_ns) = (pair[0].at_ns, pair[1].at_ns);
-            if to_ns <= from_ns {
-                continue;
-            }
+            let (from_ns, to_ns) = (pair[0], pair[1]);
             let length_s = (to_ns - from_ns) as f64 / 1e9;
             let change = |of: fn(&StreamReading) -> u64| -> f64 {
                 let changes = records()
@@ -146,6 +144,35 @@ impl Run {
         }
         intervals
     }
+}
+
+/// Readings whose intervals are shorter than this part of the usual one are none of their own: in
+/// a few microseconds nothing is acknowledged, or all that was held back.
+const SLIVER_PART: i64 = 4;
+
+/// The instants of readings, those left out that would begin or end a sliver; the first and the
+/// last one stay.
+fn edges_of(mut at_ns: Vec<i64>) -> Vec<i64> {
+    let mut lengths: Vec<i64> = at_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    lengths.sort_unstable();
+    let usual_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let least_ns = (usual_ns / SLIVER_PART).max(1);
+    let last_ns = at_ns.pop();
+    let mut edges: Vec<i64> = Vec::with_capacity(at_ns.len() + 1);
+    for at_ns in at_ns {
+        if edges.last().is_none_or(|edge| at_ns - edge >= least_ns) {
+            edges.push(at_ns);
+        }
+    }
+    if let Some(last_ns) = last_ns {
+        while edges.len() > 1 && edges.last().is_some_and(|edge| last_ns - edge < least_ns) {
+            edges.pop();
+        }
+        if edges.last().is_none_or(|edge| last_ns > *edge) {
+            edges.push(last_ns);
+        }
+    }
+    edges
 }
 
 /// A count at `at_ns`, between two readings as if it had grown evenly.
@@ -213,7 +240,7 @@ impl Bandwidth {
         let up_counts = one_way
             .filter(|it| it.sends)
             .and_then(|_| beside(lifetime.bytes_acked, run.server_count()));
-        let received = summary.lifetime.bytes_received;
+        let received = summary.round.bytes_received;
         let down_counts = one_way
             .filter(|it| it.receives)
             .and_then(|_| beside(received, run.server_sent()));
@@ -271,4 +298,27 @@ fn jain(values: &[u64]) -> Option<f64> {
 fn server_cpu_ns(run: &Run) -> Option<f64> {
     let server = run.evidence_of_server().server.as_ref()?;
     Some(server.cpu_use()?.cpus() * run.window_ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slivers_are_joined_with_what_is_beside_them() {
+        for (readings, edges) in [
+            (vec![], vec![]),
+            (vec![5], vec![5]),
+            (vec![0, 100, 200, 300], vec![0, 100, 200, 300]),
+            // A late reading, and the one at the end of the window right behind it.
+            (vec![0, 100, 200, 301, 302], vec![0, 100, 200, 302]),
+            (vec![0, 100, 200, 299, 300, 302], vec![0, 100, 200, 302]),
+            (vec![0, 100, 195, 200, 300], vec![0, 100, 195, 300]),
+            (vec![0, 100, 100, 200], vec![0, 100, 200]),
+            (vec![0, 170, 200, 300], vec![0, 170, 200, 300]),
+            (vec![7, 7, 7], vec![7]),
+        ] {
+            assert_eq!(edges_of(readings.clone()), edges, "{readings:?}");
+        }
+    }
 }

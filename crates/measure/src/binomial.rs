@@ -37,6 +37,24 @@ pub(crate) fn is_share_below(count: f64, of: f64, limit: f64) -> bool {
     incomplete_beta(limit, count + 1.0, others) >= 1.0 - TAIL
 }
 
+/// The largest count of `of`, neither a whole number, whose share is shown to lie below `limit`.
+/// Absent where not even none is.
+pub(crate) fn count_shown_below(of: f64, limit: f64) -> Option<f64> {
+    if !is_share_below(0.0, of, limit) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, of * limit);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if is_share_below(middle, of, limit) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
 /// The regularized incomplete beta function of `x` (0 to 1), `a` and `b` above 0: the share of a
 /// beta distribution that lies up to `x`.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {

@@ -192,7 +192,7 @@ impl CapacityObjective {
     /// As it was judged.
     pub fn outcome(&self) -> ObjectiveOutcome {
         ObjectiveOutcome {
-            objective: self.objective,
+            objective: self.objective.clone(),
             measured: self.measured,
             bound: self.bound,
             is_met: self.is_met,

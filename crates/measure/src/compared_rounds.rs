@@ -27,6 +27,10 @@ pub enum ComparisonKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSide {
+    /// What it is called: `--label`, or the command that starts it where sides have one URL; absent
+    /// where the URL says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Its URL.
     pub url: String,
     /// Its rounds, in the order in which they were measured: those at the same place of all sides

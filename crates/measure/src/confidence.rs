@@ -31,6 +31,9 @@ pub enum NoInterval {
     /// What varies over the window was planned to vary.
     #[error("the rate is planned to vary over the window")]
     PlannedToVary,
+    /// There is nothing of the kind.
+    #[error("streams carry no requests")]
+    NoRequests,
     /// The window has no length.
     #[error("the measure phase has no length")]
     NoWindow,
@@ -43,7 +46,10 @@ pub enum NoInterval {
         needed: u64,
     },
     /// Replies that are near in time are alike, so that the interval would reach beyond them all.
-    #[error("{samples} replies tell no more than about {worth} independent ones (need {needed})")]
+    #[error(
+        "it varied over the window; a run about {} times as long would tell",
+        self.times_longer().unwrap_or(2)
+    )]
     TooAlike {
         /// Replies at hand.
         samples: u64,
@@ -55,6 +61,17 @@ pub enum NoInterval {
     /// Its upper end is among what was never answered.
     #[error("requests that were never answered may lie within it")]
     Unanswered,
+}
+
+impl NoInterval {
+    /// A run that is about so many times as long would have an interval, where length is what is
+    /// missing: 2 or more.
+    pub fn times_longer(self) -> Option<u64> {
+        match self {
+            Self::TooAlike { worth, needed, .. } => Some(needed.div_ceil(worth.max(1)).max(2)),
+            _ => None,
+        }
+    }
 }
 
 /// The ranks (from 1) of the `q`-quantile of `samples` values, at least one, and of the ends of

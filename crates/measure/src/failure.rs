@@ -70,10 +70,16 @@ failure_kinds! {
     OtherProtocol, Connect, "another protocol negotiated";
     /// The server answered the upgrade to WebSocket with another status than 101.
     UpgradeRefused, Connect, "upgrade refused";
+    /// The server answered the first message of a connection by an error.
+    OpeningRefused, Connect, "first message refused";
     /// Bytes came that no request had asked for.
     UnexpectedBytes, Connection, "unasked bytes";
     /// An idle connection was reset.
     IdleReset, Connection, "idle connection reset";
+    /// The server ended a one-way stream while the load went on.
+    StreamEnded, Connection, "stream ended by the server";
+    /// A one-way stream was reset, or its connection lost otherwise.
+    StreamReset, Connection, "stream cut by a reset";
     /// No complete reply within `--timeout`.
     TimedOut, Request, "timed out";
     /// The connection was reset while the request was in flight (ECONNRESET, EPIPE).
@@ -110,6 +116,8 @@ failure_kinds! {
     WrongEcho, Request, "wrong echo";
     /// The length that a message states is out of range.
     BadLength, Request, "bad message length";
+    /// The reply to a message is not of the protocol that it is framed by.
+    MalformedReply, Request, "malformed reply";
     /// The connection ended in the middle of the reply to a message.
     TruncatedReply, Request, "reply cut short";
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
@@ -209,13 +217,17 @@ impl FailureKind {
                 | Self::Http2Error
                 | Self::WrongEcho
                 | Self::BadLength
+                | Self::MalformedReply
                 | Self::WebSocketError
         )
     }
 
     /// Whether it can happen to messages over TCP alone.
     pub(crate) fn is_of_messages(self) -> bool {
-        matches!(self, Self::WrongEcho | Self::BadLength)
+        matches!(
+            self,
+            Self::WrongEcho | Self::BadLength | Self::MalformedReply | Self::OpeningRefused
+        )
     }
 
     /// Whether it can happen to messages alone, over TCP and WebSocket.

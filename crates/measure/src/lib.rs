@@ -20,8 +20,10 @@ mod compared;
 mod compared_rounds;
 mod comparison;
 mod confidence;
+mod counted;
 mod cpu_use;
 mod diagnosis;
+mod ended_streams;
 mod environment;
 mod error_body;
 mod evidence;
@@ -39,6 +41,8 @@ mod knee;
 mod latencies;
 mod loglinear;
 mod machine;
+mod mean_interval;
+mod name;
 #[cfg(test)]
 mod noise;
 mod objective;
@@ -59,6 +63,7 @@ mod request_log;
 mod round_record;
 mod run;
 mod series;
+mod silence;
 mod single_run;
 mod sparse;
 mod split;
@@ -73,6 +78,7 @@ mod summary;
 mod sweep;
 mod tally;
 mod trend;
+mod trial;
 mod unfinished;
 mod variation;
 mod verdict;
@@ -85,7 +91,7 @@ pub use bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use bounded::WORKERS_MAX;
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
-    merge_names,
+    merge_names, name_buckets_max,
 };
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use capacity::{
@@ -100,8 +106,10 @@ pub use compared_rounds::{
 };
 pub use comparison::{Basis, Claim, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
+pub use counted::{count, counted};
 pub use cpu_use::CpuUse;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
+pub use ended_streams::EndedStreams;
 pub use environment::{ClientDescription, Environment, ServerDescription};
 pub use error_body::ErrorBody;
 pub use evidence::{
@@ -121,6 +129,7 @@ pub use judged::Judged;
 pub use knee::{Bend, knee};
 pub use latencies::Latencies;
 pub use machine::MachineDescription;
+pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use opening::Opening;
@@ -138,30 +147,31 @@ pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use round_record::{ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
-    HttpChoice, LimitsChecked, ListDescription, ListOrder, MergeError, MessagesDescription,
-    ModelDescription, Negotiated, NegotiatedTls, OpeningDescription, PlanDescription, Protocol,
-    RequestDescription, RequestsDescription, Run, RunEdges, ScheduleDescription, Seeds,
-    SocketsDescription, Spin, StageDescription, StageRates, Stamps, StopDescription,
-    StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion, Unit,
-    UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
+    Http2Description, HttpChoice, LimitsChecked, ListDescription, ListOrder, METHODS_MAX,
+    MergeError, MessagesDescription, ModelDescription, Negotiated, NegotiatedTls,
+    OpeningDescription, PlanDescription, Protocol, RequestDescription, RequestsDescription, Run,
+    RunEdges, ScheduleDescription, Seeds, SocketsDescription, Spin, StageDescription, StageRates,
+    Stamps, StopDescription, StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription,
+    TlsVersion, Unit, UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use single_run::{Range, SingleRun};
 pub use sparse::SparseHistogram;
-pub use split::{Instants, MeanParts, Parts, Split, TooFewInTail};
+pub use split::{Instants, MeanParts, Misplaced, Parts, Split, TooFewInTail};
 pub use spread::Spread;
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use steadiness::Steadiness;
 pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
-pub use success::{NoSuccess, NoSuccessCause};
-pub use summary::{Figure, Summary};
+pub use success::{NoSuccess, NoSuccessCause, NoSuccessPopulation};
+pub use summary::{Figure, Summary, Trials};
 pub use sweep::{
     NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Sweep, SweepAxis, SweepHighest,
     SweepKind, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
     VerdictTurn,
 };
 pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
+pub use trial::TrialRecord;
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
     VerdictRule,

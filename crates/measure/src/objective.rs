@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const OBJECTIVES_MAX: usize = 100;
 
 /// One thing that a run is asked to reach.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -14,6 +14,16 @@ pub enum Objective {
     ResponseQuantile {
         /// The quantile, 0 to 1, both excluded.
         q: f64,
+        /// The limit, nanoseconds.
+        below_ns: u64,
+    },
+    /// The longest response time lies below a limit, and every request was answered.
+    ResponseMax {
+        /// The limit, nanoseconds.
+        below_ns: u64,
+    },
+    /// The mean response time lies below a limit, and every request was answered.
+    ResponseMean {
         /// The limit, nanoseconds.
         below_ns: u64,
     },
@@ -29,4 +39,21 @@ pub enum Objective {
         /// The limit.
         above: f64,
     },
+    /// The requests of one name reach an objective, which is no rate and of no name.
+    Named {
+        /// The name, as reports have it.
+        name: String,
+        /// What they are to reach.
+        objective: Box<Self>,
+    },
+}
+
+impl Objective {
+    /// What is asked, of whichever requests.
+    pub fn plain(&self) -> &Self {
+        match self {
+            Self::Named { objective, .. } => objective,
+            other => other,
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! Times in which the server was gone, and what it did before and after: derived from when the
-//! workers had no connection because attempts failed.
+//! Times in which the server was gone or silent, and what it did before and after: derived from
+//! when the workers had no connection because attempts failed, and from when replies came.
 
 use crate::overlap::common;
+use crate::silence::silences;
 use crate::steadiness::whole_points;
 use crate::{FailureCounts, FailureKind, Run, Summary, after_ns, samples_needed};
 
@@ -17,7 +18,12 @@ const PART_SUCCESSES_LEAST: f64 = 20.0;
 /// Share of this average that every part has, where the rate is unbroken.
 const UNBROKEN_LEAST: f64 = 0.5;
 
-/// A time in the window in which no worker had a connection, because attempts failed.
+/// Share of the window for which a server answers nothing, from which on it has failed; any silence
+/// that lasts to the end is a failure too.
+const SILENT_LEAST: f64 = 0.1;
+
+/// A time in the window in which no worker had a connection, because attempts failed, or in which
+/// no reply came though requests were in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Its start, from the start of the window, nanoseconds; 0 where it began before.
@@ -44,6 +50,9 @@ pub struct Stretch {
 pub struct ServerFailure {
     /// When no connection could be had, oldest first; empty where some always could.
     pub outages: Vec<Outage>,
+    /// When no reply came, though requests were in flight, oldest first. Where there were outages,
+    /// silences are not listed beside them.
+    pub silences: Vec<Outage>,
     /// Whether some connection could always be had, and successful replies came at an unbroken rate
     /// throughout the window: the server takes no more connections, and has not failed.
     pub answered_throughout: bool,
@@ -53,31 +62,48 @@ pub struct ServerFailure {
     pub attempts_failed: u64,
     /// The kind that most of them had.
     pub kind: Option<FailureKind>,
-    /// Requests that were in flight when their connections were lost, or failed otherwise, in the
-    /// window.
+    /// Requests issued in the window that were in flight when their connections were lost, or
+    /// failed otherwise.
     pub requests_failed: u64,
     /// Connections opened in the window.
     pub connections_opened: u64,
-    /// Up to the first outage; absent where that is less than an interval of the series.
+    /// Up to the first outage or silence; absent where that is less than an interval of the series.
     pub before: Option<Stretch>,
     /// From the end of the last one on, likewise; absent too where it did not end.
     pub after: Option<Stretch>,
 }
 
 impl ServerFailure {
-    /// Length of all outages, nanoseconds.
-    pub fn down_ns(&self, window_ns: u64) -> u64 {
-        self.outages.iter().fold(0, |sum, outage| {
-            let until_ns = outage.until_ns.unwrap_or(window_ns);
-            sum.saturating_add(until_ns.saturating_sub(outage.from_ns))
-        })
+    /// When the server did nothing: its outages, or its silences where there were none.
+    pub fn down(&self) -> &[Outage] {
+        if self.outages.is_empty() {
+            &self.silences
+        } else {
+            &self.outages
+        }
     }
 
-    /// Whether the server was gone at the end of the window.
-    pub fn is_down_at_end(&self) -> bool {
-        let last = self.outages.last();
-        last.is_some_and(|outage| outage.until_ns.is_none())
+    /// Length of all outages or silences, nanoseconds.
+    pub fn down_ns(&self, window_ns: u64) -> u64 {
+        length_ns(self.down(), window_ns)
     }
+
+    /// Whether the server was gone, or silent, at the end of the window.
+    pub fn is_down_at_end(&self) -> bool {
+        lasts_to_end(self.down())
+    }
+}
+
+/// Length of all of these, nanoseconds.
+fn length_ns(outages: &[Outage], window_ns: u64) -> u64 {
+    outages.iter().fold(0, |sum, outage| {
+        let until_ns = outage.until_ns.unwrap_or(window_ns);
+        sum.saturating_add(until_ns.saturating_sub(outage.from_ns))
+    })
+}
+
+fn lasts_to_end(outages: &[Outage]) -> bool {
+    outages.last().is_some_and(|last| last.until_ns.is_none())
 }
 
 impl Run {
@@ -89,34 +115,47 @@ impl Run {
 
 /// [`Run::server_failure`], of a run whose summary is at hand.
 pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFailure> {
-    let length_ns = run.window_ns;
+    let window_ns = run.window_ns;
     let outages = outages(run);
+    let silences = match outages.is_empty() {
+        true => silences(run, summary),
+        false => Vec::new(),
+    };
+    let silences: Vec<Outage> = silences
+        .into_iter()
+        .map(|(from_ns, until_ns)| Outage { from_ns, until_ns })
+        .collect();
+    let is_silent = lasts_to_end(&silences)
+        || length_ns(&silences, window_ns) as f64 > window_ns as f64 * SILENT_LEAST;
     let retrying_ns = summary
         .live
         .missing
         .map_or(0, |missing| missing.retrying_ns);
-    let missing_mean = retrying_ns as f64 / length_ns.max(1) as f64;
+    let missing_mean = retrying_ns as f64 / window_ns.max(1) as f64;
     let (attempts_failed, kind) = refusals(&summary.window.failures);
     let is_missing = f64::from(summary.live.asked) * MISSING_LEAST <= missing_mean;
     let is_partial = is_missing && attempts_failed > 0 && summary.live.asked > 0;
-    if outages.is_empty() && !is_partial {
+    if outages.is_empty() && !is_partial && !is_silent {
         return None;
     }
-    let first_ns = outages.first().map(|outage| outage.from_ns);
-    let last_ns = outages.last().and_then(|outage| outage.until_ns);
+    let down = if is_silent { &silences } else { &outages };
+    let first_ns = down.first().map(|outage| outage.from_ns);
+    let last_ns = down.last().and_then(|outage| outage.until_ns);
     Some(ServerFailure {
-        answered_throughout: outages.is_empty() && is_unbroken(&whole_points(run, &summary.series)),
+        answered_throughout: down.is_empty() && is_unbroken(&whole_points(run, &summary.series)),
         missing_mean,
         attempts_failed,
         kind,
-        requests_failed: summary
-            .window
-            .failures
-            .of_requests(run.plan.connects_only()),
+        // What connections are all there is to are attempts already.
+        requests_failed: match run.plan.connects_only() {
+            true => 0,
+            false => summary.population.failed,
+        },
         connections_opened: summary.window.connections_opened,
         before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
-        after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, length_ns)),
+        after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, window_ns)),
         outages,
+        silences: if is_silent { silences } else { Vec::new() },
     })
 }
 

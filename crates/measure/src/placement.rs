@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
-
-/// Most numbers of workers that are tried: each is twice the one before.
-const TRIED_MAX: usize = 32;
+use crate::trial::TRIALS_MAX;
 
 /// How the number of workers and their CPUs were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +15,7 @@ pub struct Placement {
     pub reason: PlacementReason,
     /// Numbers of workers that the warm-up showed to be too few, in the order in which they were
     /// tried: brunt was the limit with them, and CPUs had time left.
-    #[serde(deserialize_with = "bounded::list::<_, _, TRIED_MAX>")]
+    #[serde(deserialize_with = "bounded::list::<_, _, TRIALS_MAX>")]
     pub too_few: Vec<u32>,
 }
 

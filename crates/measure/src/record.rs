@@ -113,6 +113,16 @@ pub struct LiveConnections {
     /// versions that sent them all at once.
     #[serde(default)]
     pub not_begun_ns: u64,
+    /// The part of it in which an open connection had nothing in flight and could take nothing,
+    /// because its server had not taken what was sent before: it answers without reading, or sends
+    /// what nobody asked for. 0 in runs of versions that did not count it.
+    #[serde(default)]
+    pub blocked_ns: u64,
+    /// Connections that were not open when the window began, without those that were being
+    /// replaced after they had carried something. Absent in runs of versions that did not count
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unopened_at_start: Option<u32>,
     /// Of what was missing, the part in which brunt did what it could; null in runs of versions
     /// that did not count it.
     #[serde(default)]
@@ -170,9 +180,12 @@ pub struct SetUp {
     pub opened: u64,
     /// What had failed by then.
     pub failures: FailureCounts,
-    /// Whether its limit ended it, with connections that were still being opened or had never been
-    /// tried.
+    /// Whether it ended with connections that were still being opened or had never been tried: its
+    /// limit was over, or none more had been opened for too long.
     pub timed_out: bool,
+    /// How long none more had been opened then, nanoseconds; absent where it ended otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
 }
 
 impl SetUp {
@@ -183,6 +196,11 @@ impl SetUp {
         self.opened = self.opened.saturating_add(other.opened);
         self.failures.merge(&other.failures);
         self.timed_out |= other.timed_out;
+        // Of the worker that came furthest last.
+        self.waited_ns = match (self.waited_ns, other.waited_ns) {
+            (Some(own), Some(others)) => Some(own.min(others)),
+            (own, others) => own.or(others),
+        };
     }
 
     /// The most frequent failure, and how often it occurred. Absent where nothing failed.
@@ -340,8 +358,13 @@ pub struct WorkerRecord {
     /// Connections that an earlier round of the session had opened, and that this one went on with.
     #[serde(default)]
     pub connections_kept: u64,
-    /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set.
+    /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set,
+    /// or what came was no answer.
     pub stamps_clamped: u64,
+    /// Of these, those that lay before the request that they answer was sent: bytes that the server
+    /// had sent unasked, unless the wall clock was set.
+    #[serde(default)]
+    pub stamps_before_send: u64,
     /// Time spent polling without result, whole life, nanoseconds.
     pub spun_ns: u64,
     /// Requests of any phase still in flight when drain ended.

@@ -127,7 +127,10 @@ impl RoundRecord {
                 Quantile::Known { ns, .. } => return Some(ns),
                 Quantile::AtLeast { .. } => "requests were never answered".to_owned(),
                 Quantile::TooFew { samples, needed } => {
-                    format!("{samples} replies, {needed} are needed")
+                    format!(
+                        "{}, {needed} needed",
+                        crate::counted(samples, "reply", "replies")
+                    )
                 }
             };
             missing.insert(name.to_owned(), reason);

@@ -15,25 +15,54 @@ const BUCKETS_MAX: usize = 8_192;
 /// No bucket comes near this count; those of a file that says so could overflow sums.
 const COUNT_MAX: u64 = 1 << 48;
 
+/// Bits of a packed bucket that hold its count; its number stands above them.
+const COUNT_BITS: u32 = 49;
+/// Words before the buckets: minimum, maximum and sum.
+const HEAD: usize = 3;
+
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Stored")]
-pub struct SparseHistogram {
-    /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
-    /// doubling) and its count.
-    buckets: Vec<(u32, u64)>,
-    /// The smallest duration, nanoseconds; 0 for none, as the others.
-    min_ns: u64,
-    /// The largest, nanoseconds.
-    max_ns: u64,
-    /// Sum of all, nanoseconds.
-    sum_ns: u64,
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct SparseHistogram(Held);
+
+/// As little as can be: most names of a long list have a few samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Held {
+    #[default]
+    Nothing,
+    /// A single duration.
+    One(u64),
+    /// Minimum, maximum and sum, and the filled buckets in order, each packed with its count.
+    Many(Vec<u64>),
 }
 
-/// What a file holds.
-#[derive(Deserialize)]
+fn packed(bucket: u32, count: u64) -> u64 {
+    u64::from(bucket) << COUNT_BITS | count.min(COUNT_MAX)
+}
+
+fn unpacked(word: u64) -> (u32, u64) {
+    ((word >> COUNT_BITS) as u32, word & ((1 << COUNT_BITS) - 1))
+}
+
+fn bucket_of(ns: u64) -> u32 {
+    loglinear::index(ns.min(HIGHEST_NS), BITS) as u32
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SparseHistogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Stored::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Stored::json_schema(generator)
+    }
+}
+
+/// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
+/// exact.
+#[derive(Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
@@ -81,7 +110,6 @@ impl TryFrom<Stored> for SparseHistogram {
         if !is_ordered || !buckets.iter().all(is_filled) {
             return Err(SparseError::Buckets);
         }
-        let bucket_of = |ns: u64| loglinear::index(ns.min(HIGHEST_NS), BITS) as u32;
         let are_extremes = match (buckets.first(), buckets.last()) {
             (Some(first), Some(last)) => {
                 min_ns <= max_ns && bucket_of(min_ns) == first.0 && bucket_of(max_ns) == last.0
@@ -91,26 +119,105 @@ impl TryFrom<Stored> for SparseHistogram {
         if !are_extremes {
             return Err(SparseError::Extremes);
         }
-        Ok(Self {
-            buckets,
+        Ok(Self::of(min_ns, max_ns, sum_ns, buckets.into_iter()))
+    }
+}
+
+impl From<SparseHistogram> for Stored {
+    fn from(histogram: SparseHistogram) -> Self {
+        let (min_ns, max_ns, sum_ns) = histogram.head();
+        Self {
+            buckets: histogram.buckets().collect(),
             min_ns,
             max_ns,
             sum_ns,
-        })
+        }
     }
 }
 
 impl SparseHistogram {
+    /// One with these buckets, which are in order.
+    fn of(
+        min_ns: u64,
+        max_ns: u64,
+        sum_ns: u64,
+        buckets: impl Iterator<Item = (u32, u64)>,
+    ) -> Self {
+        let mut words = Vec::with_capacity(HEAD + buckets.size_hint().0);
+        words.extend([min_ns, max_ns, sum_ns]);
+        words.extend(buckets.map(|(bucket, count)| packed(bucket, count)));
+        let is_exact = (min_ns, sum_ns) == (max_ns, max_ns);
+        Self(match &words[HEAD..] {
+            [] => Held::Nothing,
+            [only] if is_exact && unpacked(*only) == (bucket_of(min_ns), 1) => Held::One(min_ns),
+            _ => Held::Many(words),
+        })
+    }
+
+    /// Minimum, maximum and sum; 0 for none.
+    fn head(&self) -> (u64, u64, u64) {
+        match &self.0 {
+            Held::Nothing => (0, 0, 0),
+            Held::One(ns) => (*ns, *ns, *ns),
+            Held::Many(words) => (words[0], words[1], words[2]),
+        }
+    }
+
+    /// The filled buckets in order, each with its count.
+    fn buckets(&self) -> impl Iterator<Item = (u32, u64)> {
+        let (one, many) = match &self.0 {
+            Held::Nothing => (None, &[][..]),
+            Held::One(ns) => (Some((bucket_of(*ns), 1)), &[][..]),
+            Held::Many(words) => (None, &words[HEAD..]),
+        };
+        one.into_iter().chain(many.iter().copied().map(unpacked))
+    }
+
+    /// The words of a histogram with more than one duration.
+    fn words(&mut self) -> Option<&mut Vec<u64>> {
+        if let Held::One(ns) = self.0 {
+            let mut words = Vec::with_capacity(HEAD + 2);
+            words.extend([ns, ns, ns, packed(bucket_of(ns), 1)]);
+            self.0 = Held::Many(words);
+        }
+        match &mut self.0 {
+            Held::Nothing | Held::One(_) => None,
+            Held::Many(words) => Some(words),
+        }
+    }
+
     /// Records one duration.
     pub fn record(&mut self, ns: u64) {
-        let bucket = loglinear::index(ns.min(HIGHEST_NS), BITS) as u32;
-        if self.buckets.is_empty() {
-            self.min_ns = ns;
+        self.record_within(ns, BUCKETS_MAX);
+    }
+
+    /// Records one duration, in at most so many buckets: where there would be more, neighbours are
+    /// counted together, each in the bucket of the longest.
+    pub(crate) fn record_within(&mut self, ns: u64, buckets_max: usize) {
+        let Some(words) = self.words() else {
+            self.0 = Held::One(ns);
+            return;
+        };
+        words[0] = words[0].min(ns);
+        words[1] = words[1].max(ns);
+        words[2] = words[2].saturating_add(ns);
+        add(words, bucket_of(ns), 1);
+        coarsen(words, buckets_max);
+    }
+
+    /// Counts neighbours together until there are at most so many buckets.
+    pub(crate) fn coarsen(&mut self, buckets_max: usize) {
+        if let Held::Many(words) = &mut self.0 {
+            coarsen(words, buckets_max);
         }
-        self.min_ns = self.min_ns.min(ns);
-        self.max_ns = self.max_ns.max(ns);
-        self.sum_ns = self.sum_ns.saturating_add(ns);
-        self.add(bucket, 1);
+    }
+
+    /// Bytes that it takes beside itself, at most.
+    pub(crate) fn held_bytes_max(&self) -> usize {
+        match &self.0 {
+            Held::Nothing | Held::One(_) => 0,
+            Held::Many(words) => grown_bytes(words),
+        }
     }
 
     /// What was recorded in a histogram since it was as `earlier`. Counts and sum are exact,
@@ -119,77 +226,116 @@ impl SparseHistogram {
         let (Some(min_ns), Some(max_ns)) = (later.min_ns(), later.max_ns()) else {
             return Self::default();
         };
-        let mut added = Self::default();
+        let mut added: Vec<(u32, u64)> = Vec::new();
+        let mut extremes = None;
         for (least_ns, count) in later.added_since(earlier) {
             let ns = least_ns.clamp(min_ns, max_ns);
-            if added.buckets.is_empty() {
-                added.min_ns = ns;
-            }
+            let (first_ns, _) = *extremes.get_or_insert((ns, ns));
+            extremes = Some((first_ns, ns));
             // They come in order.
-            let bucket = loglinear::index(ns.min(HIGHEST_NS), BITS) as u32;
-            match added.buckets.last_mut() {
+            let bucket = bucket_of(ns);
+            match added.last_mut() {
                 Some((number, held)) if *number == bucket => *held = held.saturating_add(count),
-                _ => added.buckets.push((bucket, count)),
+                _ => added.push((bucket, count)),
             }
-            added.max_ns = ns;
         }
-        if !added.buckets.is_empty() {
-            added.sum_ns = later.sum_ns().saturating_sub(earlier.sum_ns());
-        }
-        added
-    }
-
-    fn add(&mut self, bucket: u32, count: u64) {
-        match self
-            .buckets
-            .binary_search_by_key(&bucket, |&(number, _)| number)
-        {
-            Ok(place) => {
-                let held = &mut self.buckets[place].1;
-                *held = held.saturating_add(count);
-            }
-            Err(place) => self.buckets.insert(place, (bucket, count)),
-        }
+        let Some((min_ns, max_ns)) = extremes else {
+            return Self::default();
+        };
+        let sum_ns = later.sum_ns().saturating_sub(earlier.sum_ns());
+        Self::of(min_ns, max_ns, sum_ns, added.into_iter())
     }
 
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
-        let counts = self.buckets.iter().map(|&(_, count)| count);
+        let counts = self.buckets().map(|(_, count)| count);
         counts.fold(0, u64::saturating_add)
     }
 
     /// The largest, exact. Absent when nothing was recorded.
     pub fn max_ns(&self) -> Option<u64> {
-        (!self.buckets.is_empty()).then_some(self.max_ns)
+        match self.0 {
+            Held::Nothing => None,
+            _ => Some(self.head().1),
+        }
     }
 
     /// Adds what `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        if other.buckets.is_empty() {
+        if other.0 == Held::Nothing {
             return;
         }
-        if self.buckets.is_empty() {
+        let Some(words) = self.words() else {
             self.clone_from(other);
             return;
-        }
-        self.min_ns = self.min_ns.min(other.min_ns);
-        self.max_ns = self.max_ns.max(other.max_ns);
-        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
-        for &(bucket, count) in &other.buckets {
-            self.add(bucket, count);
+        };
+        let (min_ns, max_ns, sum_ns) = other.head();
+        words[0] = words[0].min(min_ns);
+        words[1] = words[1].max(max_ns);
+        words[2] = words[2].saturating_add(sum_ns);
+        for (bucket, count) in other.buckets() {
+            add(words, bucket, count);
         }
     }
 
     /// The same as a histogram with all its buckets.
     pub fn expand(&self) -> Histogram {
-        let filled = self
-            .buckets
-            .iter()
-            .map(|&(bucket, count)| (bucket as usize, count));
-        if self.buckets.is_empty() {
+        if self.0 == Held::Nothing {
             return Histogram::of_two_digits();
         }
-        Histogram::of_filled(filled, self.min_ns, self.max_ns, self.sum_ns)
+        let (min_ns, max_ns, sum_ns) = self.head();
+        let filled = self
+            .buckets()
+            .map(|(bucket, count)| (bucket as usize, count));
+        Histogram::of_filled(filled, min_ns, max_ns, sum_ns)
+    }
+}
+
+/// Adds to a bucket.
+fn add(words: &mut Vec<u64>, bucket: u32, count: u64) {
+    let buckets = &mut words[HEAD..];
+    match buckets.binary_search_by_key(&bucket, |&word| unpacked(word).0) {
+        Ok(place) => {
+            let (_, held) = unpacked(buckets[place]);
+            buckets[place] = packed(bucket, held.saturating_add(count));
+        }
+        Err(place) => words.insert(HEAD + place, packed(bucket, count)),
+    }
+}
+
+/// Counts neighbours together, those of two buckets, of four, and so on, until there are few: each
+/// in the last bucket among them that holds something. The first bucket stays that of the minimum.
+fn coarsen(words: &mut Vec<u64>, buckets_max: usize) {
+    if words.len() - HEAD <= buckets_max {
+        return;
+    }
+    // Some room, or the next duration would do the same again.
+    let few = (buckets_max / 4 * 3).max(2);
+    for shift in 1..u32::BITS {
+        let mut kept = HEAD + 1;
+        for at in HEAD + 1..words.len() {
+            let (bucket, count) = unpacked(words[at]);
+            let (before, held) = unpacked(words[kept - 1]);
+            if kept > HEAD + 1 && before >> shift == bucket >> shift {
+                words[kept - 1] = packed(bucket, held.saturating_add(count));
+            } else {
+                words[kept] = words[at];
+                kept += 1;
+            }
+        }
+        words.truncate(kept);
+        if words.len() - HEAD <= few {
+            return;
+        }
+    }
+}
+
+/// Bytes of a list that has just grown, and what the allocator adds.
+pub(crate) fn grown_bytes<T>(list: &[T]) -> usize {
+    const ALLOCATION_BYTES: usize = 16;
+    match list.len() {
+        0 => 0,
+        len => 2 * len * size_of::<T>() + ALLOCATION_BYTES,
     }
 }
 
@@ -232,7 +378,7 @@ mod tests {
             values.iter().for_each(|&ns| histogram.record(ns));
             let added = SparseHistogram::between(&earlier, &histogram);
             assert_eq!(added.count(), values.len() as u64);
-            assert_eq!(added.sum_ns, values.iter().sum::<u64>());
+            assert_eq!(added.head().2, values.iter().sum::<u64>());
             let stored = serde_json::to_string(&added).expect("it can be stored");
             assert_eq!(
                 serde_json::from_str::<SparseHistogram>(&stored).ok(),
@@ -245,6 +391,65 @@ mod tests {
             sum,
             SparseHistogram::between(&Histogram::default(), &histogram)
         );
+    }
+
+    #[test]
+    fn it_is_small_where_it_holds_little() {
+        assert_eq!(size_of::<SparseHistogram>(), 24);
+        assert_eq!(of(&[700]).held_bytes_max(), 0);
+        for (values, words) in [(&[700, 900][..], 5), (&[700, 900, 5, 6], 10)] {
+            let Held::Many(held) = of(values).0 else {
+                panic!("there are several");
+            };
+            assert!(held.capacity() <= words, "{}", held.capacity());
+        }
+    }
+
+    #[test]
+    fn what_has_too_many_buckets_is_coarser_and_reads_no_shorter() {
+        let mut values: Vec<u64> = (1..=20_000).map(|us| us * 1_000).collect();
+        for (buckets_max, error) in [(1_000, 0.04), (100, 0.26), (40, 1.01), (16, 3.01)] {
+            // From both ends, so that each bucket is met in every state.
+            values.reverse();
+            let mut coarse = SparseHistogram::default();
+            for (at, &ns) in values.iter().enumerate() {
+                let ns = if at % 2 == 0 {
+                    ns
+                } else {
+                    values[values.len() - at]
+                };
+                coarse.record_within(ns, buckets_max);
+                assert!(coarse.buckets().count() <= buckets_max);
+            }
+            let exact = {
+                let all = values.iter().enumerate();
+                let all = all.map(|(at, &ns)| {
+                    if at % 2 == 0 {
+                        ns
+                    } else {
+                        values[values.len() - at]
+                    }
+                });
+                of(&all.collect::<Vec<_>>())
+            };
+            assert_eq!(coarse.head(), exact.head());
+            assert_eq!(coarse.count(), exact.count());
+            for q in [0.1, 0.5, 0.9, 0.99] {
+                let known =
+                    |of: &SparseHistogram| of.expand().quantile_ns(q).expect("samples") as f64;
+                let (known, found) = (known(&exact), known(&coarse));
+                assert!(
+                    found >= known && found <= known * (1.0 + error),
+                    "{buckets_max} {q}: {found} {known}"
+                );
+            }
+            // It is stored and read as any other.
+            let stored = serde_json::to_string(&coarse).expect("it can be stored");
+            assert_eq!(
+                serde_json::from_str::<SparseHistogram>(&stored).ok(),
+                Some(coarse)
+            );
+        }
     }
 
     proptest! {

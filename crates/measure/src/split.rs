@@ -50,10 +50,19 @@ pub struct Parts {
     pub parse_ns: u64,
 }
 
+/// Where a stamp of the kernel lay that is outside of what is possible for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// Before the send: what came was there before it was asked for, or the wall clock was set.
+    BeforeSend,
+    /// After the bytes were read: the wall clock was set.
+    AfterReceipt,
+}
+
 impl Parts {
-    /// The parts of a response, and whether the kernel's stamp lay outside of what is possible and
-    /// was moved into it.
-    pub fn of(instants: &Instants) -> (Self, bool) {
+    /// The parts of a response, and where the kernel's stamp lay if that is outside of what is
+    /// possible: it is moved into it.
+    pub fn of(instants: &Instants) -> (Self, Option<Misplaced>) {
         let Instants {
             due_ns,
             free_ns,
@@ -68,7 +77,13 @@ impl Parts {
         let done_ns = done_ns.max(send_from_ns);
         let available_ns = free_ns.clamp(due_ns, send_from_ns);
         let received_ns = received_ns.clamp(send_from_ns, done_ns);
-        let was_moved = arrived_ns < send_from_ns || arrived_ns > received_ns;
+        let misplaced = if arrived_ns < send_from_ns {
+            Some(Misplaced::BeforeSend)
+        } else if arrived_ns > received_ns {
+            Some(Misplaced::AfterReceipt)
+        } else {
+            None
+        };
         let arrived_ns = arrived_ns.clamp(send_from_ns, received_ns);
         // The reply may come before the call that sent the request returns.
         let sent_ns = send_to_ns.clamp(send_from_ns, arrived_ns);
@@ -80,7 +95,7 @@ impl Parts {
             lag_receive_ns: received_ns - arrived_ns,
             parse_ns: done_ns - received_ns,
         };
-        (parts, was_moved)
+        (parts, misplaced)
     }
 
     /// The response time.
@@ -425,51 +440,55 @@ mod tests {
 
     #[test]
     fn parts_lie_between_the_instants() {
-        // (due, free, send from, send to, arrived, received, done), parts, stamp moved
+        // (due, free, send from, send to, arrived, received, done), parts, where the stamp lay
         let cases = [
             // A connection was free before the request was due.
             (
                 [100, 50, 110, 115, 200, 203, 205],
                 [0, 10, 5, 85, 3, 2],
-                false,
+                None,
             ),
             // It waited for one.
             (
                 [100, 140, 150, 155, 200, 203, 205],
                 [40, 10, 5, 45, 3, 2],
-                false,
+                None,
             ),
             // Closed loop: due when it was sent, free before.
             (
                 [100, 90, 101, 104, 200, 203, 205],
                 [0, 1, 3, 96, 3, 2],
-                false,
+                None,
             ),
             // The reply came before the call that sent the request returned.
             (
                 [100, 50, 110, 160, 150, 170, 175],
                 [0, 10, 40, 0, 20, 5],
-                false,
+                None,
             ),
             // The call is said to have begun before the request was due.
             (
                 [100, 50, 90, 115, 200, 203, 205],
                 [0, 0, 15, 85, 3, 2],
-                false,
+                None,
             ),
-            // The wall clock was set: the stamp lies before the send, or after the receipt.
+            // The stamp lies before the send, or after the receipt.
             (
                 [100, 50, 110, 115, 20, 203, 205],
                 [0, 10, 0, 0, 93, 2],
-                true,
+                Some(Misplaced::BeforeSend),
             ),
             (
                 [100, 50, 110, 115, 900, 203, 205],
                 [0, 10, 5, 88, 0, 2],
-                true,
+                Some(Misplaced::AfterReceipt),
             ),
             // Nothing is in order.
-            ([100, 900, 800, 700, 600, 500, 50], [0, 0, 0, 0, 0, 0], true),
+            (
+                [100, 900, 800, 700, 600, 500, 50],
+                [0, 0, 0, 0, 0, 0],
+                Some(Misplaced::AfterReceipt),
+            ),
         ];
         for (ns, expected, moved) in cases {
             assert_eq!(Parts::of(&instants(ns)), (parts(expected), moved), "{ns:?}");
@@ -577,7 +596,7 @@ mod tests {
         #[test]
         fn a_stamp_in_order_is_not_moved(mut ns in prop::array::uniform7(0_u64..1_000)) {
             ns.sort_unstable();
-            prop_assert!(!Parts::of(&instants(ns)).1);
+            prop_assert_eq!(Parts::of(&instants(ns)).1, None);
         }
 
         #[test]

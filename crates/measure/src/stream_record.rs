@@ -11,7 +11,8 @@ use crate::once::since_ns;
 pub struct StreamAccount {
     /// Payload bytes that the peers' kernels acknowledged.
     pub bytes_acked: u64,
-    /// Payload bytes that came in. The kernel counts a peer's FIN as one.
+    /// Payload bytes that came in. Of a connection that was reset after the peer had ended its side
+    /// the kernel counts that end as one.
     pub bytes_received: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,

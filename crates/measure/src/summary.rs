@@ -65,8 +65,12 @@ pub struct Summary {
     pub cpu_ns_per_reply: Figure,
     /// Counters of the window, all workers.
     pub window: Tally,
-    /// Counters of all phases, all workers.
+    /// Counters of all phases, all workers, with what earlier workers did that were too few.
     pub lifetime: Tally,
+    /// The same without these: what belongs to the histograms, and to the connections at the end.
+    pub round: Tally,
+    /// What these did, all together.
+    pub trials: Trials,
     /// The outcome of the requests issued in the window, all workers.
     pub population: Population,
     /// The outcome of the requests that were in flight when the window began, all workers. Absent
@@ -74,7 +78,7 @@ pub struct Summary {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The same, of all phases.
+    /// The same, of all phases but trials.
     pub arrivals_all: ArrivalCounts,
     /// Requests of any phase still in flight at the end of drain, all workers.
     pub in_flight_at_end: u64,
@@ -84,13 +88,29 @@ pub struct Summary {
     pub spun_ns: u64,
     /// Kernel stamps that were moved into what is possible, all workers.
     pub stamps_clamped: u64,
+    /// Of these, those that lay before the request was sent.
+    pub stamps_before_send: u64,
     /// Open connections over the window, all workers.
     pub live: LiveConnections,
     /// Figures over time, all workers.
     pub series: Series,
 }
 
+/// What workers did that were too few, all trials of all agents together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trials {
+    /// How often a round began anew with more workers.
+    pub number: u64,
+    /// What was counted until then.
+    pub tally: Tally,
+    /// Requests that were in flight when brunt waited no longer.
+    pub cut_off: u64,
+}
+
 impl Summary {
+    /// Why figures of requests are absent in a run of streams.
+    pub(crate) const NO_REQUESTS: &str = "streams carry no requests";
+
     /// Requests of the plan that were answered in time for the plan: those recorded, but no more
     /// than were answered within the window and are in flight at any instant, for what is answered
     /// in drain was not kept up with.
@@ -123,6 +143,10 @@ impl Summary {
             None => figure,
         };
         let per_s = |count: u64| of_load(Figure::ratio(count as f64, window_s, NO_WINDOW));
+        let of_requests = |figure: Figure| match run.is_streams() {
+            true => Figure::Absent(Self::NO_REQUESTS.to_owned()),
+            false => figure,
+        };
         let mean = |sum_ns: u64| {
             of_load(Figure::ratio(
                 sum_ns as f64,
@@ -130,17 +154,24 @@ impl Summary {
                 NO_WINDOW,
             ))
         };
-        let (mut window, mut lifetime) = (Tally::default(), Tally::default());
+        let (mut window, mut round) = (Tally::default(), Tally::default());
+        let mut trials = Trials::default();
+        for trial in agents.iter().flat_map(AgentRecord::trials) {
+            trials.number += 1;
+            trials.tally.merge(&trial.tally);
+            trials.cut_off = trials.cut_off.saturating_add(trial.cut_off);
+        }
         let mut population = Population::default();
         let mut carried_in = Some(CarriedIn::default());
         let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
         let mut live = LiveConnections::default();
         let mut series = Series::default();
         let (mut spun_ns, mut stamps_clamped) = (0_u64, 0_u64);
+        let mut stamps_before_send = 0_u64;
         let (mut in_flight_at_end, mut unsent, mut in_flight_ns) = (0_u64, 0_u64, 0_u64);
         for worker in agents.iter().flat_map(|agent| &agent.workers) {
             window.merge(&worker.tallies.measure);
-            lifetime.merge(&worker.tallies.lifetime());
+            round.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
             carried_in = carried_in
                 .zip(worker.carried_in)
@@ -152,12 +183,18 @@ impl Summary {
             arrivals_all.merge(&worker.arrivals_all);
             spun_ns = spun_ns.saturating_add(worker.spun_ns);
             stamps_clamped = stamps_clamped.saturating_add(worker.stamps_clamped);
+            stamps_before_send = stamps_before_send.saturating_add(worker.stamps_before_send);
             live.asked = live.asked.saturating_add(worker.live.asked);
             live.most = live.most.saturating_add(worker.live.most);
             live.min = live.min.saturating_add(worker.live.min);
             live.max = live.max.saturating_add(worker.live.max);
             live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
             live.not_begun_ns = live.not_begun_ns.saturating_add(worker.live.not_begun_ns);
+            live.blocked_ns = live.blocked_ns.saturating_add(worker.live.blocked_ns);
+            if let Some(unopened) = worker.live.unopened_at_start {
+                let all = live.unopened_at_start.get_or_insert_default();
+                *all = all.saturating_add(unopened);
+            }
             if let Some(at_end) = worker.live.at_end {
                 let all = live.at_end.get_or_insert_default();
                 *all = all.saturating_add(at_end);
@@ -210,6 +247,8 @@ impl Summary {
             found_none_free,
             "no arrival was planned in the window",
         );
+        let mut lifetime = round.clone();
+        lifetime.merge(&trials.tally);
         Self {
             planned_per_s,
             waited_share,
@@ -217,16 +256,19 @@ impl Summary {
             arrivals_all,
             spun_ns,
             stamps_clamped,
-            successes_per_s: per_s(window.replies.successes()),
-            attempts_per_s: per_s(window.requests_sent),
+            stamps_before_send,
+            successes_per_s: of_requests(per_s(window.replies.successes())),
+            attempts_per_s: of_requests(per_s(window.requests_sent)),
             bytes_received_per_s: per_s(window.bytes_received),
             bytes_sent_per_s: per_s(window.bytes_sent),
             live_mean: mean(live.connection_ns),
-            in_flight_mean: mean(in_flight_ns),
+            in_flight_mean: of_requests(mean(in_flight_ns)),
             in_flight_ns,
             cpu_ns_per_reply,
             window,
             lifetime,
+            round,
+            trials,
             population,
             carried_in,
             in_flight_at_end,

@@ -12,7 +12,7 @@ use brunt_proto::Limits;
 use brunt_proto::http1::{
     KnownHead, Reply, ReplyError, ReplyParser, Request, RequestError, RequestKind,
 };
-use brunt_proto::tls::{CertificateObjection, ClientSide, TlsError};
+use brunt_proto::tls::{CertificateObjection, ClientOptions, ClientSide, TlsError};
 use thiserror::Error;
 
 /// Most that a body may have, bytes; with its chunk framing.
@@ -132,6 +132,26 @@ pub fn ask(target: &Target, tls: &PageTls, limit_ns: u64) -> Result<(), FetchErr
         Ok(_) | Err(FetchError::TooLarge { .. }) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether `peer`, which is called `host`, takes part in a TLS handshake. Nothing is asked of it
+/// behind that; takes at most `limit_ns`.
+pub fn speaks_tls(peer: &Peer, host: &str, limit_ns: u64) -> bool {
+    let deadline = Deadline::after(limit_ns);
+    let Ok(side) = ClientSide::new(ClientOptions {
+        insecure: true,
+        ..ClientOptions::new(host)
+    }) else {
+        return false;
+    };
+    let outcome = deadline.left().and_then(|patience| {
+        let mut link = Link::connect(peer, patience)?;
+        link.secure(&side, deadline)?;
+        link.close(deadline);
+        Ok(())
+    });
+    // One that ends the handshake by an alert speaks it, too.
+    matches!(outcome, Ok(()) | Err(LinkError::Tls(_)))
 }
 
 /// A page that can be read again and again. Its host is resolved once.

@@ -20,6 +20,6 @@ mod sock_diag;
 mod steal;
 pub mod thread_meter;
 
-pub use fetch::{FetchError, ask};
+pub use fetch::{FetchError, ask, speaks_tls};
 #[doc(hidden)]
 pub use fuzz::{fuzz_cgroup, fuzz_counter_page, fuzz_page, fuzz_prometheus, fuzz_socket_tables};

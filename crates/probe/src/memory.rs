@@ -1,6 +1,33 @@
 //! Memory of this process and of the machine, and the descriptors that are open.
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::cgroup;
+
+/// The limit of a process's address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpace {
+    /// What it may have, bytes.
+    pub limit_bytes: u64,
+    /// What this process has, bytes.
+    pub used_bytes: u64,
+}
+
+impl AddressSpace {
+    /// What this process may still have, bytes.
+    pub fn left_bytes(self) -> u64 {
+        self.limit_bytes.saturating_sub(self.used_bytes)
+    }
+}
+
+/// The limit of this process's address space (RLIMIT_AS); absent where there is none, and where
+/// /proc says nothing.
+pub fn address_space() -> Option<AddressSpace> {
+    Some(AddressSpace {
+        limit_bytes: getrlimit(Resource::As).current?,
+        used_bytes: kilobytes_in("/proc/self/status", "VmSize:")?,
+    })
+}
 
 /// Memory that this process has resident now, bytes; absent where /proc says nothing.
 pub fn resident_bytes() -> Option<u64> {

@@ -1,27 +1,154 @@
-//! Text that files, servers and other users wrote, made fit to be printed: on a terminal, in a
-//! table, in JSON. Whatever prints it calls one of these, and nothing before it has to.
+//! Text that files, servers and other users wrote, made inert for each medium: a terminal, lines
+//! that a CI system reads, HTML, XML, Markdown, a table, JSON. Whatever prints it calls one of
+//! these, and nothing before it has to.
 
 use std::borrow::Cow;
 use std::io;
 
 use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
 
+/// Text of a stranger, which has no form of its own: it is shown by one of these functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Foreign(String);
+
+impl Foreign {
+    /// Bytes as they came: what is not in UTF-8 is replaced.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// For a line of a terminal: [`printable`].
+    pub fn printable(&self) -> Cow<'_, str> {
+        printable(&self.0)
+    }
+
+    /// For lines of a terminal: [`lines`].
+    pub fn lines(&self) -> Cow<'_, str> {
+        lines(&self.0)
+    }
+
+    /// For a page: [`html`].
+    pub fn html(&self) -> String {
+        html(&self.0)
+    }
+}
+
+/// What begins a command of GitHub Actions wherever it stands in a line.
+const COMMAND_INSIDE: &str = "##[";
+
 /// `text` with every character spelt out (`\u{1b}`) that a terminal would obey, or that would make
 /// a line read as another one: control characters of both sets, line and paragraph separators,
 /// marks and overrides of the direction of writing, and what has no width.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_printable) {
+    spelt_out(text, is_printable)
+}
+
+/// The same of a text of several lines: their ends are kept, and tabs. A line that a CI system
+/// would take for a command (`::error::`) is none any more.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    let is_kept = |character| character == '\t' || is_printable(character);
+    let inert = |line: &str| {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => line
+                .strip_suffix('\r')
+                .map_or((line, "\n"), |line| (line, "\r\n")),
+            None => (line, ""),
+        };
+        let mut inert = spelt_out(line, is_kept).into_owned();
+        if let Some(at) = command_in(&inert) {
+            inert.replace_range(at..=at, COLON);
+        }
+        inert + end
+    };
+    let all: String = text.split_inclusive('\n').map(inert).collect();
+    if all == text {
         return Cow::Borrowed(text);
     }
-    let mut printable = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if is_printable(character) {
-            printable.push(character);
+    Cow::Owned(all)
+}
+
+/// A colon, spelt out.
+pub(crate) const COLON: &str = "\\u{3a}";
+
+/// Where in a line a command of GitHub Actions begins, if it is one.
+pub(crate) fn command_in(line: &str) -> Option<usize> {
+    let start = line.trim_start();
+    start.starts_with("::").then_some(line.len() - start.len())
+}
+
+fn spelt_out(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.chars().all(&is_kept) && !text.contains(COMMAND_INSIDE) {
+        return Cow::Borrowed(text);
+    }
+    let mut inert = String::with_capacity(text.len() + 8);
+    for (at, character) in text.char_indices() {
+        if is_kept(character) && !text[at..].starts_with(COMMAND_INSIDE) {
+            inert.push(character);
         } else {
-            printable.extend(character.escape_unicode());
+            inert.extend(character.escape_unicode());
         }
     }
-    Cow::Owned(printable)
+    Cow::Owned(inert)
+}
+
+/// `text` as the message of a workflow command of GitHub Actions, in which a line break would begin
+/// another one.
+pub fn annotation(text: &str) -> String {
+    printable(text).replace('%', "%25")
+}
+
+/// `text` as the content of an element of HTML or of a quoted attribute.
+pub fn html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in printable(text).chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The same in XML 1.0 (sections 2.2 and 2.3), in which some characters have no form at all.
+pub(crate) fn xml(text: &str) -> String {
+    html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
+/// `text` with what Markdown or HTML would obey made inert.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in printable(text).chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '@' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// `text` as code in Markdown, in a line or a cell of a table: a fence that is longer than any
+/// within.
+pub(crate) fn code(text: &str) -> String {
+    let text = printable(text).replace('|', "\\|");
+    let mut longest = 0;
+    let mut length = 0;
+    for character in text.chars() {
+        length = if character == '`' { length + 1 } else { 0 };
+        longest = longest.max(length);
+    }
+    let fence = "`".repeat(longest + 1);
+    let space = if longest > 0 { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
 }
 
 /// Whether `character` shows as itself, and changes nothing about its neighbours.
@@ -54,6 +181,17 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     printable(text)
 }
 
+/// Bytes that `text` takes in JSON, at most, without quotation marks.
+pub(crate) fn json_bytes(text: &str) -> u64 {
+    let of = |character: char| match character {
+        '"' | '\\' => 2,
+        _ if is_printable(character) => character.len_utf8() as u64,
+        // A control character is an escape of two or six bytes, another one of up to two units.
+        _ => 6 * character.len_utf16() as u64,
+    };
+    text.chars().map(of).sum()
+}
+
 /// Indented JSON of `value`, in which what is not printable is escaped. Readers get back what was
 /// written.
 ///
@@ -64,12 +202,26 @@ pub(crate) fn write_json(
     out: &mut dyn io::Write,
     value: &impl serde::Serialize,
 ) -> serde_json::Result<()> {
-    let formatter = PrintableJson(PrettyFormatter::new());
+    let formatter = PrintableJson {
+        pretty: PrettyFormatter::new(),
+        is_array: Vec::new(),
+    };
     value.serialize(&mut serde_json::Serializer::with_formatter(out, formatter))
 }
 
-/// Indented JSON whose strings are printable.
-struct PrintableJson<'a>(PrettyFormatter<'a>);
+/// Indented JSON whose strings are printable. A list right within a list stands on one line.
+struct PrintableJson<'a> {
+    pretty: PrettyFormatter<'a>,
+    /// Of each list or object that is being written, whether it is a list.
+    is_array: Vec<bool>,
+}
+
+impl PrintableJson<'_> {
+    /// Whether what is being written is a list right within a list.
+    fn is_within_line(&self) -> bool {
+        self.is_array.ends_with(&[true, true])
+    }
+}
 
 impl Formatter for PrintableJson<'_> {
     fn write_string_fragment<W: ?Sized + io::Write>(
@@ -80,7 +232,7 @@ impl Formatter for PrintableJson<'_> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|character| !is_printable(character)) {
             let (before, from) = rest.split_at(at);
-            self.0.write_string_fragment(writer, before)?;
+            self.pretty.write_string_fragment(writer, before)?;
             let mut characters = from.chars();
             let Some(character) = characters.next() else {
                 break;
@@ -90,7 +242,7 @@ impl Formatter for PrintableJson<'_> {
             }
             rest = characters.as_str();
         }
-        self.0.write_string_fragment(writer, rest)
+        self.pretty.write_string_fragment(writer, rest)
     }
 
     fn write_char_escape<W: ?Sized + io::Write>(
@@ -98,15 +250,24 @@ impl Formatter for PrintableJson<'_> {
         writer: &mut W,
         char_escape: CharEscape,
     ) -> io::Result<()> {
-        self.0.write_char_escape(writer, char_escape)
+        self.pretty.write_char_escape(writer, char_escape)
     }
 
     fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
+        self.is_array.push(true);
+        if self.is_within_line() {
+            return writer.write_all(b"[");
+        }
+        self.pretty.begin_array(writer)
     }
 
     fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
+        let is_within_line = self.is_within_line();
+        self.is_array.pop();
+        if is_within_line {
+            return writer.write_all(b"]");
+        }
+        self.pretty.end_array(writer)
     }
 
     fn begin_array_value<W: ?Sized + io::Write>(
@@ -114,19 +275,27 @@ impl Formatter for PrintableJson<'_> {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_array_value(writer, first)
+        if self.is_within_line() {
+            return writer.write_all(if first { b"" } else { b"," });
+        }
+        self.pretty.begin_array_value(writer, first)
     }
 
     fn end_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
+        if self.is_within_line() {
+            return Ok(());
+        }
+        self.pretty.end_array_value(writer)
     }
 
     fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
+        self.is_array.push(false);
+        self.pretty.begin_object(writer)
     }
 
     fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
+        self.is_array.pop();
+        self.pretty.end_object(writer)
     }
 
     fn begin_object_key<W: ?Sized + io::Write>(
@@ -134,15 +303,15 @@ impl Formatter for PrintableJson<'_> {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_object_key(writer, first)
+        self.pretty.begin_object_key(writer, first)
     }
 
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(writer)
+        self.pretty.begin_object_value(writer)
     }
 
     fn end_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+        self.pretty.end_object_value(writer)
     }
 }
 
@@ -168,6 +337,44 @@ mod tests {
         }
         assert_eq!(printable(HOSTILE).matches("\\u{").count(), 19);
         assert!(printable(HOSTILE).chars().all(is_printable));
+    }
+
+    #[test]
+    fn lines_stay_lines_and_are_no_commands() {
+        for (text, safe) in [
+            ("", ""),
+            (
+                "HTTP/1.1 200 OK\r\nA:\tb\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nA:\tb\r\n\r\n",
+            ),
+            ("a: ::b\n[::1]:80", "a: ::b\n[::1]:80"),
+            (
+                "a\rb\x1b\u{7}\nc\u{202e}",
+                "a\\u{d}b\\u{1b}\\u{7}\nc\\u{202e}",
+            ),
+            ("a\n \t::error::b\n", "a\n \t\\u{3a}:error::b\n"),
+            ("::set-env x\r\n", "\\u{3a}:set-env x\r\n"),
+            ("a ##[error]b", "a \\u{23}#[error]b"),
+        ] {
+            assert_eq!(lines(text), safe);
+            assert_eq!(lines(&lines(text)), safe, "twice");
+        }
+        assert_eq!(annotation("50 %\n::error::x"), "50 %25\\u{a}::error::x");
+        let bytes = Foreign::of(b"a\xff<b>\x1b");
+        assert_eq!(bytes.printable(), "a\u{fffd}<b>\\u{1b}");
+        assert_eq!(bytes.html(), "a\u{fffd}&lt;b&gt;\\u{1b}");
+    }
+
+    #[test]
+    fn markup_is_text() {
+        assert_eq!(
+            html("</script><!-- \"a\" 'b' & \u{2028}\u{202e}"),
+            "&lt;/script&gt;&lt;!-- &quot;a&quot; &#39;b&#39; &amp; \\u{2028}\\u{202e}"
+        );
+        assert_eq!(xml("a\0<\u{ffff}"), "a\\u{0}&lt;\u{fffd}");
+        assert_eq!(markdown("a <b> | *c*"), "a &lt;b&gt; \\| \\*c\\*");
+        assert_eq!(markdown("line\nbreak"), r"line\\u{a}break");
+        assert_eq!(code("http://h/`x`|y"), "`` http://h/`x`\\|y ``");
     }
 
     #[test]

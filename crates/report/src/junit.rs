@@ -2,18 +2,20 @@
 
 use std::fmt::Write;
 
-use brunt_measure::Judged;
+use brunt_measure::{Judged, Objective, ObjectiveOutcome};
 
+use crate::foreign::xml as escaped;
 use crate::objective;
+use crate::shortened::word;
 
-/// One suite with a test case per objective; those that were missed are failures. The length of
-/// the window stands for the time of each, since all were measured in it.
+/// One suite with a test case per objective, with what was measured; those that were missed are
+/// failures. The length of the window stands for the time of each, since all were measured in it.
 pub(crate) fn page(judged: &Judged<'_>) -> String {
     let outcomes = judged.objectives();
     let failures = outcomes.iter().filter(|outcome| !outcome.is_met).count();
     let tests = outcomes.len();
     let time_s = judged.run.window_ns as f64 / 1e9;
-    let suite = escaped(&judged.run.plan.url);
+    let suite = escaped(&word(&judged.run.plan.url));
     let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");
     // Writing to a string does not fail.
@@ -25,34 +27,48 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     for outcome in &outcomes {
         let name = escaped(&objective::asked(&outcome.objective));
         let found = escaped(&objective::found(outcome));
-        let case = format!("    <testcase classname=\"{suite}\" name=\"{name}\"");
-        let _ = match outcome.is_met {
-            true => writeln!(page, "{case} time=\"{time_s:.3}\"/>"),
-            false => writeln!(
-                page,
-                "{case} time=\"{time_s:.3}\">\n      <failure message=\"{found}\"/>\n    \
-                 </testcase>"
-            ),
-        };
+        let _ = writeln!(
+            page,
+            "    <testcase classname=\"{suite}\" name=\"{name}\" time=\"{time_s:.3}\">"
+        );
+        measured(outcome, &mut page);
+        if !outcome.is_met {
+            let _ = writeln!(page, "      <failure message=\"{found}\"/>");
+        }
+        let _ = writeln!(
+            page,
+            "      <system-out>{found}</system-out>\n    </testcase>"
+        );
     }
     page.push_str("  </testsuite>\n</testsuites>\n");
     page
 }
 
-/// `text` within an attribute (XML 1.0 sections 2.2 and 2.3): control characters have no form there
-/// at all.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in crate::printable(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
+/// What was measured and the end of its interval that was compared, as properties: numbers in the
+/// unit of the limit.
+fn measured(outcome: &ObjectiveOutcome, page: &mut String) {
+    let unit = match outcome.objective.plain() {
+        Objective::ResponseQuantile { .. }
+        | Objective::ResponseMax { .. }
+        | Objective::ResponseMean { .. }
+        | Objective::Named { .. } => "ns",
+        Objective::Errors { .. } | Objective::NoErrors => "share",
+        Objective::SuccessesPerS { .. } => "per_s",
+    };
+    let known = [("measured", outcome.measured), ("bound", outcome.bound)];
+    let mut known = known
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .peekable();
+    if known.peek().is_none() {
+        return;
     }
-    escaped
+    page.push_str("      <properties>\n");
+    for (name, value) in known {
+        let _ = writeln!(
+            page,
+            "        <property name=\"{name}_{unit}\" value=\"{value}\"/>"
+        );
+    }
+    page.push_str("      </properties>\n");
 }

@@ -2,9 +2,9 @@
 //! for tables and Markdown for pull requests.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
-//! every report can be printed again later. [`write_hlog`] and [`write_hgrm`] write files for the
-//! tools of HdrHistogram. A run with a broken invariant is printed and stored
-//! with its counts, but no rate is given for it.
+//! every report can be printed again later. [`write_hlog`], [`write_service_hlog`] and
+//! [`write_hgrm`] write files for the tools of HdrHistogram. A run with a broken invariant is
+//! printed and stored with its counts, but no rate is given for it.
 
 mod certificate;
 mod experiment;
@@ -17,12 +17,15 @@ mod junit;
 mod markdown;
 mod objective;
 mod progress;
+mod progress_json;
 mod read;
 mod request_log;
 #[cfg(feature = "schema")]
 mod schema;
+mod shortened;
 mod spectrum;
 mod stored;
+mod stored_size;
 mod table;
 mod text;
 pub mod units;
@@ -50,17 +53,19 @@ pub use figures::{
     QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures,
     StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
 };
-pub use foreign::printable;
-pub use hdr::{write_hgrm, write_hlog};
+pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
+pub use hdr::{write_hgrm, write_hlog, write_service_hlog};
 pub use journal::{journal_head, journal_line, read_journal};
 pub use progress::{
     PhaseLength, PlannedRate, Progress, StreamInterval, progress_line, stream_interval_line,
 };
+pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 pub use request_log::write_request_log;
 #[cfg(feature = "schema")]
 pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
 pub use stored::StoredRun;
+pub use stored_size::{StoredSizeError, check_stored_size};
 pub use text::calibration_text;
 
 /// The form of a report.

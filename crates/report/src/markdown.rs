@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use brunt_measure::{Bandwidth, Figure, Held, Judged, Quantile, Verdict};
 
+pub(crate) use crate::foreign::{code, markdown as escaped};
+use crate::shortened::word;
 use crate::{objective, units};
 
 /// The quantiles of the table.
@@ -14,7 +16,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     let (run, judgement) = (judged.run, &judged.judgement);
     let mut page = String::new();
     // Writing to a string does not fail.
-    let _ = writeln!(page, "### brunt: {}\n", code(&run.plan.url));
+    let _ = writeln!(page, "### brunt: {}\n", code(&word(&run.plan.url)));
     let verdict = escaped(judgement.verdict.name());
     match judgement.because.as_str() {
         "" => _ = writeln!(page, "**{verdict}**\n"),
@@ -116,48 +118,4 @@ fn held(found: &Held, page: &mut String) {
          |---:|---:|---:|---:|---:|"
     );
     let _ = writeln!(page, "| {} |", cells.map(units::count).join(" | "));
-}
-
-/// `text` with what Markdown or HTML would obey made inert.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in crate::printable(text).chars() {
-        match character {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '@' => {
-                escaped.push('\\');
-                escaped.push(character);
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-/// `text` as code, in a line or a cell of a table: a fence that is longer than any within.
-pub(crate) fn code(text: &str) -> String {
-    let text = crate::printable(text).replace('|', "\\|");
-    let mut longest = 0;
-    let mut length = 0;
-    for character in text.chars() {
-        length = if character == '`' { length + 1 } else { 0 };
-        longest = longest.max(length);
-    }
-    let fence = "`".repeat(longest + 1);
-    let space = if longest > 0 { " " } else { "" };
-    format!("{fence}{space}{text}{space}{fence}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hostile_text_stays_text() {
-        assert_eq!(escaped("a <b> | *c*"), "a &lt;b&gt; \\| \\*c\\*");
-        assert_eq!(escaped("line\nbreak"), r"line\\u{a}break");
-        assert_eq!(code("http://h/`x`|y"), "`` http://h/`x`\\|y ``");
-    }
 }

@@ -7,9 +7,15 @@ use crate::units;
 /// What is asked, as it is typed: `p99 < 10.0 ms`, `errors < 0.1 %`, `rate > 5,000`.
 pub(crate) fn asked(objective: &Objective) -> String {
     match *objective {
+        Objective::Named {
+            ref name,
+            ref objective,
+        } => format!("{name}: {}", asked(objective)),
         Objective::ResponseQuantile { q, below_ns } => {
             format!("{} < {}", quantile(q), units::duration(below_ns))
         }
+        Objective::ResponseMax { below_ns } => format!("max < {}", units::duration(below_ns)),
+        Objective::ResponseMean { below_ns } => format!("mean < {}", units::duration(below_ns)),
         Objective::Errors { below } => format!("errors < {}", share(below)),
         Objective::NoErrors => "errors = 0".to_owned(),
         Objective::SuccessesPerS { above } => format!("rate > {}", units::rate(above)),
@@ -18,12 +24,16 @@ pub(crate) fn asked(objective: &Objective) -> String {
 
 /// What was measured, and the end of its interval that was compared.
 pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
-    let value = |value: f64| match outcome.objective {
-        Objective::ResponseQuantile { .. } => units::duration(value as u64),
+    let asked = outcome.objective.plain();
+    let value = |value: f64| match asked {
+        Objective::ResponseQuantile { .. }
+        | Objective::ResponseMax { .. }
+        | Objective::ResponseMean { .. }
+        | Objective::Named { .. } => units::duration(value as u64),
         Objective::Errors { .. } | Objective::NoErrors => share(value),
         Objective::SuccessesPerS { .. } => format!("{} req/s", units::rate(value)),
     };
-    let side = match outcome.objective {
+    let side = match asked {
         Objective::SuccessesPerS { .. } => "from",
         _ => "up to",
     };
@@ -90,6 +100,21 @@ mod tests {
             (Objective::Errors { below: 0.25 }, "errors < 25 %"),
             (Objective::NoErrors, "errors = 0"),
             (Objective::SuccessesPerS { above: 5_000.0 }, "rate > 5,000"),
+            (
+                Objective::ResponseMean {
+                    below_ns: 2_000_000,
+                },
+                "mean < 2.00 ms",
+            ),
+            (
+                Objective::Named {
+                    name: "login".to_owned(),
+                    objective: Box::new(Objective::ResponseMax {
+                        below_ns: 50_000_000,
+                    }),
+                },
+                "login: max < 50.0 ms",
+            ),
         ] {
             assert_eq!(asked(&objective), words);
         }

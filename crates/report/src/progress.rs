@@ -41,6 +41,14 @@ pub enum PhaseLength {
     AtMost(u64),
 }
 
+impl PhaseLength {
+    fn ns(self) -> u64 {
+        match self {
+            Self::Planned(ns) | Self::AtMost(ns) => ns,
+        }
+    }
+}
+
 /// The rate of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedRate {
@@ -54,20 +62,22 @@ pub struct PlannedRate {
 /// left out, the least important first.
 pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     let elapsed = units::seconds(progress.elapsed_ns, 1);
-    let length = match progress.length {
+    // What lasts longer than planned is said without the plan.
+    let length = progress
+        .length
+        .filter(|length| length.ns() >= progress.elapsed_ns);
+    let length = match length {
         Some(PhaseLength::Planned(ns)) => format!(" of {}", units::seconds(ns, 1)),
         Some(PhaseLength::AtMost(ns)) => format!(" of at most {}", units::seconds(ns, 1)),
         None => String::new(),
     };
     let connections = format!(
-        "{} of {} connections",
+        "{} of {}",
         units::count(progress.live.into()),
-        units::count(progress.connections.into()),
+        units::counted(progress.connections.into(), "connection", "connections"),
     );
-    let counted = |count: u64, one: &str, many: &str| {
-        let unit = if count == 1 { one } else { many };
-        (count > 0).then(|| format!("{} {unit}", units::count(count)))
-    };
+    let counted =
+        |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
     let mut items = vec![format!("{} {elapsed}{length}", progress.phase)];
     if progress.successes_per_s.is_none() {
         // While nothing is sent, connections are what there is to wait for.
@@ -350,6 +360,31 @@ mod tests {
     }
 
     #[test]
+    fn what_lasts_longer_than_planned_is_told_without_the_plan() {
+        let progress = |elapsed_ns| Progress {
+            phase: "compare",
+            elapsed_ns,
+            length: Some(PhaseLength::Planned(18_000_000_000)),
+            live: 4,
+            connections: 4,
+            successes_per_s: None,
+            unit: "req/s",
+            bytes_per_s: None,
+            planned_rate: None,
+            waiting: 0,
+            errors: 0,
+            failures: 0,
+        };
+        for (elapsed_ns, begin) in [
+            (17_900_000_000, "compare 17.9 s of 18.0 s · "),
+            (19_900_000_000, "compare 19.9 s · "),
+        ] {
+            let line = progress_line(&progress(elapsed_ns), 80);
+            assert!(line.starts_with(begin), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_left_out() {
         let progress = Progress {
             phase: "set-up",
@@ -367,7 +402,7 @@ mod tests {
         };
         assert_eq!(
             progress_line(&progress, 80),
-            "set-up 0.1 s · 0 of 1 connections"
+            "set-up 0.1 s · 0 of 1 connection"
         );
     }
 }

@@ -11,10 +11,10 @@ use thiserror::Error;
 
 use crate::Experiment;
 
-/// The largest stored run that is read: 256 MiB, some 700 workers with series of full length.
-pub const STORED_BYTES_MAX: u64 = 256 << 20;
+/// The largest stored run that is read, and written: 1 GiB.
+pub const STORED_BYTES_MAX: u64 = 1 << 30;
 /// The longest text in a stored run: 1 MiB, twice what the largest histogram takes.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Characters of serde's words about a field that are passed on: they quote what they found.
 const WORDS_MAX: usize = 300;
 

@@ -5,6 +5,7 @@ use std::io;
 use brunt_measure::{Judged, Run};
 use serde::Serialize;
 
+use crate::read::STORED_BYTES_MAX;
 use crate::{ReportError, StoredSummary, foreign};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
@@ -24,7 +25,10 @@ pub struct StoredRun<'a> {
 
 /// Writes the run as indented JSON with a newline at the end.
 pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let mut buffered = io::BufWriter::new(out);
+    let mut buffered = io::BufWriter::new(Readable {
+        out,
+        left: STORED_BYTES_MAX,
+    });
     let stored = StoredRun {
         run: judged.run,
         summary: StoredSummary::new(judged),
@@ -38,4 +42,29 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
     })?;
     io::Write::write_all(&mut buffered, b"\n")?;
     Ok(io::Write::flush(&mut buffered)?)
+}
+
+/// Takes no more than is read back.
+struct Readable<'a> {
+    out: &'a mut dyn io::Write,
+    left: u64,
+}
+
+impl io::Write for Readable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() as u64 > self.left {
+            return Err(io::Error::other(format!(
+                "the run takes more than {} MiB, and no larger one is read back; use fewer workers \
+                 or a shorter list, or another --format",
+                STORED_BYTES_MAX >> 20
+            )));
+        }
+        let written = self.out.write(bytes)?;
+        self.left -= written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }

@@ -3,6 +3,8 @@
 //! Pure functions. Three significant digits where a value is measured, thousands separators where
 //! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes).
 
+pub use brunt_measure::{count, counted};
+
 /// Digits of a measured value.
 const DIGITS: usize = 3;
 /// What stands in place of a value that is not finite.
@@ -22,11 +24,6 @@ pub fn seconds(ns: u64, decimals: usize) -> String {
         "{} s",
         grouped(&format!("{:.*}", decimals, ns as f64 / 1e9))
     )
-}
-
-/// A count with thousands separators: `1,553,101`.
-pub fn count(count: u64) -> String {
-    grouped(&count.to_string())
 }
 
 /// An amount of memory or data: `12.1 MB`.
@@ -111,21 +108,20 @@ pub fn cpus(cpus: f64) -> String {
 /// CPUs used, on average, of those that could be: `1.93 of 2 CPUs`, `0.99 of 1 CPU`, `0.35 CPUs`.
 pub fn cpus_used(used: f64, limit: Option<f64>) -> String {
     let used = cpus(used);
-    match limit.map(cpu_limit) {
-        Some(limit) if limit == "1" => format!("{used} of 1 CPU"),
-        Some(limit) => format!("{used} of {limit} CPUs"),
+    match limit {
+        Some(limit) => format!("{used} of {}", cpu_limit(limit)),
         None => format!("{used} CPUs"),
     }
 }
 
-/// A number of CPUs, which a quota need not make whole: `2`, `1.5`.
+/// A number of CPUs, which a quota need not make whole: `1 CPU`, `2 CPUs`, `1.5 CPUs`.
 pub fn cpu_limit(limit: f64) -> String {
-    let text = cpus(limit);
+    let mut text = cpus(limit);
     if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     }
+    let noun = if text == "1" { "CPU" } else { "CPUs" };
+    format!("{text} {noun}")
 }
 
 /// An instant as date and time to the minute: `2026-01-01 00:00 UTC`.
@@ -357,13 +353,14 @@ mod tests {
     #[test]
     fn cpus_have_two_decimals_and_limits_as_many_as_they_need() {
         for (value, used, limit) in [
-            (0.0, "0.00", "0"),
-            (0.004, "0.00", "0"),
-            (1.934, "1.93", "1.93"),
-            (1.5, "1.50", "1.5"),
-            (20.0, "20.00", "20"),
-            (1_024.0, "1,024.00", "1,024"),
-            (f64::NAN, "undefined", "undefined"),
+            (0.0, "0.00", "0 CPUs"),
+            (0.004, "0.00", "0 CPUs"),
+            (1.0, "1.00", "1 CPU"),
+            (1.934, "1.93", "1.93 CPUs"),
+            (1.5, "1.50", "1.5 CPUs"),
+            (20.0, "20.00", "20 CPUs"),
+            (1_024.0, "1,024.00", "1,024 CPUs"),
+            (f64::NAN, "undefined", "undefined CPUs"),
         ] {
             assert_eq!(cpus(value), used);
             assert_eq!(cpu_limit(value), limit);

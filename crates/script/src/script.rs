@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brunt_load::RequestGenerator;
+use brunt_load::{Interrupt, RequestGenerator};
 
 use crate::error::ScriptError;
 use crate::generator::{Callbacks, Generator};
-use crate::lua::{Answer, Argument, Beside, Function, Requested, Settings, State, TEXT_BYTES_MAX};
+use crate::lua::{
+    Answer, Argument, Beside, Function, Interrupter, Requested, Settings, State, TEXT_BYTES_MAX,
+};
 use crate::shared::{Outcome, Shared};
 use crate::target::ScriptTarget;
 
@@ -167,6 +169,16 @@ impl Script {
         (all_same && !first.is_empty()).then_some(first)
     }
 
+    /// Bytes that its states take, such as tables that it filled when it was loaded.
+    pub fn held_bytes(&self) -> u64 {
+        let threads = 0..self.shared.threads();
+        let of_threads = threads.filter_map(|thread| {
+            let place = self.shared.state(thread)?;
+            place.as_ref().map(State::held_bytes)
+        });
+        of_threads.fold(self.main.held_bytes(), u64::saturating_add)
+    }
+
     /// Whether `done` is there to be called.
     pub fn has_done(&self) -> bool {
         self.has_done
@@ -197,6 +209,17 @@ impl Script {
             )));
         }
         Ok(generators)
+    }
+
+    /// What ends a call of [`Self::teardown`] or [`Self::done`] from another thread. What was ended
+    /// in one state does not keep the next call from being made.
+    pub fn interrupter(&self) -> Arc<dyn Interrupt> {
+        let workers = (0..self.shared.threads()).filter_map(|worker| {
+            let place = self.shared.state(worker)?;
+            place.as_ref().map(State::interrupter)
+        });
+        let main = self.main.interrupter();
+        Arc::new(Interrupters(workers.chain([main]).collect()))
     }
 
     /// Calls `teardown` of each worker's state.
@@ -244,10 +267,23 @@ impl Script {
             summary.timeouts,
         ];
         let arguments = arguments.map(|number| Argument::Number(number as f64));
+        self.main.resume();
         let called = self.main.call(Function::Done, &arguments);
         called
             .map(|_| ())
             .map_err(|message| ScriptError::Done { message })
+    }
+}
+
+/// Those of all states.
+#[derive(Debug)]
+struct Interrupters(Vec<Arc<Interrupter>>);
+
+impl Interrupt for Interrupters {
+    fn interrupt(&self) {
+        for one in &self.0 {
+            one.interrupt();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Answers gathered for one send.
 
 use crate::http1::reply::NULL_ANSWER;
+use crate::pattern;
 
 /// Null answers of HTTP/1.1 that one send can hold.
 pub(crate) const NULL_ANSWERS_MAX: u32 = 256;
@@ -24,17 +25,13 @@ pub(crate) struct Batch {
     sealed: bool,
     /// It is full with so many bytes.
     bytes_max: usize,
+    /// Whether what is sent from a payload takes memory as well, since it is encrypted.
+    copies_payloads: bool,
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Self {
-            nulls: 0,
-            bytes: Vec::new(),
-            settled: 0,
-            sealed: false,
-            bytes_max: BATCH_BYTES_MAX,
-        }
+        Self::new(false)
     }
 }
 
@@ -48,6 +45,18 @@ pub(crate) enum Content {
 }
 
 impl Batch {
+    /// An empty one. With `copies_payloads`, what is sent from a payload takes memory as well.
+    pub(crate) fn new(copies_payloads: bool) -> Self {
+        Self {
+            nulls: 0,
+            bytes: Vec::new(),
+            settled: 0,
+            sealed: false,
+            bytes_max: BATCH_BYTES_MAX,
+            copies_payloads,
+        }
+    }
+
     /// Adds a null answer of HTTP/1.1.
     pub(crate) fn push_null(&mut self) {
         if self.bytes.is_empty() {
@@ -81,9 +90,23 @@ impl Batch {
         self.bytes_max = (grant_bytes / 8 * 3).clamp(1, BATCH_BYTES_MAX);
     }
 
-    /// Bytes of a body that one frame may add.
+    /// Bytes of a body that may be added at once.
     pub(crate) fn piece_bytes_max(&self) -> usize {
         self.bytes_max
+    }
+
+    /// Bytes of the pattern that may be sent at once from its payload.
+    pub(crate) fn pattern_bytes_max(&self) -> u64 {
+        if self.copies_payloads {
+            self.bytes_max as u64
+        } else {
+            pattern::PIECE_BYTES_MAX
+        }
+    }
+
+    /// Gives back memory that it does not need, beyond so many bytes.
+    pub(crate) fn trim(&mut self, bytes: usize) {
+        self.bytes.shrink_to(bytes);
     }
 
     /// Bytes in it.
@@ -121,7 +144,7 @@ impl Batch {
 
     /// Takes in what another batch holds, which is left without memory.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
-        let mut other = std::mem::take(other);
+        let mut other = std::mem::replace(other, Self::new(other.copies_payloads));
         let settled = other.settled;
         self.bytes().append(other.bytes());
         self.settled += settled;

@@ -23,10 +23,14 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// Whether the peer has closed its side.
     pub(crate) ended: bool,
+    /// Whether it is among those to go on with.
+    pub(crate) queued: bool,
     /// What to do when nothing is in flight; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
     /// The turn of the worker's calendar in which the client or an answer to it got on last.
     pub(crate) moved: u16,
+    /// What of the room for output is in flight.
+    pub(crate) sending_hold: Hold,
     /// Present while a request or a reply of HTTP/1.1 is incomplete, and on a connection that
     /// speaks WebSocket.
     pub(crate) work: Option<Box<Work>>,
@@ -63,6 +67,8 @@ pub(crate) struct Work {
     /// From when on a request in the input counts as noticed: the latest input, or the latest
     /// part of a reply before it, whichever came last.
     pub(crate) noticed_ns: u64,
+    /// Bytes that came since it got on, and completed nothing.
+    pub(crate) trickled_bytes: u64,
     pub(crate) input: Input,
 }
 
@@ -95,11 +101,12 @@ pub(crate) struct Http2 {
     pub(crate) noticed_ns: u64,
     /// Input that came while a send was in flight.
     pub(crate) pending: Batch,
-    /// What of the room for output it has: for what is being sent, for `pending`, and for what is
+    /// What of the room for output it has beside what is being sent: for `pending`, and for what is
     /// known of its streams.
-    pub(crate) sending_hold: Hold,
     pub(crate) pending_hold: Hold,
     pub(crate) streams_hold: Hold,
+    /// Bytes that came since it got on, and completed nothing.
+    pub(crate) trickled_bytes: u64,
     /// When the worker is to come back.
     pub(crate) wake_ns: Option<u64>,
     /// When the connection is closed at the latest, once it has nothing more to do but send.
@@ -113,9 +120,9 @@ impl Http2 {
             input: Input::default(),
             noticed_ns: 0,
             pending: Batch::default(),
-            sending_hold: Hold::default(),
             pending_hold: Hold::default(),
             streams_hold: Hold::default(),
+            trickled_bytes: 0,
             wake_ns: None,
             closes_ns: None,
         }
@@ -185,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<Connection>() <= 24);
+        assert!(size_of::<Connection>() <= 40);
     }
 
     #[test]

@@ -31,10 +31,10 @@ pub struct Counters {
     pub connections_live: u64,
     /// Connections that could not be accepted, mostly for want of descriptors.
     pub accepts_failed: u64,
-    /// Connections closed because too much unread input was waiting.
+    /// Connections closed because too much of their input was waiting, or of their output.
     pub connections_overflowed: u64,
     /// Connections closed because neither their client nor an answer to it got on for the idle
-    /// time-out.
+    /// time-out, or a body or a message came too slowly.
     #[serde(default)]
     pub connections_timed_out: u64,
     /// TLS handshakes that failed; their connections are not among those accepted.

@@ -141,6 +141,13 @@
 //! is closed; so is one whose head exceeds 64 KiB or 100 fields, and one with more than 1 MiB of
 //! input waiting behind an unfinished reply.
 //!
+//! # Limits
+//!
+//! What waits in memory is bounded, for input ([`Options::input_bytes_max`]) and for output
+//! ([`Options::output_bytes_max`]) alike: answers are made in pieces, as their clients take them.
+//! In a turn a worker sends about 1 MiB of answers that take several pieces, however many there
+//! are, and then looks at what has come. [`Options::idle_timeout_ns`] bounds what gets nowhere.
+//!
 //! # HTTP/2
 //!
 //! A connection whose first bytes are the preface of HTTP/2 (RFC 9113 section 3.4) speaks it, in

@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 /// A buffer may have this part of what is left of the half that is shared.
 const SHARES: usize = 16;
+/// What is granted in any case of what is left, a share of it at most.
+const GRANT_BYTES_MIN: usize = 4 * 1024;
 /// Buffers of one connection that are for input: what waits, and a field block of HTTP/2.
 pub(crate) const INPUT_BUFFERS: usize = 2;
-/// Buffers of one connection of HTTP/2 that are for output: what is being sent, what follows it,
+/// Buffers of one connection that are for output: what is being sent, and in HTTP/2 what follows it
 /// and what is known of its streams.
 pub(crate) const OUTPUT_BUFFERS: usize = 3;
 
@@ -41,12 +43,13 @@ impl Room {
         self.shared_bytes.get()
     }
 
-    /// What one buffer more would be granted at most.
+    /// What one buffer more is to be made for, where it may be of any length. Such buffers leave
+    /// half of what is shared to those that are as long as they are, as far as they can.
     pub(crate) fn grant_bytes(&self) -> usize {
-        let free_bytes = self
-            .shared_bytes_max
-            .saturating_sub(self.shared_bytes.get());
-        self.own_bytes.max(free_bytes / SHARES)
+        let left_of = |bytes: usize| bytes.saturating_sub(self.shared_bytes.get()) / SHARES;
+        let of_half = left_of(self.shared_bytes_max / 2);
+        let of_all = left_of(self.shared_bytes_max);
+        self.own_bytes.max(of_half).max(of_all.min(GRANT_BYTES_MIN))
     }
 
     /// What a buffer of this size takes of what is shared.
@@ -123,6 +126,22 @@ mod tests {
         assert_eq!(room.shared_bytes(), 1_065);
         drop(second);
         drop(first);
+        assert_eq!(room.shared_bytes(), 0);
+    }
+
+    #[test]
+    fn what_can_be_short_leaves_room_to_what_cannot() {
+        let room = Room::new(64 << 20, 100_000, OUTPUT_BUFFERS);
+        let hoard: Vec<Hold> = std::iter::repeat_with(|| {
+            let mut hold = Hold::default();
+            assert!(hold.set(room.grant_bytes(), &room));
+            hold
+        })
+        .take(3_000)
+        .collect();
+        assert_eq!(room.grant_bytes(), GRANT_BYTES_MIN);
+        assert!(Hold::default().set(64 * 1024, &room));
+        drop(hoard);
         assert_eq!(room.shared_bytes(), 0);
     }
 

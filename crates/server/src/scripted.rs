@@ -21,6 +21,8 @@ pub(crate) struct Seen {
     pub(crate) is_reset: bool,
     /// A send that the peer does not take yet.
     pub(crate) held: bool,
+    /// The bytes of it, where they are of this connection alone.
+    pub(crate) held_bytes: usize,
 }
 
 /// The scripted backend.
@@ -29,8 +31,9 @@ pub(crate) struct Scripted {
     pub(crate) now_ns: u64,
     pub(crate) offered: VecDeque<Slot>,
     pub(crate) seen: BTreeMap<Slot, Seen>,
-    /// Whether peers take what is sent at once.
+    /// Whether peers leave what is sent, but for the first `taken_first` bytes of a connection.
     pub(crate) hold_sends: bool,
+    pub(crate) taken_first: usize,
     /// How long it takes to look for events when there are none.
     pub(crate) poll_ns: u64,
     /// How much later than asked for a sleep ends.
@@ -83,11 +86,23 @@ impl Scripted {
         })
     }
 
+    /// Bytes of memory in sends that no peer takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let open = self.seen.values().filter(|seen| !seen.closed);
+        open.map(|seen| seen.held_bytes).sum()
+    }
+
+    /// Bytes that were sent on all connections together.
+    pub(crate) fn sent_bytes(&self) -> usize {
+        self.seen.values().map(|seen| seen.sent.len()).sum()
+    }
+
     /// The peers take what was held.
     pub(crate) fn release(&mut self) {
         self.hold_sends = false;
         for (slot, seen) in &mut self.seen {
             if std::mem::take(&mut seen.held) {
+                seen.held_bytes = 0;
                 self.events.push_back((Event::Sent(*slot), Vec::new()));
             }
         }
@@ -113,6 +128,7 @@ impl Backend for Scripted {
             "one send at a time, none after close"
         );
         let before = seen.sent.len();
+        let mut own_bytes = 0;
         match outgoing {
             Outgoing::Shared {
                 payload,
@@ -125,12 +141,17 @@ impl Backend for Scripted {
                     .extend_from_slice(&payload[start as usize..end as usize]);
                 seen.shared_sends += 1;
             }
-            Outgoing::Owned(bytes) => seen.sent.extend_from_slice(&bytes),
+            Outgoing::Owned(bytes) => {
+                seen.sent.extend_from_slice(&bytes);
+                own_bytes = bytes.capacity();
+            }
         }
         let now_ns = self.now_ns + self.moved_ns.get();
         seen.sends.push((now_ns, seen.sent.len() - before));
-        seen.held = self.hold_sends;
-        if !self.hold_sends {
+        seen.held = self.hold_sends && seen.sent.len() > self.taken_first;
+        if seen.held {
+            seen.held_bytes = own_bytes;
+        } else {
             self.events.push_back((Event::Sent(slot), Vec::new()));
         }
     }

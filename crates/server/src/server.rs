@@ -75,18 +75,21 @@ pub struct Options {
     /// an instant are sent at it to about a microsecond, and each worker uses a whole CPU.
     pub spin: bool,
     /// How long a connection may stay open without progress of its client or of an answer,
-    /// nanoseconds: idle, with half a head, or with an answer that nobody reads. An answer that is
-    /// to come at a later instant does not count as idle. Absent: for good.
+    /// nanoseconds: idle, with half a head, or with an answer that nobody reads. The body of a
+    /// request and a message are progress while they come at 500 bytes per second, on average over
+    /// this time, and when they are complete. An answer that is to come at a later instant does not
+    /// count as idle. Absent: for good.
     pub idle_timeout_ns: Option<u64>,
     /// Input that may wait in memory, all connections together, bytes: half heads, and what comes
     /// behind a request that is not answered yet. Half is shared evenly; of what is left of the
     /// other half a connection that has more may take a 16th, and 1 MiB at most. One that wants
     /// more is closed, and counted.
     pub input_bytes_max: u64,
-    /// Output of HTTP/2 that may be in memory, all connections together, bytes: what is being sent,
-    /// what is to follow it, and what is known of streams that are not answered yet. Dealt out as
-    /// the input is; a connection for which little is left sends less at a time, and one that
-    /// wants more is closed, and counted.
+    /// Output that may be in memory, all connections together, bytes: what is being sent and, in
+    /// HTTP/2, what is to follow it and what is known of streams that are not answered yet. Dealt
+    /// out as the input is; a connection for which little is left sends less of a long answer at a
+    /// time, and one that wants more is closed, and counted. Long bodies of HTTP/1.1 and messages
+    /// in clear text are sent from memory that all of them share, and take none.
     pub output_bytes_max: u64,
     /// How to speak TLS; absent: clear text.
     pub tls: Option<TlsOptions>,

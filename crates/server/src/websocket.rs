@@ -7,7 +7,9 @@ use brunt_proto::websocket::{
 };
 
 use crate::answer::{Answer, Context, answer_to};
-use crate::batch::Batch;
+use crate::batch::{Batch, Content};
+use crate::counters::WebSocketCounters;
+use crate::http1::reply::INLINE_BODY_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::pattern;
 use crate::protocol::Protocol;
@@ -38,8 +40,38 @@ pub(crate) struct Session {
     hold: Hold,
     /// An echo that is due at an instant.
     waiting: Option<(Kind, u64)>,
+    /// The message that is being sent, whose frame has begun.
+    sending: Option<Sending>,
+    /// What follows it.
+    then: Then,
     /// A Close frame was sent: nothing is answered any more.
     is_closing: bool,
+}
+
+/// What is left of a message that is being sent.
+#[derive(Clone, Copy, Debug)]
+enum Sending {
+    /// The payload, from here on.
+    Echo { position: usize },
+    /// Bytes of the pattern up to `end`, in frames.
+    Pattern {
+        position: u64,
+        /// The end of the frame in hand.
+        frame_end: u64,
+        end: u64,
+        frame_bytes: u64,
+    },
+}
+
+/// What follows a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Then {
+    #[default]
+    ReadOn,
+    /// A Close frame.
+    Close,
+    /// The end of the connection; what went before is no message, but a part of a frame.
+    Cut,
 }
 
 /// What to do next.
@@ -51,6 +83,8 @@ pub(crate) enum Step {
     Wait { until_ns: u64 },
     /// Send what was written, then go on.
     Send,
+    /// Nothing was written: send this part of the pattern payload, then go on.
+    Pattern { start: u32, end: u32 },
     /// The same: an answer that was to be sent at this instant.
     Answer { due_ns: u64 },
     /// Send what was written, then end the connection.
@@ -68,6 +102,8 @@ impl Session {
             payload: Vec::new(),
             hold: Hold::default(),
             waiting: None,
+            sending: None,
+            then: Then::ReadOn,
             is_closing: false,
         })
     }
@@ -75,6 +111,16 @@ impl Session {
     /// Whether an echo is due at an instant that is still to come.
     pub(crate) fn waits(&self) -> bool {
         self.waiting.is_some()
+    }
+
+    /// Whether a message is being sent, so that no input is looked at.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Whether a message, or a frame, is incomplete.
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.reader.is_in_message() || self.reader.pending_bytes() > 0
     }
 
     /// Goes on with `input`, whose frames are answered in `batch`; also gives how much of it was
@@ -89,12 +135,15 @@ impl Session {
         let counters = &context.counters.websocket;
         let mut taken = 0;
         loop {
+            if let Some(step) = self.send_on(batch, counters) {
+                return (taken, step);
+            }
             if let Some((kind, due_ns)) = self.waiting {
                 if (context.now_ns)() < due_ns {
                     return (taken, Step::Wait { until_ns: due_ns });
                 }
                 self.waiting = None;
-                self.echo(kind, batch, context);
+                self.echo(kind, batch, counters);
                 return (taken, Step::Answer { due_ns });
             }
             if batch.is_full() {
@@ -176,10 +225,11 @@ impl Session {
             return None;
         }
         let counters = &context.counters.websocket;
-        match answer_to(self.route, Protocol::WebSocket, context) {
-            Answer::Null => self.echo(kind, batch, context),
+        let answer = answer_to(self.route, Protocol::WebSocket, context);
+        match answer {
+            Answer::Null => self.echo(kind, batch, counters),
             Answer::NullAlone => {
-                self.echo(kind, batch, context);
+                self.echo(kind, batch, counters);
                 batch.seal();
             }
             Answer::NullAt { at_ns } => self.waiting = Some((kind, at_ns)),
@@ -189,19 +239,37 @@ impl Session {
                     counters.pushed.add(1);
                     counters.bytes_sent.add(PUSH.len() as u64);
                 }
-                self.echo(kind, batch, context);
+                self.echo(kind, batch, counters);
             }
             Answer::Last => {
-                self.echo(kind, batch, context);
-                self.close(Some(CloseCode::NORMAL), batch);
+                self.then = Then::Close;
+                self.echo(kind, batch, counters);
             }
-            Answer::Sized(bytes) => self.sized(bytes, bytes.max(1), batch, context),
-            Answer::Chunked(bytes) => self.sized(bytes, FRAME_BYTES, batch, context),
+            Answer::Sized(bytes) | Answer::Chunked(bytes) => {
+                let frame_bytes = match answer {
+                    Answer::Chunked(_) => FRAME_BYTES,
+                    _ => bytes,
+                };
+                counters.answered.add(1);
+                let frame_end = frame_bytes.min(bytes);
+                let is_final = frame_end == bytes;
+                put_head(batch.bytes(), Opcode::Text, is_final, frame_end, None);
+                self.sending = Some(Sending::Pattern {
+                    position: 0,
+                    frame_end,
+                    end: bytes,
+                    frame_bytes,
+                });
+            }
             Answer::Truncated(promised) => {
-                let out = batch.bytes();
-                put_head(out, Opcode::Text, true, promised, None);
-                pattern::write_pattern(out, 0, promised / 2);
-                return Some(Step::End(After::Close));
+                put_head(batch.bytes(), Opcode::Text, true, promised, None);
+                self.then = Then::Cut;
+                self.sending = Some(Sending::Pattern {
+                    position: 0,
+                    frame_end: promised / 2,
+                    end: promised / 2,
+                    frame_bytes: promised,
+                });
             }
             Answer::GoAway(code) => {
                 self.forget();
@@ -215,35 +283,101 @@ impl Session {
         None
     }
 
-    fn echo(&mut self, kind: Kind, batch: &mut Batch, context: &Context<'_>) {
-        put_frame(batch.bytes(), kind.opcode(), &self.payload, None);
-        let counters = &context.counters.websocket;
+    /// Begins to send the payload back, and does it where there is room.
+    fn echo(&mut self, kind: Kind, batch: &mut Batch, counters: &WebSocketCounters) {
         counters.answered.add(1);
-        counters.bytes_sent.add(self.payload.len() as u64);
-        self.forget();
+        let length = self.payload.len() as u64;
+        put_head(batch.bytes(), kind.opcode(), true, length, None);
+        self.sending = Some(Sending::Echo { position: 0 });
+        self.send_echo(batch, counters);
     }
 
-    /// Answers by a text of so many bytes, at most `frame_bytes` of it in a frame.
-    fn sized(&mut self, bytes: u64, frame_bytes: u64, batch: &mut Batch, context: &Context<'_>) {
-        let out = batch.bytes();
-        let mut position = 0;
-        loop {
-            let end = (position + frame_bytes).min(bytes);
-            let opcode = match position {
-                0 => Opcode::Text,
-                _ => Opcode::Continuation,
-            };
-            put_head(out, opcode, end == bytes, end - position, None);
-            pattern::write_pattern(out, position, end);
-            position = end;
-            if end == bytes {
-                break;
+    /// Goes on with the message that is being sent; gives what is to be done before input is
+    /// looked at.
+    fn send_on(&mut self, batch: &mut Batch, counters: &WebSocketCounters) -> Option<Step> {
+        match self.sending? {
+            Sending::Echo { .. } => self.send_echo(batch, counters),
+            Sending::Pattern { .. } => {
+                if let Some(step) = self.send_pattern(batch, counters) {
+                    return Some(step);
+                }
             }
         }
-        let counters = &context.counters.websocket;
-        counters.answered.add(1);
-        counters.bytes_sent.add(bytes);
+        self.sending.is_some().then_some(Step::Send)
+    }
+
+    /// Sends as much of the payload as there is room for.
+    fn send_echo(&mut self, batch: &mut Batch, counters: &WebSocketCounters) {
+        let Some(Sending::Echo { position }) = &mut self.sending else {
+            return;
+        };
+        while *position < self.payload.len() && !batch.is_full() {
+            let rest = &self.payload[*position..];
+            let piece = &rest[..rest.len().min(batch.piece_bytes_max())];
+            batch.bytes().extend_from_slice(piece);
+            counters.bytes_sent.add(piece.len() as u64);
+            *position += piece.len();
+        }
+        if *position == self.payload.len() {
+            self.sent(batch);
+        }
+    }
+
+    /// Sends as much of the pattern as there is room for.
+    fn send_pattern(&mut self, batch: &mut Batch, counters: &WebSocketCounters) -> Option<Step> {
+        let Some(Sending::Pattern {
+            position,
+            frame_end,
+            end,
+            frame_bytes,
+        }) = &mut self.sending
+        else {
+            return None;
+        };
+        let is_counted = self.then != Then::Cut;
+        while *position < *end {
+            if batch.is_full() {
+                return Some(Step::Send);
+            }
+            if position == frame_end {
+                *frame_end = (*position + *frame_bytes).min(*end);
+                let (is_final, length) = (frame_end == end, *frame_end - *position);
+                put_head(batch.bytes(), Opcode::Continuation, is_final, length, None);
+            }
+            let left = *frame_end - *position;
+            let is_long = left > INLINE_BODY_BYTES_MAX;
+            if is_long && batch.content() != Content::Nothing {
+                return Some(Step::Send);
+            }
+            let bytes_max = if is_long {
+                batch.pattern_bytes_max()
+            } else {
+                batch.piece_bytes_max() as u64
+            };
+            let from = *position;
+            *position += left.min(bytes_max);
+            counters
+                .bytes_sent
+                .add(u64::from(is_counted) * (*position - from));
+            if is_long {
+                let start = pattern::pattern_start(from);
+                let end = start + (*position - from) as u32;
+                return Some(Step::Pattern { start, end });
+            }
+            pattern::write_pattern(batch.bytes(), from, *position);
+        }
+        self.sent(batch);
+        (self.then == Then::Cut).then_some(Step::End(After::Close))
+    }
+
+    /// A message is written to its end.
+    fn sent(&mut self, batch: &mut Batch) {
+        self.sending = None;
         self.forget();
+        if self.then == Then::Close {
+            self.then = Then::ReadOn;
+            self.close(Some(CloseCode::NORMAL), batch);
+        }
     }
 
     /// Nothing follows on this connection but what its client still sends.

@@ -3,7 +3,7 @@
 mod http2;
 mod websocket;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
@@ -29,6 +29,10 @@ use crate::websocket::Session as WebSocket;
 /// How often the stop flag is looked at, at least.
 pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 
+/// Bytes that a turn sends of what takes more than one send, about: however many such answers there
+/// are, what comes meanwhile is seen to as soon.
+const TURN_BYTES_MAX: usize = 1 << 20;
+
 /// A worker on its backend.
 pub(crate) struct Worker<'a, B> {
     backend: B,
@@ -44,10 +48,13 @@ pub(crate) struct Worker<'a, B> {
     calendar: Calendar,
     /// Room for input that waits.
     room: Rc<Room>,
-    /// Room for output of HTTP/2.
+    /// Room for output.
     output: Rc<Room>,
-    /// Connections to go on with in the next turn, so that none holds up the others for long.
-    again: Vec<Slot>,
+    /// Connections to go on with in the turns that follow, so that none holds up the others for
+    /// long.
+    again: VecDeque<Slot>,
+    /// Bytes given to the backend in this turn.
+    turn_bytes: usize,
     known: KnownHead,
     batch: Batch,
     null_payload: PayloadId,
@@ -73,7 +80,7 @@ pub(crate) struct Settings {
     pub(crate) idle_timeout_ns: Option<u64>,
     /// Input that may wait, all connections together, bytes.
     pub(crate) input_bytes_max: usize,
-    /// Output of HTTP/2 in memory, all connections together, bytes.
+    /// Output in memory, all connections together, bytes.
     pub(crate) output_bytes_max: usize,
     pub(crate) http2: Http2Options,
 }
@@ -109,9 +116,10 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
                 settings.connections_max,
                 OUTPUT_BUFFERS,
             ),
-            again: Vec::new(),
+            again: VecDeque::new(),
+            turn_bytes: 0,
             known: KnownHead::default(),
-            batch: Batch::default(),
+            batch: Batch::new(settings.is_tls),
             null_payload,
             pattern_payload,
             scratch: Vec::new(),
@@ -144,11 +152,16 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         if self.calendar.turns(now_ns) {
             self.close_idle();
         }
-        let mut again = std::mem::take(&mut self.again);
-        for slot in again.drain(..) {
-            self.drive(slot);
+        self.turn_bytes = 0;
+        for _ in 0..self.again.len() {
+            if self.turn_bytes >= TURN_BYTES_MAX {
+                break;
+            }
+            if let Some(slot) = self.again.pop_front() {
+                self.connections[slot.0 as usize].queued = false;
+                self.drive(slot);
+            }
         }
-        self.again = again;
         while let Some(&(at_ns, slot)) = self.wakes.first()
             && at_ns <= now_ns
         {
@@ -169,7 +182,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         if let Some(again_ns) = self.offers.again_ns(now_ns) {
             until_ns = until_ns.min(again_ns);
         }
-        if self.settings.spin && self.open > 0 {
+        if !self.again.is_empty() || self.settings.spin && self.open > 0 {
             until_ns = now_ns;
         }
         self.backend.wait(Some(until_ns))?;
@@ -211,12 +224,12 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             Event::Sent(slot) => {
                 let connection = &mut self.connections[slot.0 as usize];
                 connection.sending = false;
+                connection.sending_hold = Hold::default();
                 connection.moved = self.calendar.page();
-                if let Some(http2) = &mut connection.http2 {
-                    http2.sending_hold = Hold::default();
+                if connection.http2.is_some() {
                     self.sent_http2(slot);
                 } else if connection.work.is_some() {
-                    self.again.push(slot);
+                    self.go_on_later(slot);
                 } else if connection.ended || connection.after != After::KeepOpen {
                     self.close(slot);
                 }
@@ -272,11 +285,15 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         if connection.http2.is_some() {
             return self.receive_http2(slot, 0);
         }
-        let is_in_head = connection
-            .work
-            .as_deref()
-            .is_some_and(|work| work.is_in_head());
-        if !is_in_head {
+        let is_progress = match connection.work.as_deref_mut() {
+            None => true,
+            Some(work) if work.is_in_head() => false,
+            Some(work) => {
+                let length = bytes.len() as u64;
+                self.calendar.is_fast(&mut work.trickled_bytes, length)
+            }
+        };
+        if is_progress {
             connection.moved = self.calendar.page();
         }
         if !connection.begun && !self.begin(slot) {
@@ -298,12 +315,13 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             }
             if !work.keep(bytes, self.backend.now_ns(), &self.room) {
                 self.overflow(slot);
-            } else if work.stream.is_none() {
+            } else if work.stream.is_none() && !connection.queued {
                 self.drive(slot);
             }
             return;
         }
         // Nothing is incomplete: the common case, answered from the received bytes in place.
+        self.batch.fit_into(self.output.grant_bytes());
         let mut reader = Reader::default();
         let context = Context {
             shared: self.shared,
@@ -389,9 +407,10 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             if work.websocket.is_some() {
                 return self.drive_websocket(slot);
             }
+            self.batch.fit_into(self.output.grant_bytes());
             if let Some(stream) = &mut work.stream {
-                let out = self.batch.bytes();
-                match stream.step(self.backend.now_ns(), out, self.counters) {
+                let now_ns = self.backend.now_ns();
+                match stream.step(now_ns, &mut self.batch, self.counters) {
                     Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
                     Step::Bytes => {}
                     Step::Answer { due_ns } => work.due_ns = Some(due_ns),
@@ -454,7 +473,17 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         }
     }
 
+    /// Has the connection go on in one of the turns that follow.
+    fn go_on_later(&mut self, slot: Slot) {
+        if !std::mem::replace(&mut self.connections[slot.0 as usize].queued, true) {
+            self.again.push_back(slot);
+        }
+    }
+
     fn send_pattern(&mut self, slot: Slot, start: u32, end: u32) {
+        if self.settings.is_tls && !self.holds_sending(slot, (end - start) as usize) {
+            return self.overflow(slot);
+        }
         self.counters.bytes_sent.add(u64::from(end - start));
         let payload = self.pattern_payload;
         self.send(
@@ -469,17 +498,24 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
 
     /// Sends the batch; false when there is nothing in it.
     fn flush(&mut self, slot: Slot) -> bool {
-        let outgoing = match self.batch.content() {
+        let content = self.batch.content();
+        let is_held = match content {
             Content::Nothing => {
                 self.batch.clear();
                 return false;
             }
-            Content::Bytes if !self.holds_sending(slot) => {
-                self.batch.clear();
-                self.dues.clear();
-                self.overflow(slot);
-                return true;
-            }
+            Content::Nulls(_) if !self.settings.is_tls => true,
+            Content::Nulls(_) => self.holds_sending(slot, self.batch.length()),
+            Content::Bytes => self.holds_batch(slot),
+        };
+        if !is_held {
+            self.batch.clear();
+            self.dues.clear();
+            self.overflow(slot);
+            return true;
+        }
+        let outgoing = match content {
+            Content::Nothing => return false,
             Content::Nulls(count) => {
                 self.counters.bytes_sent.add(self.batch.settle());
                 self.batch.clear();
@@ -499,20 +535,29 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         true
     }
 
-    /// Has the room for output know what is sent next on a connection of HTTP/2; false when that is
-    /// too much. One of HTTP/1.1 has one batch at a time, and nothing beside it.
-    fn holds_sending(&mut self, slot: Slot) -> bool {
-        let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
-            return true;
-        };
-        if !http2.sending_hold.set(self.batch.length(), &self.output) {
+    /// Has the room for output know that so many bytes are sent next; false when that is too much.
+    fn holds_sending(&mut self, slot: Slot, bytes: usize) -> bool {
+        let hold = &mut self.connections[slot.0 as usize].sending_hold;
+        hold.set(bytes, &self.output)
+    }
+
+    /// The same of the batch, with what its memory has beside its bytes.
+    fn holds_batch(&mut self, slot: Slot) -> bool {
+        if !self.holds_sending(slot, self.batch.length()) {
             return false;
         }
-        http2.sending_hold.correct(self.batch.capacity());
+        // One that was used before may have more than there is room for now.
+        self.batch.trim(self.output.grant_bytes());
+        let hold = &mut self.connections[slot.0 as usize].sending_hold;
+        hold.correct(self.batch.capacity());
         true
     }
 
     fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        self.turn_bytes += match &outgoing {
+            Outgoing::Shared { start, end, .. } => (end - start) as usize,
+            Outgoing::Owned(bytes) => bytes.len(),
+        };
         let connection = &mut self.connections[slot.0 as usize];
         connection.sending = true;
         if let Some(work) = &mut connection.work {
@@ -570,6 +615,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_bounds;
 #[cfg(test)]
 mod tests_http2;
 #[cfg(test)]

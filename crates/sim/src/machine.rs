@@ -24,6 +24,8 @@ pub struct SimMachine {
     spoken: Spoken,
     /// By their numbers.
     workers: BTreeMap<u32, SimHandle>,
+    /// Those in whose place are others.
+    former: Vec<SimHandle>,
 }
 
 impl SimMachine {
@@ -33,13 +35,14 @@ impl SimMachine {
             settings,
             spoken: Spoken::default(),
             workers: BTreeMap::new(),
+            former: Vec::new(),
         }
     }
 
     /// What network and servers of all workers counted, as far as these are gone.
     pub fn counts(&self) -> SimCounts {
         let mut counts = SimCounts::default();
-        for worker in self.workers.values() {
+        for worker in self.workers.values().chain(&self.former) {
             counts.merge(&worker.counts());
         }
         counts
@@ -83,7 +86,7 @@ impl VirtualMachine for SimMachine {
 
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Sim {
         let (sim, handle) = Sim::speaking(&self.settings, &self.spoken, worker, begin_ns);
-        self.workers.insert(worker, handle);
+        self.former.extend(self.workers.insert(worker, handle));
         sim
     }
 

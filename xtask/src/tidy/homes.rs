@@ -1,5 +1,5 @@
-//! Things with one home: messages, and `unsafe`. Those of clock and threads are clippy's matter
-//! (clippy.toml).
+//! Things with one home: messages, files that are read whole, and `unsafe`. Those of clock and
+//! threads are clippy's matter (clippy.toml).
 
 use super::Finding;
 use super::source::Source;
@@ -7,10 +7,18 @@ use super::source::Source;
 /// Messages quote what strangers wrote; there it is made printable.
 const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
 
+/// What others wrote may have no end; there it is read up to a limit.
+const WHOLE_FILES_HOME: &str = "crates/io/src/files.rs";
+/// It reads what the kernel wrote.
+const KERNEL_FILES_READER: &str = "crates/probe/";
+
+const WHOLE_FILES_READER: &[&str] = &["fs", ":", ":", "read", "("];
+
 /// The files that talk to the kernel below the safe libraries, or to Lua by its C interface. A
 /// folder ends in `/`.
 const UNSAFE_HOMES: &[&str] = &[
     "crates/io/src/cpu.rs",
+    "crates/io/src/heap.rs",
     "crates/io/src/receive_stamps.rs",
     "crates/io/src/socket.rs",
     "crates/io/src/tcp_info.rs",
@@ -21,12 +29,24 @@ const UNSAFE_HOMES: &[&str] = &[
 /// Programs beside the product: neither is part of a run.
 const OUTSIDE_THE_PRODUCT: &[&str] = &["xtask/", "bench/"];
 
-const MESSAGE_PRINTERS: &[&[&str]] = &[&["eprintln", "!"], &["eprint", "!"]];
+/// What writes to a standard stream. Whether one is a terminal anybody may ask.
+const MESSAGE_PRINTERS: &[&[&str]] = &[
+    &["eprintln", "!"],
+    &["eprint", "!"],
+    &["println", "!"],
+    &["print", "!"],
+    &["stdout", "(", ")", ".", "lock"],
+    &["stdout", "(", ")", ".", "write_all"],
+    &["stdout", "(", ")", ","],
+    &["stderr", "(", ")", ".", "lock"],
+    &["stderr", "(", ")", ".", "write_all"],
+    &["stderr", "(", ")", ","],
+];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_unsafe(source, &mut findings);
-    if is_outside_the_product(&source.path) || is_black_box_test(&source.path) {
+    if is_outside_the_product(&source.path) || is_beside_a_crate(&source.path) {
         return findings;
     }
     if source.path != MESSAGES_HOME {
@@ -36,7 +56,18 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
                 findings.push(Finding::new(
                     &source.path,
                     line,
-                    format!("messages are printed in {MESSAGES_HOME} only: call it"),
+                    format!("{MESSAGES_HOME} alone writes to standard streams: call it"),
+                ));
+            }
+        }
+    }
+    if !source.path.starts_with(KERNEL_FILES_READER) {
+        for line in source.find(WHOLE_FILES_READER) {
+            if !source.is_test(line) {
+                findings.push(Finding::new(
+                    &source.path,
+                    line,
+                    format!("files are read by {WHOLE_FILES_HOME}, up to a limit: call it"),
                 ));
             }
         }
@@ -69,10 +100,11 @@ fn is_outside_the_product(path: &str) -> bool {
         .any(|folder| path.starts_with(folder))
 }
 
-/// Whether a file belongs to the tests of a crate that see it from outside.
-fn is_black_box_test(path: &str) -> bool {
+/// Whether a file belongs to what sees a crate from outside: its tests, examples and build script.
+fn is_beside_a_crate(path: &str) -> bool {
     let mut parts = path.split('/');
-    parts.next() == Some("crates") && parts.nth(1) == Some("tests")
+    parts.next() == Some("crates")
+        && matches!(parts.nth(1), Some("tests" | "examples" | "build.rs"))
 }
 
 #[cfg(test)]
@@ -88,11 +120,27 @@ mod tests {
 
     #[test]
     fn messages_are_printed_at_home_only() {
-        let text = "fn f() { eprintln!(\"brunt: {}\", 1); }\nfn g() { eprint!(\"a\"); }\n";
+        let text = "fn f() { eprintln!(\"brunt: {}\", 1); }\nfn g() { print!(\"a\"); }\n\
+            fn h() { io::stdout().lock(); }\nfn i() { write!(io::stderr(), \"a\"); }\n";
         assert!(lines(MESSAGES_HOME, text).is_empty());
-        assert_eq!(lines("crates/cli/src/main.rs", text), [1, 2]);
+        assert_eq!(lines("crates/cli/src/main.rs", text), [1, 2, 3, 4]);
+        let asks = "fn f() -> bool { io::stdout().is_terminal() }\n";
+        assert!(lines("crates/cli/src/main.rs", asks).is_empty());
+        for path in ["crates/cli/build.rs", "crates/report/examples/schema.rs"] {
+            assert!(lines(path, text).is_empty());
+        }
         assert!(lines("xtask/src/main.rs", text).is_empty());
         assert!(lines("crates/cli/tests/black_box/support/mod.rs", text).is_empty());
+        let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{text}}}\n");
+        assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
+    }
+
+    #[test]
+    fn files_are_read_up_to_a_limit() {
+        let text = "fn f() { std::fs::read(path); }\nfn g() { fs::read_dir(path); }\n";
+        assert_eq!(lines("crates/cli/src/main.rs", text), [1]);
+        assert!(lines("crates/probe/src/host.rs", text).is_empty());
+        assert!(lines("xtask/src/main.rs", text).is_empty());
         let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{text}}}\n");
         assert!(lines("crates/cli/src/main.rs", &in_a_test).is_empty());
     }

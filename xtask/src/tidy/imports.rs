@@ -38,13 +38,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-report", &["brunt-measure"]),
     ("brunt-script", &["brunt-load"]),
     (
-        // A plan out of a command line, and a text out of a run: load is made elsewhere.
+        // A plan out of a command line, and a text out of a run: load is made elsewhere. What
+        // strangers wrote is shown as reports show it.
         "brunt-dropin",
         &[
             "brunt-engine",
             "brunt-proto",
             "brunt-load",
             "brunt-measure",
+            "brunt-report",
             "brunt-script",
         ],
     ),
@@ -88,8 +90,6 @@ const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
     ("brunt-engine", "brunt-server"),
     ("brunt-engine", "brunt-sim"),
     ("brunt-experiment", "brunt-sim"),
-    // Texts are made of stored runs.
-    ("brunt-dropin", "brunt-report"),
 ];
 
 /// Whether `name` may use `used` as a dependency of its tests alone.

@@ -9,28 +9,27 @@ use brunt_dropin::verdict_line;
 use brunt_engine::{Phase, PrepareError, Progress, RunObserver};
 use brunt_measure::{Judged, RequestLog};
 
-use super::{EXIT_FAILED, destination, measure, print};
+use super::{EXIT_FAILED, cpus, destination, explain, measure, print, read_file};
 use crate::{message, replace};
 
 /// Runs the command line `words` of ab, called as `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
     message::print_lines(&options.warning);
-    if options.explains {
-        print(&ab::explanation(&options))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    load(&options)
-}
-
-fn load(options: &Options) -> Result<ExitCode> {
     let body = match &options.body {
-        Some(file) => std::fs::read(&file.path).map_err(|error| options.unread(&error))?,
+        Some(file) => read_file("-p", &file.path, |error| options.unread(error))?,
         None => Vec::new(),
     };
-    let ab::Planned { plan, request } = options.plan(&body)?;
+    if options.explains {
+        return Ok(explain(&ab::explanation(&options, &body, cpus())?));
+    }
+    load(&options, &body)
+}
+
+fn load(options: &Options, body: &[u8]) -> Result<ExitCode> {
+    let ab::Planned { plan, request } = options.plan(body)?;
     let destination = destination(options.brunt_report.as_deref())?;
-    print(&ab::heading(options, &request))?;
+    print(&ab::heading(options, &request));
     let mut watching = Watching {
         completed: Completed::new(options.progress_every),
         log: RequestLog::default(),
@@ -49,7 +48,7 @@ fn load(options: &Options) -> Result<ExitCode> {
     if ended.is_none() {
         let measured = Measured::of(options, &run, &watching.log);
         watching.completed.finished(watching.log.len());
-        print(&ab::report(options, &measured))?;
+        print(&ab::report(options, &measured));
         if let Some(path) = &options.csv {
             write(path, &ab::csv(&measured))?;
         }

@@ -11,31 +11,29 @@ use brunt_engine::{Phase, PrepareError, Progress};
 use brunt_load::sessions::SessionLog;
 use brunt_measure::Judged;
 
-use super::{EXIT_FAILED, destination, measure, print};
+use super::{EXIT_FAILED, cpus, destination, explain, measure, print};
+use crate::list::LIST_BYTES_MAX;
 use crate::message;
 use crate::source::read_all;
-
-/// Largest log or list.
-const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Runs the command line `words` of httperf, called as `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
     message::print_lines(&options.warning);
+    let files = files(&options)?;
     if options.explains {
-        print(&httperf::explanation(&options))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(explain(&httperf::explanation(&options, &files, cpus())?));
     }
-    load(&options)
+    load(&options, &files)
 }
 
-fn load(options: &Options) -> Result<ExitCode> {
+fn load(options: &Options, files: &Files) -> Result<ExitCode> {
     let Planned {
         plan,
         generator,
         place,
         warning,
-    } = options.plan(&files(options)?)?;
+    } = options.plan(files)?;
     message::print_lines(&warning);
     let destination = destination(options.brunt_report.as_deref())?;
     let heading = httperf::heading(options);
@@ -50,7 +48,7 @@ fn load(options: &Options) -> Result<ExitCode> {
         }
     };
     let sessions = place.lock().unwrap_or_else(PoisonError::into_inner);
-    print(&httperf::report(options, &run, &sessions))?;
+    print(&httperf::report(options, &run, &sessions));
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
     destination.write(&judged)?;
@@ -77,5 +75,5 @@ fn read(options: &Options, path: &Path) -> Result<Vec<u8>> {
     let unread = |_| -> Ending { httperf::unread(options, path) };
     let file = std::fs::File::open(path).map_err(unread)?;
     let name = path.display().to_string();
-    read_all(file, &name, "the file", FILE_BYTES_MAX).context("it is too large")
+    read_all(file, &name, "the file", LIST_BYTES_MAX).context("it is too large")
 }

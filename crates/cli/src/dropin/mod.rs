@@ -4,6 +4,7 @@
 mod ab;
 mod h2load;
 mod httperf;
+mod nuttcp;
 mod tcpkali;
 mod tcpkali_listen;
 mod tcpkali_live;
@@ -11,19 +12,22 @@ mod weighttp;
 mod wrk;
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
-use brunt_dropin::Ending;
+use anyhow::{Result, bail};
 use brunt_dropin::wrk::Program;
+use brunt_dropin::{Ending, Explanation};
 use brunt_engine::{RunError, RunObserver};
+use brunt_io::cpu::usable_cpus;
+use brunt_io::files::{self, FileError};
 use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_measure::Run;
 
 use crate::load::add_origin;
 use crate::output::Destination;
+use crate::request::BODY_BYTES_MAX;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, command_line, message};
@@ -41,6 +45,7 @@ enum Peer {
     Weighttp,
     H2load,
     Httperf,
+    Nuttcp,
     Tcpkali,
 }
 
@@ -93,6 +98,7 @@ impl Called {
             Peer::Weighttp => brunt_dropin::weighttp::shown(&words),
             Peer::H2load => brunt_dropin::h2load::shown(&words),
             Peer::Httperf => brunt_dropin::httperf::shown(&words),
+            Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
@@ -109,6 +115,7 @@ fn peer(name: &str) -> Option<Peer> {
         "weighttp" => Some(Peer::Weighttp),
         "h2load" => Some(Peer::H2load),
         "httperf" => Some(Peer::Httperf),
+        "nuttcp" => Some(Peer::Nuttcp),
         "tcpkali" => Some(Peer::Tcpkali),
         _ => None,
     }
@@ -122,6 +129,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Weighttp => weighttp::run(&words),
         Peer::H2load => h2load::run(&words),
         Peer::Httperf => httperf::run(&called.name, &words),
+        Peer::Nuttcp => nuttcp::run(&words),
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
@@ -138,8 +146,7 @@ fn words(called: &Called) -> Result<Vec<String>> {
 
 fn fail(error: &anyhow::Error) -> ExitCode {
     if let Some(ending) = error.downcast_ref::<Ending>() {
-        // Nobody reads it where it cannot be written.
-        let _ = print(&ending.stdout);
+        print(&ending.stdout);
         message::print_lines(&ending.stderr);
         return ExitCode::from(ending.code);
     }
@@ -166,27 +173,58 @@ fn measure(
     observer: &mut dyn RunObserver,
 ) -> Result<Run> {
     let interrupts = Interrupts::listen(Second::Reports)?;
+    measure_until(&interrupts, plan, generators, heading, observer)
+}
+
+/// The same until a signal comes to `interrupts`.
+fn measure_until(
+    interrupts: &Interrupts,
+    plan: Plan,
+    generators: Vec<Box<dyn RequestGenerator>>,
+    heading: &str,
+    observer: &mut dyn RunObserver,
+) -> Result<Run> {
     let round = Round::of(&plan);
     let mut run = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
-        print(heading)?;
+        print(heading);
         Ok(session.round(&round, observer)?)
     })?;
     add_origin(&mut run, Called::here().and_then(|called| called.shown()));
     Ok(run)
 }
 
-/// Prints to standard output at once. A reader that went away is no error.
-fn print(text: &str) -> io::Result<()> {
+/// Prints the command line of brunt's own alone, so that a shell can take it, and beside it what is
+/// to be said of it.
+fn explain(explanation: &Explanation) -> ExitCode {
+    print(&explanation.line);
+    message::print_lines(&explanation.notes);
+    ExitCode::SUCCESS
+}
+
+/// CPUs that explanations are for.
+fn cpus() -> NonZeroU32 {
+    NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN)
+}
+
+/// The bytes of a file that the command line names by `option`; `unread` is how it ends where the
+/// file cannot be read.
+fn read_file(
+    option: &str,
+    path: &Path,
+    unread: impl Fn(&std::io::Error) -> Ending,
+) -> Result<Vec<u8>> {
+    match files::read_file(path, BODY_BYTES_MAX) {
+        Ok(bytes) => Ok(bytes),
+        Err(FileError::Input(error)) => Err(unread(&error).into()),
+        Err(error) => bail!("{option} {}: {error}; give a shorter one", path.display()),
+    }
+}
+
+/// Prints to standard output at once, with what servers and arguments gave made inert.
+fn print(text: &str) {
     // What a script has printed comes first.
     brunt_script::flush_script_output();
-    let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
-    }
+    message::output(&brunt_report::lines(text));
 }
 
 #[cfg(test)]

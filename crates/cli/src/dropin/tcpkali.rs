@@ -1,38 +1,42 @@
 //! brunt in place of tcpkali.
 
+use std::io;
 use std::net::ToSocketAddrs;
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_dropin::tcpkali::{self, Options};
 use brunt_dropin::verdict_line;
 use brunt_engine::RunError;
-use brunt_io::cpu::usable_cpus;
+use brunt_io::files::{self, FileError};
 use brunt_load::Target;
 use brunt_measure::Judged;
 
 use super::tcpkali_listen::Listening;
 use super::tcpkali_live::Live;
-use super::{EXIT_FAILED, destination, measure, print};
+use super::{EXIT_FAILED, cpus, destination, explain, measure, print};
 use crate::message;
 use crate::plan::fresh_seed;
+use crate::request::BODY_BYTES_MAX;
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
-    let read = &mut |path: &std::path::Path| std::fs::read(path);
+    let read = &mut |path: &std::path::Path| {
+        files::read_file(path, BODY_BYTES_MAX).map_err(|error| match error {
+            FileError::Input(error) => error,
+            error => io::Error::other(error),
+        })
+    };
     if options.explains {
-        print(&tcpkali::explanation(&options, read)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(explain(&tcpkali::explanation(&options, cpus(), read)?));
     }
     if options.servers.is_empty()
         && let Some(listening) = Listening::start(&options)?
     {
         return listening.run(&options);
     }
-    let cpus = NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN);
-    let plan = options.plan(cpus, fresh_seed(), read)?;
+    let plan = options.plan(cpus(), fresh_seed(), read)?;
     let has_markers = tcpkali::has_markers(&plan);
     let destination = destination(options.brunt_report.as_deref())?;
     let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
@@ -57,7 +61,7 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         .map(Listening::end)
         .transpose()?
         .unwrap_or_default();
-    print(&tcpkali::report(&options, has_markers, &run, taken))?;
+    print(&tcpkali::report(&options, has_markers, &run, taken));
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
     destination.write(&judged)?;

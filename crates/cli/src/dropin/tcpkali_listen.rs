@@ -65,7 +65,7 @@ impl Listening {
         }
         let seconds = passed_ns() as f64 / 1e9;
         let taken = self.end()?;
-        print(&tcpkali::report_of_listening(taken, seconds))?;
+        print(&tcpkali::report_of_listening(taken, seconds));
         Ok(match interrupts.came() {
             true => ExitCode::from(EXIT_AFTER_SIGNAL),
             false => ExitCode::SUCCESS,

@@ -1,7 +1,6 @@
 //! What is shown of a run in tcpkali's place while it lasts: that all connections are open, a
 //! status line on a terminal, and metrics for StatsD.
 
-use std::io::{IsTerminal, Write};
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
 
@@ -15,8 +14,6 @@ use crate::message;
 
 /// From one interval to the next, at least.
 const INTERVAL_NS: u64 = 250_000_000;
-/// Behind a line that is drawn over: what was there before is erased.
-const ERASE: &str = "\x1b[K";
 
 /// What looks on while a run lasts.
 pub(super) struct Live {
@@ -48,7 +45,7 @@ impl Live {
                 .with_context(|| format!("StatsD at {}:{}", statsd.host, statsd.port))?;
             Ok::<_, anyhow::Error>((socket, statsd.namespace.clone()))
         });
-        let draws = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let draws = message::is_output_terminal() && message::is_live();
         let now_ns = clock::now_ns();
         let live = Self {
             connections: options.connections,
@@ -93,7 +90,7 @@ impl Live {
 
     fn erase(&self) {
         if self.draws {
-            let _ = std::io::stderr().write_all(ERASE.as_bytes());
+            message::erase();
         }
     }
 
@@ -126,7 +123,7 @@ impl Live {
         if self.draws {
             let times = self.wants_times.then_some(&times);
             let line = tcpkali::status(&interval, self.connections.get(), times);
-            let _ = write!(std::io::stderr(), "{line}{ERASE}\r");
+            message::draw(&line);
         }
         match self.wants_times && is_window_over {
             true => self.send(&interval, &[("message", &times)]),

@@ -8,7 +8,7 @@ use brunt_dropin::weighttp::{self, Form, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_measure::{Judged, RequestLog};
 
-use super::{destination, measure, print};
+use super::{cpus, destination, explain, measure, print, read_file};
 use crate::output::is_standard;
 use crate::{message, replace};
 
@@ -23,14 +23,13 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     };
     let options = Options::parse(form, words)?;
     message::print_lines(&options.warning);
-    if options.explains {
-        print(&weighttp::explanation(&options))?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let body = match &options.body {
-        Some(path) => std::fs::read(path).map_err(|error| options.unread(&error))?,
+        Some(path) => read_file("-p", path, |error| options.unread(error))?,
         None => Vec::new(),
     };
+    if options.explains {
+        return Ok(explain(&weighttp::explanation(&options, &body, cpus())?));
+    }
     let plan = options.plan(&body)?;
     let destination = destination(options.brunt_report.as_deref())?;
     let mut watching = Watching {
@@ -52,13 +51,13 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(path) = &options.csv {
         let csv = weighttp::csv(&measured);
         if is_standard(path) {
-            print(&csv)?;
+            print(&csv);
         } else {
             replace::write(path, csv.as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
-    print(&stdout)?;
+    print(&stdout);
     message::print_lines(&stderr);
     let judged = Judged::of(&run);
     message::print(&verdict_line(&judged));
@@ -83,7 +82,7 @@ impl Watching<'_> {
             && requests * 100 >= all * self.next_percent
         {
             // The report follows, and says so where it cannot be printed.
-            let _ = print(&weighttp::progress(self.next_percent));
+            print(&weighttp::progress(self.next_percent));
             self.next_percent += step;
         }
     }

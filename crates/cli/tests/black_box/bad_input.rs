@@ -462,7 +462,6 @@ fn two_versions_of_http() {
         &["--http1", "--http2"][..],
         &["--http1", "--streams=2"],
         &["--http2", "--pipeline=2"],
-        &["--streams=2", "--pipeline=2"],
         &["--no-keepalive", "--streams=2"],
     ] {
         let names: Vec<_> = arguments

@@ -233,3 +233,125 @@ fn a_server_that_does_not_read_is_named() {
         assert_eq!(grade, Some("fail"), "{signal:?}");
     }
 }
+
+/// A peer that closes each connection when it has read so many bytes.
+fn closing_peer(most: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let (mut buffer, mut bytes) = (vec![0; 100_000], 0);
+                while bytes < most {
+                    match socket.read(&mut buffer) {
+                        Ok(more @ 1..) => bytes += more,
+                        _ => break,
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn what_streams_do_not_have_is_absent() {
+    let (address, _) = peer(false);
+    let words = format!("tcp --send -c 2 -d 500ms --warmup 50ms -q {address}");
+    let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
+    let summary = &run["summary"];
+    for path in [
+        "successes_per_s",
+        "successes_interval_95",
+        "attempts_per_s",
+        "in_flight_mean",
+    ] {
+        assert!(summary[path].is_null(), "{path}: {}", summary[path]);
+        assert_eq!(
+            summary["absent"][path], "streams carry no requests",
+            "{path}"
+        );
+    }
+    assert!(summary["agents"][0]["successes_per_s"].is_null());
+    if let Some(server) = summary["server"].as_object() {
+        assert!(server["requests_per_cpu_s"].is_null(), "{server:?}");
+    }
+    let csv = brunt(&format!("{words} --format csv")).stdout;
+    let mut rows = csv.lines().map(|line| line.split(','));
+    let (names, cells) = (rows.next().expect("names"), rows.next().expect("cells"));
+    let filled: Vec<&str> = names
+        .zip(cells)
+        .filter_map(|(name, cell)| (!cell.is_empty()).then_some(name))
+        .collect();
+    assert!(filled.contains(&"up_bytes_per_s"), "{csv}");
+    for name in [
+        "successes_per_s",
+        "successes_low_per_s",
+        "successes_high_per_s",
+        "attempts_per_s",
+    ] {
+        assert!(!filled.contains(&name), "{name}: {csv}");
+    }
+}
+
+#[test]
+fn no_interval_is_a_sliver_and_all_together_are_the_window() {
+    let (address, _) = peer(false);
+    let run = run("--send -c 2", address);
+    let figures = &run["summary"]["bandwidth"];
+    let intervals = figures["intervals"].as_array().expect("intervals");
+    let length = |of: &Value| {
+        let (from, to) = (of["from_ns"].as_u64(), of["to_ns"].as_u64());
+        to.expect("an end") - from.expect("a begin")
+    };
+    assert!(intervals.len() >= 3, "{figures}");
+    let longest = intervals.iter().map(length).max().expect("intervals");
+    for interval in intervals {
+        assert!(length(interval) > longest / 10, "{interval} of {figures}");
+    }
+    let bytes: f64 = intervals
+        .iter()
+        .map(|it| it["up_bytes_per_s"].as_f64().expect("a rate") * length(it) as f64 / 1e9)
+        .sum();
+    let all = figures["up_bytes"].as_u64().expect("a count") as f64;
+    assert!((bytes - all).abs() <= all * 0.001 + 10.0, "{bytes} {all}");
+}
+
+#[test]
+fn the_chart_has_the_unit_of_the_headline() {
+    let (address, _) = peer(false);
+    let page = brunt(&format!(
+        "tcp --send -d 400ms --warmup 0s -q --format html {address}"
+    ));
+    assert!(page.stdout.contains("bit/s"), "{page:?}");
+    let unit = r#""y_label":"bits per second","y_unit":"bits_per_second""#;
+    assert!(page.stdout.contains(unit), "no {unit}");
+}
+
+#[test]
+fn a_server_that_closes_streams_is_failing() {
+    for bytes in [1, 3_000_000] {
+        let address = closing_peer(bytes);
+        let words = format!("tcp --send -c 2 -d 600ms --warmup 0s -q {address}");
+        let text = brunt(&words);
+        assert_eq!(text.code, Some(1), "{text:?}");
+        for part in [
+            "SERVER-FAILED",
+            "streams do not last",
+            "stream cut by a reset: ",
+        ] {
+            assert!(text.stdout.contains(part), "{part}: {text:?}");
+        }
+        assert!(!text.stdout.contains("idle"), "{text:?}");
+        assert!(!text.stdout.contains("down "), "nothing came: {text:?}");
+        let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
+        let summary = &run["summary"];
+        assert_eq!(summary["verdict"]["name"], "server_failed", "{summary}");
+        let count = |name: &str| summary["failures"][name].as_u64().unwrap_or(0);
+        let (ended, reset) = (count("stream_ended"), count("stream_reset"));
+        let opened = summary["all_phases"]["connections_opened"].as_u64();
+        // Each waits longer than the one before: 20, 40, 80, 160, 320 ms.
+        assert!(ended + reset >= 4, "{ended} {reset}");
+        assert!(opened.is_some_and(|opened| opened <= 2 * 8), "{opened:?}");
+    }
+}

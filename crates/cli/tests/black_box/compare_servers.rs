@@ -91,6 +91,38 @@ fn two_builds_take_turns_on_one_port() {
 }
 
 #[test]
+fn servers_at_one_url_are_called_by_their_commands_or_labels() {
+    let address = address();
+    let (old, new) = (
+        serve(address),
+        format!("{} --backend epoll", serve(address)),
+    );
+    let url = format!("http://{address}/");
+    let mut words = vec!["compare"];
+    words.extend(ROUNDS);
+    words.extend(["--start", &old, "--start", &new, &url]);
+    let outcome = brunt_with(&words);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let unbroken = outcome.stdout.replace(['\n', ' '], "");
+    for started in [&old, &new] {
+        assert!(unbroken.contains(&started.replace(' ', "")), "{outcome:?}");
+    }
+    words.extend([
+        "--label", "before", "--label", "after", "--format", "markdown",
+    ]);
+    let outcome = brunt_with(&words);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for side in ["- A: `before` · `http://", "- B: `after` · `http://"] {
+        assert!(outcome.stdout.contains(side), "{outcome:?}");
+    }
+    words.extend(["--label", "third"]);
+    let outcome = brunt_with(&words);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("3 times, and 2"), "{outcome:?}");
+    wait_until_free(address);
+}
+
+#[test]
 fn a_server_that_leaves_its_command_is_stopped_by_another() {
     let address = address();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -248,4 +280,27 @@ fn an_interrupted_comparison_leaves_no_server() {
         assert!(!is_running(&server), "{outcome:?}");
         wait_until_free(address);
     }
+}
+
+#[test]
+fn a_comparison_that_is_killed_leaves_no_server() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("pid");
+    // It does not mind SIGTERM, and is not the first of its group.
+    let start = format!(
+        "trap '' TERM; sh -c 'echo $$ > {}; exec sleep 600'",
+        file.display()
+    );
+    let url = format!("http://{}/", address());
+    let mut command = binary();
+    command.args([
+        "compare", "-q", "--start", &start, "--start", &start, &url, &url,
+    ]);
+    let process = Process::start(command);
+    let server = process_of(&file);
+    assert!(is_running(&server));
+    process.kill();
+    wait_for("the server is ended", || {
+        (!is_running(&server)).then_some(())
+    });
 }

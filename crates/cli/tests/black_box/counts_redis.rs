@@ -121,6 +121,83 @@ fn over_a_unix_socket() {
     }
 }
 
+/// Framed by lines, the value behind the length would be a message that nobody asked for.
+#[test]
+fn replies_of_redis_are_framed_by_its_protocol() {
+    const HELLO: &str = r"--first HELLO\x203\r\n";
+    let redis = Redis::start();
+    for command in ["SET full value", "HSET hash a 1 b 2", "RPUSH list 1 2 3"] {
+        redis.tell(command);
+    }
+    // The command, what it sends, other options, whether it succeeds, and bytes of each reply.
+    for (command, message, more, is_success, bytes) in [
+        ("get", r"GET\x20full\r\n", "", true, 11),
+        ("get", r"GET\x20none\r\n", "", true, 5),
+        ("get", r"GET\x20none\r\n", HELLO, true, 3),
+        ("hgetall", r"HGETALL\x20hash\r\n", "", true, 32),
+        ("hgetall", r"HGETALL\x20hash\r\n", HELLO, true, 32),
+        ("lrange", r"LRANGE\x20list\x200\x20-1\r\n", "", true, 25),
+        ("get", r"GET\x20hash\r\n", "", false, 68),
+        ("get", r"GET\x20hash\r\n", HELLO, false, 68),
+    ] {
+        for machinery in MACHINERIES {
+            let before = redis.calls(command);
+            let load = format!("-m {message} --reply resp -c 4 -n 1000 --depth 8 {more}");
+            let report = machinery.run_tcp(&load, &redis.address().to_string());
+            let received = redis.calls(command) - before;
+            let requests = report.requests();
+            let what = format!("{machinery:?} {message} {more}: {requests:?}");
+            assert_eq!((requests.sent, received), (1_000, 1_000), "{what}");
+            assert_eq!(requests.answered, 1_000, "{what}");
+            let outcome = if is_success { "success" } else { "error" };
+            assert_eq!(report.statuses()[outcome], 1_000, "{what}");
+            let overhead = report.at("/summary/all_phases/overhead_bytes");
+            let overhead = overhead.as_u64().expect("a count");
+            assert_eq!(overhead > 0, !more.is_empty(), "{what}");
+            let received = report.total("bytes_received") - overhead;
+            assert_eq!(received, 1_000 * bytes, "{what}");
+            assert_eq!(report.total("pushes"), 0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn errors_of_redis_are_told_as_such() {
+    let redis = Redis::start();
+    let words = r"tcp -m INCRBY\x20n\x20x\r\n --reply resp -n 100 -c 1";
+    let outcome = brunt(&format!("{words} {}", redis.address()));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    for part in [
+        "NO-SUCCESS",
+        "all 100 messages had an error for an answer",
+        "100 error replies",
+    ] {
+        assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
+    }
+    let words =
+        r"tcp -m PING\r\n --first NOSUCH\r\n --reply resp -n 100 -c 1 --setup-timeout 300ms";
+    let outcome = brunt(&format!("{words} {}", redis.address()));
+    assert_ne!(outcome.code, Some(0), "{outcome:?}");
+    let all = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(all.contains("first message refused"), "{outcome:?}");
+}
+
+#[test]
+fn a_framing_that_ends_replies_too_early_is_named() {
+    let redis = Redis::start();
+    redis.tell("SET full value");
+    for (reply, is_noted) in [("line", true), ("resp", false)] {
+        let words = format!(r"tcp -m GET\x20full\r\n --reply {reply} -c 2 -d 200ms --warmup 0s");
+        for form in ["text", "html"] {
+            let outcome = brunt(&format!("{words} --format {form} {}", redis.address()));
+            assert_eq!(outcome.code, Some(0), "{outcome:?}");
+            let note = "does --reply line end a reply too early?";
+            let text = outcome.stdout.split_whitespace().collect::<Vec<_>>();
+            assert_eq!(text.join(" ").contains(note), is_noted, "{outcome:?}");
+        }
+    }
+}
+
 /// Every byte of each echo is compared, and the server counts what it read and sent.
 #[test]
 fn echoes_of_the_reference_server_are_verified() {

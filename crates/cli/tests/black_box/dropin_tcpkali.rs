@@ -236,11 +236,6 @@ fn what_does_not_run_ends_as_tcpkali_does() {
         ("tcpkali --version", 0, "tcpkali version"),
         ("tcpkali -h", 64, "Usage: tcpkali"),
         ("tcpkali -m x", 64, "Usage: tcpkali"),
-        (
-            "tcpkali --explain -c2 -r5 -m x h:1",
-            0,
-            "brunt tcp -c 2 -d 10000ms -r 10 -m x",
-        ),
     ] {
         let outcome = brunt(line);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");

@@ -1,5 +1,4 @@
-//! `brunt wrk` beside the real wrk: the same command lines give the same requests, the same text
-//! but for its numbers, and the same exit code.
+//! `brunt wrk` where wrk cannot be compared with, and what comparisons of scripts need.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -7,9 +6,7 @@ use std::process::Command;
 
 use regex_lite::Regex;
 
-use crate::support::at_once;
 use crate::support::keeping::Keeping;
-use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, STATE_HOME, binary};
 use crate::support::serve::Serve;
 
@@ -63,55 +60,6 @@ pub(crate) fn sorted(requests: &BTreeSet<String>) -> BTreeSet<Vec<&str>> {
     sorted.collect()
 }
 
-#[test]
-fn runs_are_those_of_the_real_wrk() {
-    let cases: &[&[&str]] = &[
-        &["-t1", "-c1", "-d1s", "URL/"],
-        &["-t2", "-c4", "-d1", "--latency", "URL/p/a?q=1#frag"],
-        &["URL/500", "-t", "1", "-c", "2", "-d", "1", "--lat"],
-        &["-t1", "-c2", "-d1", "URL/close"],
-        &[
-            "-t1", "-c1", "-d1", "-H", "X-A: 1", "-H", "x-b:2", "-H", "X-C:  3 ", "-H", "X-A: 4",
-            "URL/h",
-        ],
-        &[
-            "-Lt1",
-            "-c1",
-            "-d1",
-            "-HHost: other",
-            "-H",
-            "Content-Length: 5",
-            "URL/host",
-            "--",
-            "word",
-            "-x",
-        ],
-    ];
-    at_once(cases.iter().copied(), |words| {
-        let servers = [Keeping::start(), Keeping::start()];
-        let [real, ours] = both(words, &servers);
-        let url = |server: &Keeping| format!("http://{}", server.address);
-        assert_eq!(
-            masked(&real.stdout, &url(&servers[0])),
-            masked(&ours.stdout, &url(&servers[1])),
-            "{words:?}\n{}\n{}",
-            real.stdout,
-            ours.stdout
-        );
-        assert_eq!((real.code, ours.code), (Some(0), Some(0)), "{words:?}");
-        assert_eq!(ours.stderr.lines().count(), 1, "{}", ours.stderr);
-        assert!(ours.stderr.starts_with("brunt: "), "{}", ours.stderr);
-        let [real, ours] = servers.map(|server| server.requests());
-        assert_eq!(real.len(), 1, "{words:?}");
-        assert_eq!(sorted(&real), sorted(&ours), "{words:?}");
-        let has_own_fields = words.contains(&"X-A: 1");
-        assert!(
-            has_own_fields || real == ours,
-            "{words:?}: {real:?} {ours:?}"
-        );
-    });
-}
-
 /// The same words by both at once, each with its own server.
 pub(crate) fn both(words: &[&str], servers: &[Keeping; 2]) -> [Outcome; 2] {
     let url = |server: &Keeping| format!("http://{}", server.address);
@@ -120,47 +68,6 @@ pub(crate) fn both(words: &[&str], servers: &[Keeping; 2]) -> [Outcome; 2] {
         let ours = run(false, words, &url(&servers[1]));
         [real.join().expect("wrk is installed"), ours]
     })
-}
-
-#[test]
-fn what_cannot_run_ends_as_in_the_real_wrk() {
-    let port = Port::refusing();
-    let url = format!("http://{}", port.address);
-    let cases: &[&[&str]] = &[
-        &[],
-        &["-d1"],
-        &["-h"],
-        &["--help"],
-        &["-?"],
-        &["--bogus=1", "URL"],
-        &["--t", "1", "URL"],
-        &["--latency=1", "URL"],
-        &["URL", "-t"],
-        &["URL", "--threads"],
-        &["-d", "500ms", "URL"],
-        &["-t", "0", "URL"],
-        &["-c", "1", "-t", "2", "URL"],
-        &["-c", "0", "URL"],
-        &["localhost:80/"],
-        &["URL/", "-d1", "-t1", "-c1"],
-        &["http://a..b/", "-d1", "-t1", "-c1"],
-        &["-v"],
-    ];
-    at_once(cases.iter().copied(), |words| {
-        let [real, ours] = [true, false].map(|is_real| run(is_real, words, &url));
-        assert_eq!(real.code, ours.code, "{words:?}");
-        assert_eq!(real.stderr, ours.stderr, "{words:?}");
-        let without_version = |text: &str| {
-            let lines = text.lines().filter(|line| !line.starts_with("wrk "));
-            lines.map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            without_version(&real.stdout),
-            without_version(&ours.stdout),
-            "{words:?}"
-        );
-        assert_eq!(real.stdout.lines().count(), ours.stdout.lines().count());
-    });
 }
 
 #[test]
@@ -255,23 +162,4 @@ fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
     let report = report.wait();
     assert_eq!(report.code, Some(0), "{report:?}");
     assert!(report.stdout.contains("200"), "{report:?}");
-}
-
-#[test]
-fn the_translation_is_printed_and_nothing_is_run() {
-    let words = [
-        "--explain",
-        "-t4",
-        "-c100",
-        "-d30s",
-        "--latency",
-        "http://nobody.invalid/",
-    ];
-    let outcome = run(false, &words, "");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let first = outcome.stdout.lines().next();
-    assert_eq!(
-        first,
-        Some("brunt -c 100 -d 30s -T 2s --latency http://nobody.invalid/")
-    );
 }

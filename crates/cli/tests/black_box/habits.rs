@@ -1,7 +1,9 @@
 //! What users of other tools type, and what brunt says to it.
 
-use crate::support::process::brunt_with;
-use crate::support::serve::Serve;
+use crate::support::certificates::Authority;
+use crate::support::nginx::{Nginx, Site};
+use crate::support::process::{brunt, brunt_with};
+use crate::support::serve::{Serve, ServeTcp};
 
 #[test]
 fn what_was_meant_is_said() {
@@ -26,6 +28,33 @@ fn what_was_meant_is_said() {
         (vec!["-X", "POST", &url], "-m METHOD"),
         (vec!["-a", "user:password", &url], "-u USER:PASSWORD"),
         (vec!["--body-file", "x", &url], "-b @FILE"),
+        (
+            vec![&url, "--", "--users", "5"],
+            "`--users` stands behind `--`, where nothing is an option, and no script (-s FILE) \
+             takes it; leave `--` out; connections are -c N",
+        ),
+        (
+            vec!["-q", &url, "--", "-n", "10"],
+            "`-n` stands behind `--`",
+        ),
+        (
+            vec!["-d", "-5s", &url],
+            "-d takes no value below 0, such as -5s",
+        ),
+        (vec!["-c", "1,000", &url], "without commas: 1000"),
+        (vec!["-duration", "5s", &url], "two dashes: --duration"),
+        (vec!["GET", &url], "a method is -m GET"),
+        (vec!["-m", "post", &url], "write POST"),
+        (
+            vec!["tcp://127.0.0.1:1"],
+            "brunt tcp -m MESSAGE --reply FRAMING tcp://127.0.0.1:1",
+        ),
+        (vec!["ws://127.0.0.1:1/"], "as in --message 'hello'"),
+        (vec!["serve", "8080"], "--listen 127.0.0.1:8080"),
+        (
+            vec!["--objective", "p50<1ms and errors=0", &url],
+            "write a comma between them: p50<1ms, errors=0",
+        ),
         (
             vec![&url, &url],
             "one URL is loaded at a time, and there are 2",
@@ -69,4 +98,54 @@ fn what_means_the_same_elsewhere_is_taken() {
         let outcome = brunt_with(&typed);
         assert_eq!(outcome.code, Some(0), "{typed:?}: {outcome:?}");
     }
+}
+
+/// Servers that are spoken to in clear text where they speak TLS: some send an alert, nginx a page.
+#[test]
+fn a_port_of_tls_is_named() {
+    let authority = Authority::new();
+    let site = Site::secure(false, |address| authority.server(address));
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let server = Serve::start_secure(&directory.path().join("own.pem"), &[]);
+    for secure in [site.url("/100.html"), server.url("/")] {
+        let clear = secure.replacen("https:", "http:", 1);
+        let line = format!("-t 1 -c 2 -n 20 {clear}");
+        let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
+        let outcome = outcome.expect("a valid run");
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+        let said = format!("the server speaks TLS at that port: {secure}");
+        assert!(words.join(" ").contains(&said), "{outcome:?}");
+    }
+    for secure in [site.url("/100.html"), server.url("/websocket")] {
+        let clear = secure.replacen("https:", "ws:", 1);
+        let outcome = brunt(&format!("--message hello -n 1 {clear}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let said = "use wss:// in place of ws://";
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+    }
+    // One that finds fault with the request alone.
+    let clear = Serve::start();
+    let outcome = brunt(&format!("-c 2 -n 10 {}", clear.url("/status/400")));
+    assert!(!outcome.stdout.contains("TLS"), "{outcome:?}");
+    assert!(outcome.stdout.contains("curl -v"), "{outcome:?}");
+}
+
+#[test]
+fn what_shows_one_exchange_is_of_its_protocol() {
+    let tcp = ServeTcp::start("sink", &[]);
+    let host = tcp.address.ip();
+    let line = format!(
+        "tcp -m x --reply line -T 50ms -d 100ms --warmup 0s --drain 10s -c 1 {}",
+        tcp.address
+    );
+    // A busy machine may leave a run too little of its window.
+    let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
+    let outcome = outcome.expect("a valid run");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let said = format!("one message is answered: nc {host} {}", tcp.address.port());
+    assert!(words.join(" ").contains(&said), "{outcome:?}");
+    assert!(!outcome.stdout.contains("curl"), "{outcome:?}");
 }

@@ -172,3 +172,23 @@ fn without_anything_on_standard_input() {
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains("truncated"), "{outcome:?}");
 }
+
+#[test]
+fn a_request_may_be_given_byte_by_byte() {
+    let text = "GET http://other/x HTTP/1.0\r\nx-a:b\r\nContent-length: 2\r\n\r\n";
+    let (_file, path) = file(text);
+    let typed = text.replace("\r\n", "\\r\\n");
+    for raw in [format!("@{path}"), typed] {
+        let request = one_request(&["--no-keepalive", "--raw", &raw, "-b", "ab"]);
+        assert_eq!(request, format!("{text}ab"));
+    }
+    for (raw, says) in [
+        ("GET / HTTP/1.1", "--raw"),
+        ("", "--raw: incomplete request at 1:1"),
+        ("\\q", "--raw: "),
+    ] {
+        let outcome = brunt_with(&["--raw", raw, "http://127.0.0.1:1/"]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(outcome.stderr.contains(says), "{outcome:?}");
+    }
+}

@@ -14,9 +14,9 @@ fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Counts in the histograms of an interval log: those without a tag, and those with one.
-fn counts_of_log(log: &str) -> (u64, u64) {
-    let (mut plain, mut tagged) = (0, 0);
+/// Counts in the histograms of an interval log, as a reader adds them up that ignores tags.
+fn count_of_log(log: &str) -> u64 {
+    let mut count = 0;
     for entry in IntervalLogIterator::new(log.as_bytes()) {
         let LogEntry::Interval(interval) = entry.expect("a line that the format has") else {
             continue;
@@ -28,12 +28,9 @@ fn counts_of_log(log: &str) -> (u64, u64) {
         let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .expect("a histogram");
-        match interval.tag() {
-            Some(_) => tagged += histogram.len(),
-            None => plain += histogram.len(),
-        }
+        count += histogram.len();
     }
-    (plain, tagged)
+    count
 }
 
 /// Rows of a percentile distribution: value, percentile and count.
@@ -71,21 +68,22 @@ fn assert_distribution(text: &str, count: u64) {
 }
 
 #[test]
-fn both_files_hold_every_response_time() {
+fn each_file_holds_every_reply_once() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name);
-    for (load, is_open) in [("-c 4 -n 500", false), ("-c 4 -r 500 -n 200", true)] {
+    let (log_name, service_name, hgrm_name) = ("run.hlog", "service.hlog", "run.hgrm");
+    for load in ["-c 4 -n 500", "-c 4 -r 500 -n 200"] {
         // What was there is replaced whole.
-        for name in ["run.hlog", "run.hgrm"] {
+        for name in [log_name, service_name, hgrm_name] {
             std::fs::write(path(name), "x".repeat(100_000)).expect("the directory is ours");
         }
         let options = |ending: &str| {
-            let (log, distribution) = (path("run.hlog"), path("run.hgrm"));
             format!(
-                "--hdr-log {}{ending} --hgrm {}{ending}",
-                log.display(),
-                distribution.display()
+                "--hdr-log {}{ending} --hdr-log-service {}{ending} --hgrm {}{ending}",
+                path(log_name).display(),
+                path(service_name).display(),
+                path(hgrm_name).display()
             )
         };
         let stored = path("run.json");
@@ -96,15 +94,15 @@ fn both_files_hold_every_response_time() {
         let count = run["latencies"]["response"]["count"].as_u64();
         let count = count.expect("a count");
         assert!(count > 0);
-        let (log, distribution) = (text_of(&path("run.hlog")), text_of(&path("run.hgrm")));
-        let service = if is_open { count } else { 0 };
-        assert_eq!(counts_of_log(&log), (count, service), "{load}");
-        assert_distribution(&distribution, count);
+        let texts = [log_name, service_name, hgrm_name].map(|name| text_of(&path(name)));
+        assert_eq!(count_of_log(&texts[0]), count, "{load}");
+        assert_eq!(count_of_log(&texts[1]), count, "{load}");
+        assert_distribution(&texts[2], count);
         // The same again from the stored run.
         let outcome = brunt(&format!("report {} {json}", options("2")));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        assert_eq!(text_of(&path("run.hlog2")), log);
-        assert_eq!(text_of(&path("run.hgrm2")), distribution);
+        let again = [log_name, service_name, hgrm_name].map(|name| path(&format!("{name}2")));
+        assert_eq!(again.map(|path| text_of(&path)), texts, "{load}");
     }
 }
 
@@ -120,7 +118,7 @@ fn without_a_reply_they_are_well_formed_too() {
         server.url("/never")
     ));
     assert_eq!(report.population().censored, 2);
-    assert_eq!(counts_of_log(&text_of(&log)), (0, 0));
+    assert_eq!(count_of_log(&text_of(&log)), 0);
     for (value, percentile, _) in rows_of_distribution(&text_of(&distribution)) {
         assert!(value.is_finite() && percentile.is_finite());
     }

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use crate::loads::MACHINERIES;
 use crate::support::nginx::{Nginx, Site};
 use crate::support::process::brunt;
+use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 
 /// Files that are there, and some that are not.
@@ -115,6 +116,104 @@ fn targets_have_fields_and_methods_of_their_own() {
 }
 
 #[test]
+fn weights_are_exact_shares() {
+    let site = Site::clear(false);
+    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let by_line = "/100.html weight=5\n/missing\n/100.html?a=1 weight=4\n";
+    let by_column = "weight,url\n5,/100.html\n,/missing\n4,/100.html?a=1\n";
+    for (text, load, off_most) in [
+        (by_line, "-c 3 -t 1 -n 1000", 0),
+        (by_column, "-c 3 -t 1 -n 1000", 0),
+        // Each worker has its own turns, and sends as much as it can.
+        (by_line, "-c 4 -t 2 -n 1000", 2),
+        (by_line, "-c 2 -t 1 -n 1000 --pipeline 3", 3),
+        // Five standard deviations.
+        (by_column, "-c 4 -n 1000 --order random --seed 3", 80),
+    ] {
+        let before = nginx.logged_by_path();
+        let (_directory, list) = file(text);
+        let report = run(&format!(
+            "--http1 --urls {} {load} {}",
+            list.display(),
+            site.url("/")
+        ));
+        nginx.settled();
+        let received = nginx.logged_by_path();
+        let of = |path: &str| received[path] - before.get(path).copied().unwrap_or(0);
+        let names = sent_by_name(&report);
+        let expected = [
+            ("/100.html", 500),
+            ("/missing", 100),
+            ("/100.html?a=1", 400),
+        ];
+        for (path, share) in expected {
+            assert_eq!(names[path], of(path), "{load}");
+            assert!(names[path].abs_diff(share) <= off_most, "{load}: {names:?}");
+        }
+        let is_weighted = report.at("/plan/requests/list/is_weighted");
+        assert_eq!(is_weighted, true, "{load}");
+    }
+}
+
+#[test]
+fn a_csv_file_has_methods_and_bodies() {
+    let recorder = Recorder::start();
+    let text = "url,method,body\n/a,,\"{\"\"n\"\": 1}\"\n/b,PUT,\n";
+    let (_directory, list) = file(text);
+    let load = format!("-n 2 -c 1 -t 1 -H X-One:1 --urls {}", list.display());
+    let report = run(&format!("{load} {}", recorder.url("/")));
+    assert_eq!(report.requests().answered, 2);
+    let requests: Vec<String> = recorder.requests().into_iter().map(|it| it.text).collect();
+    assert!(
+        requests[0].starts_with("POST /a HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+    assert!(
+        requests[0].ends_with("X-One: 1\r\nContent-Length: 8\r\n\r\n{\"n\": 1}"),
+        "{requests:?}"
+    );
+    assert!(
+        requests[1].starts_with("PUT /b HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn a_list_is_titled_by_all_of_its_methods() {
+    for (option, text, title) in [
+        (
+            "--targets",
+            "POST http://simulated/a\n\nGET /b\n",
+            Some(" · POST, GET · "),
+        ),
+        (
+            "--targets",
+            "POST http://simulated/a\n\nPOST /b\n",
+            Some(" · POST · "),
+        ),
+        ("--targets", "GET http://simulated/a\n\nGET /b\n", None),
+        ("--urls", "http://simulated/a weight=3\n/b\n", None),
+    ] {
+        let (_directory, list) = file(text);
+        let load = format!("--backend sim -n 40 -c 2 {option} {}", list.display());
+        let outcome = brunt(&load);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let headline = outcome
+            .stdout
+            .lines()
+            .take(4)
+            .collect::<Vec<_>>()
+            .join("\n");
+        match title {
+            Some(title) => assert!(headline.contains(title), "{headline}"),
+            None => assert!(!headline.contains("GET"), "{headline}"),
+        }
+        let is_weighted = outcome.stdout.contains("2 requests in turns by weight");
+        assert_eq!(is_weighted, text.contains("weight"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
 fn a_list_that_cannot_be_used_is_refused_with_its_line() {
     for (option, text, words) in [
         (
@@ -124,6 +223,26 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
         ),
         ("--urls", "# nothing\n", "there is no request"),
         ("--urls", "/alone\n", "line 1: it is a path alone"),
+        (
+            "--urls",
+            "http://127.0.0.1:1/orders POST {\"n\": 1}\n",
+            "`POST,http://127.0.0.1:1/orders,\"{\"\"n\"\": 1}\"`",
+        ),
+        (
+            "--urls",
+            "http://127.0.0.1:1/orders 3\n",
+            "write `http://127.0.0.1:1/orders weight=3`",
+        ),
+        (
+            "--urls",
+            "http://127.0.0.1:1/ weight=4000000000\n/b weight=3\n",
+            "the weights add up to more than 1048576",
+        ),
+        (
+            "--urls",
+            "curl -X POST -d @body http://127.0.0.1:1/x\n",
+            "`POST http://127.0.0.1:1/x`, and below it `@body`",
+        ),
         (
             "--targets",
             "GET http://127.0.0.1:1/\nnone\n",

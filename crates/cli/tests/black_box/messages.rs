@@ -651,3 +651,47 @@ fn pushes_beside_messages_in_flight_break_no_run() {
         "{text:?}"
     );
 }
+
+/// A server that sends lines without a pause, and reads what it is sent or does not.
+fn flooding(reads: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut reader = socket.try_clone().expect("a descriptor");
+            let lines = b"pushed line\n".repeat(4_096);
+            std::thread::spawn(move || while socket.write_all(&lines).is_ok() {});
+            std::thread::spawn(move || match reads {
+                true => std::io::copy(&mut reader, &mut std::io::sink()).map(drop),
+                false => Ok(()),
+            });
+        }
+    });
+    address
+}
+
+/// What a server does breaks no invariant, whatever it is.
+#[test]
+fn floods_of_unasked_messages_break_no_run() {
+    // The longer one fills all that a server does not read.
+    let long = format!("{}\\n", "x".repeat(9_000));
+    for (reads, message) in [(true, r"x\n"), (false, r"x\n"), (false, &long)] {
+        let address = flooding(reads);
+        for backend in BACKENDS {
+            for connections in [4, 16] {
+                let load = format!("-m {message} --reply line -c {connections}");
+                let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
+                let what = format!("{backend}, {connections} connections, read: {reads}");
+                let outcome = brunt(&format!("{load} {address}"));
+                assert_eq!(outcome.code, Some(0), "{what}: {outcome:?}");
+                let text = outcome.stdout;
+                assert!(
+                    text.contains("sent by the server unasked"),
+                    "{what}: {text}"
+                );
+                // It was not.
+                assert!(!text.contains("wall clock was set"), "{what}: {text}");
+            }
+        }
+    }
+}

@@ -74,6 +74,61 @@ fn a_stored_run_keeps_what_it_was_asked() {
 }
 
 #[test]
+fn names_means_and_maxima_are_objectives() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (urls, junit) = (
+        directory.path().join("urls"),
+        directory.path().join("junit.xml"),
+    );
+    std::fs::write(&urls, "/status/404\n/\n").expect("the directory is ours");
+    let urls = urls.to_str().expect("plain text");
+    let junit = junit.to_str().expect("plain text");
+    let url = server.url("/");
+    let with = |objective: &str| {
+        let load = [
+            "-n",
+            "400",
+            "-c",
+            "2",
+            "-q",
+            "-o",
+            "/dev/null",
+            "--urls",
+            urls,
+        ];
+        let asked = ["--junit", junit, "--objective", objective, &url];
+        brunt_with(&[&load[..], &asked].concat())
+    };
+    let met = with("/: errors < 5 %, /: max < 60s, max < 60s, mean < 60s");
+    assert_eq!(
+        (met.code, met.messages().as_str()),
+        (Some(0), ""),
+        "{met:?}"
+    );
+    let tests = std::fs::read_to_string(junit).expect("it was written");
+    for part in [
+        "name=\"/: errors &lt; 5.0 %\"",
+        "name=\"max &lt; 60.0 s\"",
+        "<property name=\"measured_share\" value=\"0\"/>",
+        "<property name=\"measured_ns\" value=\"",
+        "<system-out>",
+    ] {
+        assert!(tests.contains(part), "{part}: {tests}");
+    }
+    let missed = with("/status/404: errors = 0");
+    assert_eq!(missed.code, Some(1), "{missed:?}");
+    let words = "objective /status/404: errors = 0 MISSED: 100 %";
+    assert!(missed.messages().contains(words), "{missed:?}");
+    let nobody = with("/login: p99 < 1s");
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(
+        nobody.messages().contains("nothing has this name"),
+        "{nobody:?}"
+    );
+}
+
+#[test]
 fn ci_systems_are_told() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");

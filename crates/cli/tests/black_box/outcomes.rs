@@ -136,7 +136,7 @@ const SPOKEN: [&str; 4] = [
 fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
     let verdict = report.at("/summary/verdict");
     assert_eq!(verdict["name"], "server_failed", "{words}: {verdict:#}");
-    assert_eq!(report.code, Some(0), "{words}");
+    assert_eq!(report.code, Some(1), "{words}");
     let because = verdict["because"].as_str().expect("words");
     assert!(
         because.starts_with("the server was gone "),
@@ -299,6 +299,10 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
         "the planned rate was met" => load("-r 200", "/"),
         "the server ended, and did not come back" => of_report(&killed("epoll", "")),
         "the server ended, and came back" => of_report(&restarted("epoll", "")),
+        "the server answered nothing for over a tenth of the window" => of(&brunt(&format!(
+            "--format json -t 1 -c 2 -d 4500ms --warmup 50ms {}",
+            server.url("/stall/1500ms/3s")
+        ))),
         "an objective was missed" => load("--objective rate>1g", "/"),
         "every reply had an error status" => load("", "/status/500"),
         "every request failed" => load("", "/reset"),

@@ -200,6 +200,58 @@ fn the_form_of_a_file_follows_its_name() {
 }
 
 #[test]
+fn several_files_each_have_the_form_of_their_name() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let names = ["run.json", "run.html", "run.csv", "run.md", "run.txt"];
+    let files: String = names
+        .iter()
+        .map(|name| format!("-o {} ", path(name)))
+        .collect();
+    let url = server.url("/");
+    let outcome = brunt(&format!("-c 2 -n 50 {files} {url}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("target"), "{outcome:?}");
+    for name in names {
+        // Each is what a report of the stored run in its form is.
+        let again = path(&format!("again-{name}"));
+        let stored = path("run.json");
+        assert_eq!(
+            brunt(&format!("report {stored} -q -o {again}")).code,
+            Some(0)
+        );
+        let read = |path: &str| std::fs::read_to_string(path).expect(name);
+        assert_eq!(read(&path(name)), read(&again), "{name}");
+    }
+    // One of them may be standard output, in a form that --format names.
+    let (stored, csv) = (path("run.json"), path("piped.csv"));
+    let piped = brunt(&format!("report {stored} -o - --format markdown -o {csv}"));
+    let markdown = std::fs::read_to_string(path("run.md")).expect("it was written");
+    assert_eq!(piped.stdout, markdown);
+    assert_csv(&std::fs::read_to_string(&csv).expect("it was written"));
+
+    let requests = server.counters().requests;
+    for (words, parts) in [
+        (
+            format!("--format csv -o {stored} -o {csv}"),
+            ["--format", "--output", ".json"],
+        ),
+        (
+            format!("-o {csv} -o {csv}"),
+            ["--output", "same file", "piped.csv"],
+        ),
+    ] {
+        let outcome = brunt(&format!("-n 5 {words} {url}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        for part in parts {
+            assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
+        }
+    }
+    assert_eq!(server.counters().requests, requests);
+}
+
+#[test]
 fn an_unknown_ending_is_refused_before_load() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -296,6 +348,34 @@ fn without_a_terminal_a_line_tells_every_ten_seconds_how_far_it_is() {
 }
 
 #[test]
+fn progress_is_lines_of_json_where_asked_for() {
+    let server = Serve::start();
+    let url = server.url("/");
+    let outcome = brunt(&format!(
+        "--progress json -c 3 -d 1300ms --warmup 100ms -o /dev/null {url}"
+    ));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let records: Vec<serde_json::Value> = outcome
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .collect();
+    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
+    for phase in ["warm-up", "measure"] {
+        assert!(phases.contains(&Some(phase)), "{phases:?}");
+    }
+    let measured = phases.iter().filter(|&&it| it == Some("measure")).count();
+    assert!(measured >= 2, "{phases:?}");
+    let last = records.last().expect("some");
+    assert_eq!(last["connections"], 3);
+    assert!(last["successes"].as_u64() > Some(0), "{last}");
+    assert!(last["bytes_received"].as_u64() > Some(0), "{last}");
+    let outcome = brunt(&format!("--progress json -q {url}"));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("--quiet"), "{outcome:?}");
+}
+
+#[test]
 fn an_interrupted_run_is_stored_too() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -378,13 +458,15 @@ fn a_report_that_does_not_fit_leaves_the_old_one() {
         // No file may have more than a few KiB, as on a full disk.
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!(
-            "trap '' XFSZ; ulimit -f 8; exec '{}' -q -c 2 -n 1000 {output} {}",
+            "ulimit -f 8; exec '{}' -q -c 2 -n 1000 {output} {}",
             env!("CARGO_BIN_EXE_brunt"),
             server.url("/")
         ));
         let outcome = Process::start(command).wait();
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(outcome.stderr.contains("File too large"), "{outcome:?}");
+        for words in ["bytes at most", "RLIMIT_FSIZE", "ulimit -f"] {
+            assert!(outcome.stderr.contains(words), "{outcome:?}");
+        }
     }
     let text = |file| std::fs::read_to_string(file).expect("it is there still");
     assert_eq!(

@@ -4,6 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::BACKENDS;
+use crate::support::nginx::Nginx;
 use crate::support::process::{Outcome, Process, STATE_HOME, binary, brunt, first_line};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -150,4 +152,40 @@ fn an_experiment_has_the_workers_of_its_run() {
         let workers = report.number("/plan/workers");
         assert_eq!(report.number("/diagnosis/workers"), workers);
     }
+}
+
+/// Where the first workers are found to be too few, what they sent is counted, and none of it
+/// fails.
+#[test]
+fn what_is_sent_before_a_run_begins_anew_with_more_workers_is_counted() {
+    if !is_free() {
+        return;
+    }
+    let mut nginx = Nginx::start();
+    for load in ["-c 8", "-c 4 --pipeline 4", "-c 8 --no-keepalive"] {
+        for backend in BACKENDS {
+            let before = nginx.settled();
+            let url = nginx.url();
+            let report = run(&format!(
+                "--backend {backend} --fault too-few=0:100ms --warmup 400ms -d 100ms {load} {url}"
+            ));
+            let received = nginx.settled() - before;
+            let what = format!("{backend}, {load}");
+            let requests = report.requests();
+            assert!(!report.trials().is_empty(), "{what}");
+            assert_eq!(requests.sent, received, "{what}: {requests:?}");
+            assert_eq!(requests.answered, received, "{what}: {requests:?}");
+            let in_trials = report.number("/summary/all_phases/in_trials");
+            assert!(in_trials > 0 && in_trials < received, "{what}: {in_trials}");
+            let too_few = report.at("/agents/0/placement/too_few");
+            assert_eq!(too_few[0], report.trials()[0]["workers"], "{what}");
+        }
+    }
+    let text = brunt(&format!(
+        "-v --fault too-few=0:100ms --warmup 400ms -d 100ms {}",
+        nginx.url()
+    ));
+    let stdout = text.stdout;
+    assert!(stdout.contains("the run began anew"), "{stdout}");
+    assert!(stdout.contains("of them with too few workers"), "{stdout}");
 }

@@ -503,7 +503,7 @@ fn a_server_that_takes_no_connection_ends_set_up_with_a_clear_message() {
             let message = outcome.messages();
             let says = format!(
                 "brunt: none of the {connections} connections could be opened in set-up: no \
-                 attempt was answered within 0.5 s (--setup-timeout); "
+                 attempt was answered within 0.5 s; "
             );
             assert!(message.starts_with(&says), "{message}");
             assert!(message.contains("use fewer (-c)"), "{message}");

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::loads::MACHINERIES;
 use crate::support::BACKENDS;
-use crate::support::process::{Outcome, brunt};
+use crate::support::process::{Outcome, Process, binary, brunt};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -139,6 +139,27 @@ fn prints_stand_where_they_belong() {
         told <= requests && told + 2 >= requests,
         "{told} of {requests}"
     );
+}
+
+#[test]
+fn lines_of_two_threads_are_not_mixed() {
+    let source = "local a, b = ('a'):rep(60), ('b'):rep(60)\n\
+                  function request()\n\
+                    print(a, b, a, b, a, b)\n\
+                    io.write(b, a, 1, b, a, '\\n')\n\
+                    return wrk.format()\n\
+                  end\n";
+    let (outcome, _) = run_script(source, "-c 2 -t 2 --oversubscribe -n 3000 -q -o /dev/null");
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let (a, b) = ("a".repeat(60), "b".repeat(60));
+    let printed = [&*a, &b, &a, &b, &a, &b].join("\t");
+    let written = format!("{b}{a}1{b}{a}");
+    let mut lines = 0;
+    for line in outcome.stdout.lines() {
+        assert!(line == printed || line == written, "{line}");
+        lines += 1;
+    }
+    assert!(lines > 100, "{lines}");
 }
 
 #[test]
@@ -358,4 +379,83 @@ fn over_tls_a_script_speaks_http1() {
     ));
     assert_eq!(report.requests().answered, 50);
     assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/1.1");
+}
+
+/// Calls beyond the load that do not return: by name, the script, whether `done` is still heard,
+/// and what is said.
+const ENDLESS: &[(&str, &str, bool, &str)] = &[
+    (
+        "teardown",
+        "function teardown() hang() end function done() print('heard') end",
+        true,
+        "teardown() had not returned",
+    ),
+    (
+        "done",
+        "function done() hang() end",
+        false,
+        "done() had not returned",
+    ),
+    (
+        "a caught error",
+        "function done() while true do pcall(hang) end end",
+        false,
+        "done() had not returned",
+    ),
+    (
+        "a finalizer",
+        "kept = newproxy(true) getmetatable(kept).__gc = function() hang() end",
+        false,
+        "finalizer (__gc) had not returned",
+    ),
+    (
+        "the system",
+        "function teardown() io.stderr:write('it hangs\\n') \
+         io.popen('exec sleep 30 2> /dev/null'):read('*a') end",
+        false,
+        "teardown() had not returned",
+    ),
+];
+const HANG: &str = "function hang() io.stderr:write('it hangs\\n') while true do end end ";
+
+#[test]
+fn calls_beyond_the_load_end_with_the_first_signal() {
+    for &(what, source, is_heard, words) in ENDLESS {
+        let server = Serve::start();
+        let (directory, path) = script(&format!("{HANG}{source}"));
+        let stored = directory.path().join("run.json");
+        for tool in [
+            &["-q", "-n", "50", "-o"][..],
+            &["wrk", "-t1", "-c1", "-d", "1"],
+        ] {
+            let mut command = binary();
+            command.args(tool);
+            let is_own = tool.contains(&"-q");
+            if is_own {
+                command.arg(&stored);
+            }
+            command.arg("-s").arg(&path).arg(server.url("/"));
+            let process = Process::start(command);
+            process.wait_for_message("it hangs");
+            let outcome = process.wait_interrupted();
+            assert!(outcome.stderr.contains(words), "{what}: {outcome:?}");
+            assert_eq!(
+                outcome.stdout.contains("heard"),
+                is_heard,
+                "{what}: {outcome:?}"
+            );
+            let is_last = what == "a finalizer";
+            let code = if is_last { 0 } else { 130 };
+            assert_eq!(outcome.code, Some(code), "{what}: {outcome:?}");
+            if is_own {
+                let json = std::fs::read_to_string(&stored).expect("it is written");
+                assert!(json.trim_end().ends_with('}'), "{what}: {json:.100}");
+            } else {
+                assert!(
+                    outcome.stdout.contains("Requests/sec:"),
+                    "{what}: {outcome:?}"
+                );
+            }
+        }
+    }
 }

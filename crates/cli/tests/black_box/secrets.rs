@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, brunt_with};
-use crate::support::serve::Serve;
+use crate::support::serve::{Serve, ServeTcp};
 
 /// Checks that nothing of an outcome names `secret`.
 fn assert_hidden(outcome: &Outcome, secret: &str, what: &str) {
@@ -226,4 +226,102 @@ fn a_key_log_that_others_may_read_is_refused() {
     assert_eq!(secured().code, Some(0));
     let mode = std::fs::metadata(&log).expect("it was made").mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Runs with a secret wherever one can be typed. `DIR` is a directory with lists and scripts, `URL`
+/// the server, `WS` the same over WebSocket, `TCP` an echo. A blank in a word is `_`.
+const TYPED: &[&str] = &[
+    "tcp -m hush -m hush{seq} --first AUTH_hush --reply echo -n 20 -c 1 TCP",
+    "tcp --message=hush --first=hush --first-reply=echo --reply=echo -n 20 -c 1 TCP",
+    "tcp --hold --first hush --first-reply echo -d 100ms -c 1 TCP",
+    "--message hush --message hush2 --subprotocol hush -n 20 -c 1 WS?hush",
+    "-s DIR/requests.lua -d 100ms --warmup 0s -c 1 URL?hush hush -- --hush hush",
+    "--urls DIR/urls -n 20 -c 1 URL",
+    "--path /?hush --path /status/200?hush -n 20 -c 1 URL?hush",
+    "--targets DIR/targets -n 20 -c 1 -H X-A:hush -u hush:hush",
+];
+
+/// The same of experiments, which have fewer outputs.
+const TYPED_IN_EXPERIMENTS: &[&str] = &[
+    "sweep -c 1,2 --rounds 1 -d 100ms --message hush --first hush --reply echo tcp://TCP",
+    "sweep -c 1,2 --rounds 1 -d 100ms --message hush --subprotocol hush WS?hush",
+    "find --max-rate 50 --objective errors=0 -d 200ms --message hush --reply echo tcp://TCP",
+];
+
+#[test]
+fn what_is_redacted_is_nowhere() {
+    let (server, echo) = (Serve::start(), ServeTcp::start("echo", &[]));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let inside = |name: &str| directory.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| std::fs::write(inside(name), text).expect("it is ours");
+    write("urls", "/?hush\n/status/200?b=hush\n");
+    let target = format!("POST {}?hush\nX-B: hush\n\n", server.url("/"));
+    write("targets", &target);
+    write("requests.lua", "function init(arguments) end\n");
+    let named = |words: &str| -> Vec<String> {
+        let of = |word: &str| {
+            word.replace("DIR", &directory.path().display().to_string())
+                .replace("URL", &server.url("/"))
+                .replace("WS", &server.url("/websocket").replace("http", "ws"))
+                .replace("TCP", &echo.address.to_string())
+                .replace('_', " ")
+        };
+        words.split_whitespace().map(of).collect()
+    };
+    let run = |words: &[String]| {
+        let outcome = brunt_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(outcome.code, Some(0), "{words:?}: {outcome:?}");
+        outcome
+    };
+    let assert_nowhere = |outcome: &Outcome, files: &[&str], what: &str| {
+        assert_hidden(outcome, "hush", what);
+        for name in files {
+            let text = std::fs::read(inside(name)).expect("it was written");
+            let text = String::from_utf8_lossy(&text);
+            assert!(!text.contains("hush"), "{what}, {name}: {text}");
+            std::fs::remove_file(inside(name)).expect("it is ours");
+        }
+    };
+    for typed in TYPED {
+        let words = named(typed);
+        let with = |more: &str| match words.iter().position(|word| word.starts_with("http")) {
+            // What stands behind the URL of a script is its own.
+            Some(at) if typed.contains("requests.lua") => {
+                [&words[..at], &named(more), &words[at..]].concat()
+            }
+            _ => [&words[..], &named(more)].concat(),
+        };
+        let (logs, files) = match typed.contains("--hold") {
+            true => ("", &["a.json"][..]),
+            false => (
+                "--hdr-log DIR/a.hlog --hgrm DIR/a.hgrm --request-log DIR/a.log --objective \
+                 errors<90% --junit DIR/a.xml",
+                &["a.json", "a.hlog", "a.hgrm", "a.log", "a.xml"][..],
+            ),
+        };
+        let outcome = run(&with(&format!("--redact -v -o DIR/a.json {logs}")));
+        assert_nowhere(&outcome, files, typed);
+        // What was stored with it can be redacted later.
+        run(&with("-q -o DIR/open.json"));
+        for format in ["text", "json", "csv", "html", "markdown"] {
+            let again = format!("report --redact -v --format {format} DIR/open.json");
+            let outcome = run(&named(&again));
+            assert_nowhere(&outcome, &[], &format!("{typed}, stored, as {format}"));
+        }
+    }
+    for typed in TYPED_IN_EXPERIMENTS {
+        let outcome = run(&[named(typed), named("--redact -o DIR/a.json")].concat());
+        assert_nowhere(&outcome, &["a.json"], typed);
+    }
+    // Nor in what is said of what is wrong with it.
+    for typed in [
+        "tcp --redact -m {hush} --reply echo TCP",
+        "tcp --redact -m a --first \\hush --reply echo TCP",
+        "--redact --message {hush} WS",
+    ] {
+        let words = named(typed);
+        let outcome = brunt_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(outcome.code, Some(2), "{typed}: {outcome:?}");
+        assert_hidden(&outcome, "hush", typed);
+    }
 }

@@ -1,7 +1,11 @@
 //! The options of `brunt serve`.
 
-use crate::support::process::brunt;
+use std::net::TcpStream;
+
+use crate::support::foreign::free_address;
+use crate::support::process::{Process, binary, brunt};
 use crate::support::serve::{Serve, ServeTcp};
+use crate::support::{http, wait_for};
 
 #[test]
 fn there_is_no_simulated_server() {
@@ -33,11 +37,94 @@ fn its_limits_are_said_and_can_be_set() {
     ]);
     let url = server.url("");
     let address = url.strip_prefix("http://").expect("clear text");
-    let mut silent = std::net::TcpStream::connect(address).expect("it listens");
+    let mut silent = TcpStream::connect(address).expect("it listens");
     let mut nothing = Vec::new();
     std::io::Read::read_to_end(&mut silent, &mut nothing).expect("it is closed");
     assert_eq!(nothing, b"");
     assert_eq!(server.counters().connections_timed_out, 1);
+}
+
+/// Many clients ask for much and read nothing: memory is bounded by what was set, and somebody else
+/// is answered beside them. What the kernel takes is not the server's.
+#[test]
+fn clients_that_read_nothing_take_no_memory() {
+    const CLIENTS: usize = 200;
+    const MIB: u64 = 1 << 20;
+    for (backend, path) in [
+        ("epoll", "/websocket/bytes/1048576"),
+        ("uring", "/websocket/chunked/1048576"),
+        ("epoll", "/chunked/1g"),
+    ] {
+        let options = ["--backend", backend, "--output-max", "16m"];
+        let server = Serve::start_with(&options);
+        let before = server.peak_bytes();
+        let url = server.url("");
+        let address = url.strip_prefix("http://").expect("clear text");
+        let mut asked = format!(
+            "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        .into_bytes();
+        if path.starts_with("/websocket") {
+            asked.extend([0x81, 0x81, 0, 0, 0, 0, b'x'].repeat(10));
+        }
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                let mut client = TcpStream::connect(address).expect("it listens");
+                std::io::Write::write_all(&mut client, &asked).expect("it reads");
+                client
+            })
+            .collect();
+        for _ in 0..20 {
+            assert_eq!(server.get("/"), "");
+        }
+        let counters = server.counters();
+        assert_eq!(counters.requests as usize, CLIENTS + 20, "{path}");
+        assert_eq!(counters.connections_overflowed, 0, "{path}");
+        let grown = server.peak_bytes() - before;
+        assert!(grown < 32 * MIB, "{backend} {path}: {grown}");
+        drop(clients);
+    }
+}
+
+#[test]
+fn a_body_that_comes_byte_by_byte_is_cut_off() {
+    let server = Serve::start_with(&["--idle-timeout", "300ms"]);
+    let url = server.url("");
+    let address = url.strip_prefix("http://").expect("clear text");
+    let mut slow = TcpStream::connect(address).expect("it listens");
+    let head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
+    std::io::Write::write_all(&mut slow, head).expect("it reads");
+    wait_for("the server closes the connection", || {
+        // Until then it takes them, or the connection is gone.
+        let _ = std::io::Write::write_all(&mut slow, b"x");
+        Some(server.counters()).filter(|counters| counters.connections_timed_out == 1)
+    });
+}
+
+#[test]
+fn it_serves_where_nobody_reads_what_it_prints() {
+    for is_full in [true, false] {
+        let address = free_address();
+        let mut command = binary();
+        if is_full {
+            let program = command.get_program().to_owned();
+            command = std::process::Command::new("sh");
+            command
+                .args(["-c", "exec \"$0\" \"$@\" > /dev/full"])
+                .arg(program);
+        }
+        command.args(["serve", "-t", "1", "-l", &address.to_string()]);
+        // Its reader leaves at once.
+        let (process, _) = Process::start_open(command);
+        wait_for("it listens", || TcpStream::connect(address).ok());
+        assert_eq!(http::get(address, "/bytes/3"), "abc");
+        let outcome = process.wait_interrupted();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let full = outcome.stderr.matches("cannot write to standard output");
+        assert_eq!(full.count(), usize::from(is_full), "{outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+    }
 }
 
 /// As many as there are slots for handshakes.
@@ -56,7 +143,7 @@ fn clients_that_say_nothing_leave_room_for_a_handshake() {
     let url = server.url("");
     let address = url.strip_prefix("https://").expect("TLS");
     let silent: Vec<_> = (0..SILENT)
-        .map(|_| std::net::TcpStream::connect(address).expect("it listens"))
+        .map(|_| TcpStream::connect(address).expect("it listens"))
         .collect();
     // Some of them have made room by now, and not all by the limit of a handshake.
     let counters = server.counters();
@@ -115,7 +202,7 @@ fn what_tls_cannot_be_spoken_with_is_said() {
 #[test]
 fn raw_tcp_is_served_beside_http() {
     let server = ServeTcp::start("reply=line:PONG\\r\\n", &["--tcp-fault", "close/2"]);
-    let mut stream = std::net::TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
     std::io::Write::write_all(&mut stream, b"PING\r\nPING\r\n").expect("it reads");
     let mut received = String::new();
     std::io::Read::read_to_string(&mut stream, &mut received).expect("it answers");

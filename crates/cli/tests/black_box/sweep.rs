@@ -251,3 +251,28 @@ fn gnuplot_draws_the_table_by_the_recipe() {
     assert_eq!((side(16), side(20)), (1_000, 600));
     assert!(image.len() > 8_000, "curves and labels: {}", image.len());
 }
+
+#[test]
+fn a_link_in_the_place_of_a_journal_is_not_followed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let elsewhere = directory.path().join("elsewhere");
+    let report = directory.path().join("sweep.json");
+    let link = directory.path().join("sweep.json.journal");
+    std::os::unix::fs::symlink(&elsewhere, &link).expect("the directory is ours");
+    let line = format!(
+        "sweep --backend sim -c 1,2 --rounds 1 -d 50ms --warmup 0s -o {} http://h/",
+        report.display()
+    );
+    // One that leads nowhere, and one that leads to a file.
+    for is_there in [false, true] {
+        if is_there {
+            fs::write(&elsewhere, "").expect("the directory is ours");
+        }
+        let outcome = brunt(&line);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let said = "sweep.json.journal is a symbolic link";
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+        assert_eq!(elsewhere.exists(), is_there);
+    }
+    assert!(!report.exists());
+}

@@ -1,60 +1,41 @@
 //! The command line of brunt's own that does the same as one of ab's.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use std::num::NonZeroU32;
 
 use super::options::Options;
-use crate::shell;
+use crate::own_line::{Made, OwnLine};
+use crate::{Ending, Explanation};
 
-/// The command line, and what is different about it, line by line.
-pub fn explanation(options: &Options) -> String {
-    let mut words = vec!["brunt".to_owned()];
-    let mut push = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    push("-c", options.concurrency.to_string());
-    push("-n", options.requests.to_string());
-    if let Some(limit_s) = options.time_limit_s {
-        push("-d", format!("{limit_s}s"));
-    }
-    push("-T", format!("{}s", options.timeout_s.max(1)));
-    let usual = if options.body.is_some() {
-        "POST"
-    } else {
-        "GET"
-    };
-    if options.method != usual {
-        push("-m", options.method.clone());
-    }
-    if let Some(cookie) = &options.cookie {
-        push("-H", format!("Cookie: {cookie}"));
-    }
-    for user in &options.users {
-        if user.is_proxys {
-            let credentials = BASE64_STANDARD.encode(&user.credentials);
-            push("-H", format!("Proxy-Authorization: Basic {credentials}"));
-        } else {
-            push("-u", user.credentials.clone());
-        }
-    }
-    if let Some(file) = &options.body {
-        push("-b", format!("@{}", file.path.display()));
-        push("-H", format!("Content-Type: {}", file.content_type));
-    }
-    for header in &options.headers {
-        push("-H", header.clone());
-    }
-    if !options.keep_alive {
-        words.push("--no-keepalive".to_owned());
-    }
-    if options.url.is_secure {
-        words.push("--insecure".to_owned());
-    }
-    words.push(options.url.typed.clone());
-    let notes = [
-        "Requests are those of HTTP/1.1 (ab: HTTP/1.0), without User-Agent and Accept.",
-        "Percentiles are exact to 0.1 %; -v prints all, --latency the whole spectrum.",
-        "A verdict says what limited it.",
-    ];
-    shell::explained(&words, notes)
+/// The command line, for a machine with so many CPUs, with the body that the options name.
+///
+/// # Errors
+///
+/// As those of the plan.
+pub fn explanation(
+    options: &Options,
+    body: &[u8],
+    cpus: NonZeroU32,
+) -> Result<Explanation, Ending> {
+    let plan = options.plan(body)?.plan;
+    let made = options
+        .body
+        .as_ref()
+        .map_or(Made::Set, |file| Made::WithBody(file.path.clone()));
+    let line = OwnLine::of(&plan, &made, cpus)
+        .noting("without --raw brunt asks by HTTP/1.1, and keeps connections.")
+        .noting_if(
+            !options.any_length,
+            "a reply of another length than the first one is no failure to brunt.",
+        )
+        .noting_if(
+            options.csv.is_some(),
+            "-e: --hgrm FILE has all percentiles.",
+        )
+        .noting_if(
+            options.gnuplot.is_some(),
+            "-g: --request-log FILE has each request.",
+        );
+    Ok(line.explanation())
 }
 
 #[cfg(test)]
@@ -63,18 +44,33 @@ mod tests {
 
     #[test]
     fn command_lines_are_translated() {
+        let fields = "User-Agent: ApacheBench/2.3\\r\\nAccept: */*\\r\\n";
         for (line, expected) in [
-            ("-n 9 h/", "brunt -c 1 -n 9 -T 30s --no-keepalive h/"),
             (
-                "-kc2 -t 5 -p f -T a/b -A u:p -H X:y https://h/",
-                "brunt -c 2 -n 50000 -d 5s -T 30s -u u:p -b @f -H 'Content-Type: a/b' -H X:y \
-                 --insecure https://h/",
+                "-n 9 h/",
+                format!(
+                    "brunt -c 1 -t 1 -n 9 -T 30s --setup-timeout 10s --no-keepalive --raw \
+                     'GET / HTTP/1.0\\r\\nHost: h\\r\\n{fields}\\r\\n' http://h/\n"
+                ),
+            ),
+            (
+                "-kc2 -t 5 -p f -T a/b -X p:81 -B 127.0.0.2 -f TLS1.2 -E c.pem -I https://h/x",
+                format!(
+                    "brunt -c 2 -t 1 -n 50000 -d 5s -T 30s --setup-timeout 10s --source-address \
+                     127.0.0.2 --raw 'POST https://h/x HTTP/1.0\\r\\nConnection: \
+                     Keep-Alive\\r\\nContent-length: 4\\r\\nContent-type: a/b\\r\\nHost: \
+                     h\\r\\n{fields}\\r\\n' -b @f --insecure --no-sni --sni h --cert c.pem \
+                     --tls-max 1.2 https://p:81/\n"
+                ),
             ),
         ] {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             let options = Options::parse("ab", &words).expect(line);
-            let text = explanation(&options);
-            assert_eq!(text.lines().next(), Some(expected));
+            let cpus = NonZeroU32::MIN;
+            assert_eq!(
+                explanation(&options, b"body", cpus).expect(line).line,
+                expected
+            );
         }
     }
 }

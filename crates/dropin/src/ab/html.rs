@@ -1,5 +1,7 @@
 //! ab's report as a table in HTML.
 
+use brunt_report::html_text;
+
 use super::measured::Measured;
 use super::options::{Html, Options};
 use super::times::{Times, ms};
@@ -38,10 +40,10 @@ impl Table<'_> {
     }
 
     fn server(&mut self, options: &Options, measured: &Measured) {
-        self.pair("Server Software:", &measured.server);
-        self.pair("Server Hostname:", &options.url.host);
+        self.pair("Server Software:", &measured.server.html());
+        self.pair("Server Hostname:", &html_text(&options.url.host));
         self.pair("Server Port:", &options.url.port);
-        self.pair("Document Path:", &options.url.path);
+        self.pair("Document Path:", &html_text(&options.url.path));
         if options.any_length {
             self.pair("Document Length:", &"Variable");
         } else {
@@ -133,6 +135,8 @@ impl Table<'_> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::Foreign;
+
     use super::*;
     use crate::ab::times::ConnectionTimes;
 
@@ -141,7 +145,7 @@ mod tests {
         let words = ["-w", "-q", "-n", "3", "http://127.0.0.1:18090/"].map(str::to_owned);
         let options = Options::parse("ab", &words).expect("good");
         let measured = Measured {
-            server: "testd/1.0".to_owned(),
+            server: Foreign::of(b"testd/1.0"),
             document_bytes: 14,
             taken_ns: 61_830_000,
             complete: 3,

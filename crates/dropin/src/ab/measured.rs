@@ -3,6 +3,7 @@
 use brunt_measure::{
     FailureKind, FailureScope, LoggedEnd, LoggedRequest, ReplyOutcome, RequestLog, Run,
 };
+use brunt_report::Foreign;
 use time::OffsetDateTime;
 
 use super::options::Options;
@@ -13,7 +14,7 @@ use super::tls::{self, Tls};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The `Server` field of the first reply; empty without one.
-    pub(super) server: String,
+    pub(super) server: Foreign,
     /// Bytes of the content of the first reply; 0 without one.
     pub(super) document_bytes: u64,
     /// What TLS was negotiated; absent in clear text.
@@ -62,9 +63,9 @@ impl Failed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beginning {
     /// Its head and what follows.
-    pub(super) text: String,
+    pub(super) text: Foreign,
     /// Its status, as it stands there.
-    pub(super) status: String,
+    pub(super) status: Foreign,
 }
 
 /// A request of the file of `-g`. Durations are microseconds.
@@ -115,12 +116,9 @@ impl Measured {
             ..Self::default()
         };
         if options.prints_replies() {
-            let beginning = |head: &[u8], content: &[u8]| {
-                let head = String::from_utf8_lossy(head).into_owned();
-                Beginning {
-                    status: head.get(9..12).unwrap_or_default().to_owned(),
-                    text: head + &String::from_utf8_lossy(content),
-                }
+            let beginning = |head: &[u8], content: &[u8]| Beginning {
+                status: Foreign::of(head.get(9..12).unwrap_or_default()),
+                text: Foreign::of(&[head, content].concat()),
             };
             let responses = responses.iter();
             let beginnings = responses.map(|reply| beginning(&reply.head, &reply.content));
@@ -201,12 +199,13 @@ fn is_end(kind: FailureKind) -> bool {
 }
 
 /// The value of the first field of this name in a head.
-fn field(head: &[u8], name: &str) -> Option<String> {
-    let head = String::from_utf8_lossy(head);
-    head.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        key.eq_ignore_ascii_case(name)
-            .then(|| value.trim_start().to_owned())
+fn field(head: &[u8], name: &str) -> Option<Foreign> {
+    head.split(|byte| *byte == b'\n').find_map(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let at = line.iter().position(|byte| *byte == b':')?;
+        let (key, value) = (&line[..at], &line[at + 1..]);
+        key.eq_ignore_ascii_case(name.as_bytes())
+            .then(|| Foreign::of(value.trim_ascii_start()))
     })
 }
 
@@ -339,7 +338,7 @@ mod tests {
     #[test]
     fn fields_are_found_in_any_case() {
         let head = b"HTTP/1.1 200 OK\r\nX: y\r\nSERVER:  a b\r\n\r\n";
-        assert_eq!(field(head, "server").as_deref(), Some("a b"));
+        assert_eq!(field(head, "server"), Some(Foreign::of(b"a b")));
         assert_eq!(field(b"HTTP/1.1 200 OK\r\n\r\n", "server"), None);
     }
 

@@ -107,7 +107,7 @@ impl Options {
         plan.halves_warmup = false;
         plan.timeout_ns = u64::from(self.timeout_s.max(1)) * SECOND_NS;
         plan.drain_limit_ns = plan.timeout_ns;
-        plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+        plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
         if let Some(source) = &self.source {
             let address = source.parse().map_err(|_| {
                 let line = format!("brunt: -B takes an address, and `{source}` is none");

@@ -36,9 +36,9 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
 pub fn report(options: &Options, measured: &Measured) -> String {
     let mut text = String::new();
     for reply in &measured.replies {
-        let _ = writeln!(text, "LOG: header received:\n{}", reply.text);
+        let _ = writeln!(text, "LOG: header received:\n{}", reply.text.lines());
         if options.verbosity >= 3 {
-            let _ = writeln!(text, "LOG: Response code = {}", reply.status);
+            let _ = writeln!(text, "LOG: Response code = {}", reply.status.printable());
         }
     }
     if options.progress_every.is_none() {
@@ -72,7 +72,7 @@ fn line(text: &mut String, name: &str, value: &dyn std::fmt::Display) {
 }
 
 fn server(options: &Options, measured: &Measured, text: &mut String) {
-    line(text, "Server Software:", &measured.server);
+    line(text, "Server Software:", &measured.server.lines());
     line(text, "Server Hostname:", &options.url.host);
     line(text, "Server Port:", &options.url.port);
     if let Some(tls) = &measured.tls {
@@ -158,6 +158,8 @@ fn rates(options: &Options, measured: &Measured, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::Foreign;
+
     use super::*;
     use crate::ab::times::{ConnectionTimes, Times};
 
@@ -171,7 +173,7 @@ mod tests {
         // Captured from ab, with times that give its table.
         let of = |us: u32| Times::of((0..20).map(|number| us + number * 10).collect());
         let measured = Measured {
-            server: "testd/1.0".to_owned(),
+            server: Foreign::of(b"testd/1.0"),
             document_bytes: 14,
             content_bytes: 280,
             kept: 20,

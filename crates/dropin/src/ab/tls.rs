@@ -5,40 +5,8 @@ use brunt_measure::Run;
 
 use super::options::Options;
 use crate::Ending;
+use crate::tls_names::{SUITES, SUITES_OF_1_3, openssl_suite, temporary_key};
 
-/// Cipher suites of TLS 1.2 that brunt has, as OpenSSL and as the IANA registry name them.
-const SUITES: [(&str, &str); 6] = [
-    (
-        "ECDHE-ECDSA-AES256-GCM-SHA384",
-        "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    ),
-    (
-        "ECDHE-RSA-AES256-GCM-SHA384",
-        "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    ),
-    (
-        "ECDHE-ECDSA-CHACHA20-POLY1305",
-        "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    ),
-    (
-        "ECDHE-RSA-CHACHA20-POLY1305",
-        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    ),
-    (
-        "ECDHE-ECDSA-AES128-GCM-SHA256",
-        "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    ),
-    (
-        "ECDHE-RSA-AES128-GCM-SHA256",
-        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    ),
-];
-/// Those of TLS 1.3, on which `-Z` has no bearing.
-const SUITES_OF_1_3: [&str; 3] = [
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_AES_128_GCM_SHA256",
-];
 /// Words for many suites at once.
 const GROUPS: [&str; 12] = [
     "ALL",
@@ -70,8 +38,7 @@ pub(super) struct Tls {
 pub(super) fn negotiated(options: &Options, run: &Run) -> Option<Tls> {
     let tls = run.first().negotiated.tls.as_ref()?;
     let version = tls.version.replace("TLS ", "TLSv");
-    let openssl = SUITES.iter().find(|(_, iana)| *iana == tls.cipher_suite);
-    let suite = openssl.map_or(tls.cipher_suite.as_str(), |(openssl, _)| openssl);
+    let suite = openssl_suite(&tls.cipher_suite);
     let bits = if suite.contains("AES128") || suite.contains("AES_128") {
         128
     } else {
@@ -82,17 +49,6 @@ pub(super) fn negotiated(options: &Options, run: &Run) -> Option<Tls> {
         temporary_key: tls.group.as_deref().and_then(temporary_key),
         server_name: options.server_name().map(str::to_owned),
     })
-}
-
-fn temporary_key(group: &str) -> Option<String> {
-    let text = match group.to_ascii_lowercase().as_str() {
-        "x25519" => "X25519 253 bits",
-        "secp256r1" => "ECDH P-256 256 bits",
-        "secp384r1" => "ECDH P-384 384 bits",
-        "secp521r1" => "ECDH P-521 521 bits",
-        _ => return None,
-    };
-    Some(text.to_owned())
 }
 
 impl Options {

@@ -4,7 +4,14 @@ mod explain;
 mod options;
 mod plan;
 mod report;
+mod tls;
+mod typed;
+mod uri;
+mod uris;
+mod values;
+mod wrong;
 
 pub use explain::explanation;
-pub use options::{Options, Version, shown};
-pub use report::{heading, report};
+pub use options::{Options, shown};
+pub use report::{heading, log_lines, report, unreached, unresolved};
+pub use uris::Uris;

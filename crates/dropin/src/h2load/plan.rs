@@ -5,56 +5,45 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::verbatim_requests;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
-    Reuse, Schedule, Stop, Target, TlsSpec,
+    Reuse, Schedule, Stage, Stop, Target,
 };
 use brunt_measure::RequestLog;
 
-use super::options::{Options, Version, error};
+use super::options::Options;
+use super::uris::Uris;
+use super::wrong::error;
 use crate::Ending;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// h2load begins at once.
-const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 /// h2load waits for ever.
 const TIMEOUT_NS: u64 = 3_600 * SECOND_NS;
 /// What is in flight when the time is over is waited for that long.
 const DRAIN_LIMIT_NS: u64 = SECOND_NS;
+/// Requests or connections that are due and wait, at most.
+const QUEUE_MAX: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
+/// Requests of a script that are due at one instant follow each other so fast, per second.
+const BURST_PER_S: f64 = 1e6;
+/// How long each of them takes at that rate, nanoseconds.
+const BURST_GAP_NS: u64 = 1_000;
 const AGENT: (&str, &str) = ("user-agent", "h2load nghttp2/1.52.0");
 
 impl Options {
-    /// The plan that does what the command line asks for, with the lines of its input file and the
-    /// content of its body file, where it has them.
+    /// The plan that does what the command line asks for, with what it requests and the content of
+    /// its body file, where it has one.
     ///
     /// # Errors
     ///
     /// There is no such load.
-    pub fn plan(&self, lines: Option<&str>, data: Option<&[u8]>) -> Result<Plan, Ending> {
-        let uris: Vec<&str> = match lines {
-            Some(lines) => lines.lines().filter(|line| !line.is_empty()).collect(),
-            None => self.uris.iter().map(String::as_str).collect(),
-        };
-        let first = uris.first().ok_or_else(|| error("no URI given"))?;
-        let (base, socket) = match self.base.as_deref() {
-            Some(base) => match base.strip_prefix("unix:") {
-                Some(path) => (*first, Some(path.into())),
-                None => (base, None),
-            },
-            None => (*first, None),
-        };
-        let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
-        let target = Target::parse(base, socket).map_err(|reason| refused(&reason))?;
-        let is_secure = target.scheme.is_secure();
-        let version = if is_secure {
-            self.secured
-        } else {
-            self.clear_text
-        };
-        let paths = uris.iter().map(|uri| path_of(uri));
-        let requests = paths.map(|path| self.request(&target, version, path, data));
-        let requests: Result<Vec<RequestSpec>, Ending> = requests.collect();
-        let set = match &requests?[..] {
+    pub fn plan(&self, uris: &Uris, data: Option<&[u8]>) -> Result<Plan, Ending> {
+        let target = self.target(uris)?;
+        let http = self.http(target.scheme.is_secure());
+        let mut requests = Vec::with_capacity(uris.paths.len());
+        for path in &uris.paths {
+            requests.push(self.request(&target, http, path, data)?);
+        }
+        let set = match &requests[..] {
             [only] => Some(RequestSet::one(only.clone())),
-            several => RequestSet::list(several.to_vec(), RequestOrder::Turns, RequestSpec::name),
+            several => RequestSet::of(several.to_vec(), RequestOrder::ConnectionTurns),
         };
         let set = set.ok_or_else(|| error("brunt: too many URIs"))?;
         let mut plan = Plan::new(target, set);
@@ -62,77 +51,201 @@ impl Options {
         plan.workers = self.threads;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        let http = match version {
-            Version::One => HttpChoice::Http1,
-            Version::Two if is_secure => HttpChoice::Auto,
-            Version::Two => HttpChoice::Http2,
-        };
         plan.spoken = http.into();
-        plan.tls = TlsSpec {
-            insecure: true,
-            ..TlsSpec::default()
+        plan.tls = self.tls.clone();
+        plan.tls.server_name = self.server_name(uris)?;
+        (plan.pipeline, plan.streams) = self.depths(http);
+        if http != HttpChoice::Http1 {
+            plan.http2 = self.http2;
+        }
+        let requests = match self.duration_ns {
+            Some(_) => None,
+            None => Some(self.requests_in_all(uris.paths.len())),
         };
-        plan.streams = self.streams;
-        // A body is not pipelined.
-        plan.pipeline = match data {
-            Some(_) => NonZeroU32::MIN,
-            None => self.streams,
+        plan.stop = Stop {
+            duration_ns: self.duration_ns,
+            requests,
         };
-        plan.stop = match self.duration_ns {
-            Some(_) => Stop {
-                duration_ns: self.duration_ns,
-                requests: None,
-            },
-            None => Stop {
-                duration_ns: None,
-                requests: Some(self.requests),
-            },
-        };
+        plan.has_equal_parts = requests.is_some() && self.rate.is_none();
         plan.logged_requests_max = RequestLog::REQUESTS_MAX;
-        plan.warmup_ns = self.warmup_ns;
+        plan.warmup_ns = self.warmup_ns_used();
         plan.halves_warmup = false;
-        plan.timeout_ns = self.timeout_ns.unwrap_or(TIMEOUT_NS);
-        plan.drain_limit_ns = DRAIN_LIMIT_NS;
-        plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+        plan.timeout_ns = self.timeout_ns();
+        plan.drain_limit_ns = match self.duration_ns {
+            Some(_) => DRAIN_LIMIT_NS,
+            None => plan.timeout_ns,
+        };
         if let Some(rate) = self.rate {
-            self.pace(&mut plan, rate)?;
+            plan.model = LoadModel::Sessions {
+                schedule: self.connection_schedule(rate)?,
+                queue_max: QUEUE_MAX,
+            };
+            plan.reuse = Reuse::Requests(self.requests_each());
+        } else if let Some(schedule) = self.request_schedule(uris)? {
+            plan.stop.duration_ns = plan.stop.duration_ns.or(schedule.duration_ns());
+            plan.model = LoadModel::Open {
+                schedule,
+                connections_max: self.clients,
+                queue_max: QUEUE_MAX,
+            };
         }
         Ok(plan)
     }
 
-    /// Connections are made at a rate, each with its share of the requests.
-    fn pace(&self, plan: &mut Plan, rate: NonZeroU32) -> Result<(), Ending> {
-        let per_s = f64::from(rate.get()) * SECOND_NS as f64 / self.period_ns as f64;
-        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0)
-            .map_err(|reason| error(&format!("brunt: {reason}")))?;
-        plan.model = LoadModel::Sessions {
-            schedule,
-            queue_max: self.clients,
+    /// Where connections go, with the name of the server that is asked.
+    fn target(&self, uris: &Uris) -> Result<Target, Ending> {
+        let socket = self.base.as_deref().and_then(|it| it.strip_prefix("unix:"));
+        let asked = named(&uris.base, socket)?;
+        let Some((host, port)) = self.connect_to.as_ref().filter(|_| socket.is_none()) else {
+            return Ok(asked);
         };
-        let each = self.requests.div_ceil(self.clients.get().into());
-        plan.reuse = Reuse::Requests(NonZeroU64::new(each).unwrap_or(NonZeroU64::MIN));
-        Ok(())
+        let shown = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.clone()
+        };
+        let port = port.unwrap_or(asked.port);
+        let url = format!("{}://{shown}:{port}{}", asked.scheme.name(), asked.path);
+        Ok(Target {
+            authority: asked.authority,
+            ..named(&url, None)?
+        })
+    }
+
+    /// The name to ask for in the handshake, where it is not the host that connections go to.
+    fn server_name(&self, uris: &Uris) -> Result<Option<String>, Ending> {
+        let name = match (&self.tls.server_name, &self.connect_to) {
+            (Some(name), _) => Some(name.clone()),
+            (None, Some(_)) => Some(named(&uris.base, None)?.host),
+            (None, None) => None,
+        };
+        Ok(name)
+    }
+
+    /// Which HTTP is spoken.
+    fn http(&self, is_secure: bool) -> HttpChoice {
+        if is_secure {
+            self.secured
+        } else {
+            self.clear_text
+        }
+    }
+
+    /// Requests in flight per connection over HTTP/1.1 and over HTTP/2, of which those count that
+    /// may be spoken. Over HTTP/1.1 a body is not pipelined.
+    fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
+        let pipelined = match (http, &self.data) {
+            (HttpChoice::Http2, _) | (_, Some(_)) => NonZeroU32::MIN,
+            _ => self.streams,
+        };
+        let streams = match http {
+            HttpChoice::Http1 => NonZeroU32::MIN,
+            HttpChoice::Http2 | HttpChoice::Auto => self.streams,
+        };
+        (pipelined, streams)
+    }
+
+    /// Length of the warm-up, which runs by count do not have.
+    fn warmup_ns_used(&self) -> u64 {
+        self.duration_ns.map_or(0, |_| self.warmup_ns)
+    }
+
+    /// Limit of a request. Where the run is by count, a connection that has sent its last request
+    /// has a limit of its own.
+    fn timeout_ns(&self) -> u64 {
+        let last = self
+            .active_timeout_ns
+            .filter(|_| self.duration_ns.is_none());
+        let limits = [self.inactivity_timeout_ns, last];
+        limits.into_iter().flatten().min().unwrap_or(TIMEOUT_NS)
+    }
+
+    /// Connections per second.
+    fn connections_per_s(&self, rate: NonZeroU32) -> f64 {
+        f64::from(rate.get()) * SECOND_NS as f64 / self.period_ns as f64
+    }
+
+    fn connection_schedule(&self, rate: NonZeroU32) -> Result<Schedule, Ending> {
+        let per_s = self.connections_per_s(rate);
+        Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0)
+            .map_err(|reason| error(&format!("brunt: {reason}")))
+    }
+
+    /// Requests of each connection, where those are made at a rate.
+    fn requests_each(&self) -> NonZeroU64 {
+        let each = self
+            .requests
+            .unwrap_or(1)
+            .div_ceil(self.clients.get().into());
+        NonZeroU64::new(each).unwrap_or(NonZeroU64::MIN)
+    }
+
+    /// Requests per second of all connections together.
+    fn requests_per_s(&self) -> Option<f64> {
+        self.rps.map(|per_s| per_s * f64::from(self.clients.get()))
+    }
+
+    fn request_schedule(&self, uris: &Uris) -> Result<Option<Schedule>, Ending> {
+        let stages = self.stages(uris);
+        let schedule = match (self.requests_per_s(), stages.is_empty()) {
+            (Some(per_s), _) => Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0),
+            (None, false) => Schedule::staged(ArrivalProcess::Constant, stages, 0),
+            (None, true) => return Ok(None),
+        };
+        schedule
+            .map(Some)
+            .map_err(|reason| error(&format!("brunt: {reason}")))
+    }
+
+    /// The stages of a script with times: requests in bursts, one for each instant, and silence
+    /// between them, but not before the first. Arrival k is due when k arrivals are: the first
+    /// burst ends half a gap early, so that the first arrival of each burst is due in it.
+    fn stages(&self, uris: &Uris) -> Vec<Stage> {
+        let stage = |duration_ns, per_s| Stage {
+            duration_ns,
+            from_per_s: per_s,
+            to_per_s: per_s,
+        };
+        let (mut stages, mut over_ns) = (Vec::new(), 0);
+        let clients = u64::from(self.clients.get());
+        let begin_ns = uris.due_ns.first().copied().unwrap_or_default();
+        for due in uris.due_ns.chunk_by(|one, other| other <= one) {
+            let due_ns = due.first().map_or(0, |due_ns| due_ns - begin_ns);
+            let mut burst_ns = due.len() as u64 * clients * BURST_GAP_NS;
+            if stages.is_empty() {
+                burst_ns -= BURST_GAP_NS / 2;
+            } else if due_ns > over_ns {
+                stages.push(stage(due_ns - over_ns, 0.0));
+                over_ns = due_ns;
+            }
+            stages.push(stage(burst_ns, BURST_PER_S));
+            over_ns += burst_ns;
+        }
+        stages
     }
 
     fn request(
         &self,
         target: &Target,
-        version: Version,
+        http: HttpChoice,
         path: &str,
         data: Option<&[u8]>,
     ) -> Result<RequestSpec, Ending> {
-        let method = if data.is_some() { "POST" } else { "GET" };
-        let fields = self.fields();
-        if version == Version::Two {
-            return Ok(RequestSpec {
-                method: method.to_owned(),
-                headers: fields,
-                body: data.unwrap_or_default().to_vec(),
-                ..RequestSpec::get(path)
-            });
+        let spec = RequestSpec {
+            method: self.method(),
+            headers: self.fields(target)?,
+            body: data.unwrap_or_default().to_vec(),
+            ..RequestSpec::get(path)
+        };
+        if http != HttpChoice::Http1 || self.rate.is_none() {
+            return Ok(spec);
         }
-        let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", target.authority);
-        for (name, value) in fields {
+        // The last request of a connection would ask the server to close it.
+        let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
+        if !spec.headers.iter().any(|(name, _)| name == "Host") {
+            text.push_str(&format!("Host: {}\r\n", target.authority));
+        }
+        for (name, value) in spec.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
         if let Some(data) = data {
@@ -147,29 +260,47 @@ impl Options {
         only.ok_or_else(|| error("brunt: a header field holds no request"))
     }
 
-    /// Header fields beside those that every request has; a typed one replaces h2load's own.
-    pub(super) fn fields(&self) -> Vec<(String, String)> {
-        let mut fields = Vec::new();
-        for typed in &self.headers {
-            // The colon before a pseudo header is not the one behind its name.
-            if let Some((name, value)) = typed.split_once(':') {
-                fields.push((name.to_ascii_lowercase(), value.trim_start().to_owned()));
+    /// The method: that of `-H :method:`, else by whether there is a body.
+    fn method(&self) -> String {
+        let typed = self.headers.iter().rfind(|(name, _)| name == ":method");
+        match (typed, &self.data) {
+            (Some((_, method)), _) => method.clone(),
+            (None, Some(_)) => "POST".to_owned(),
+            (None, None) => "GET".to_owned(),
+        }
+    }
+
+    /// Header fields beside those that every request has. Typed ones follow h2load's own, or
+    /// replace them.
+    fn fields(&self, target: &Target) -> Result<Vec<(String, String)>, Ending> {
+        let mut fields = vec![(AGENT.0.to_owned(), AGENT.1.to_owned())];
+        let mut host = None;
+        for (name, value) in &self.headers {
+            match name.as_str() {
+                "host" | ":authority" => host = Some(value),
+                name if name == AGENT.0 => fields[0].1.clone_from(value),
+                ":method" => {}
+                ":scheme" if value == target.scheme.name() => {}
+                pseudo if pseudo.starts_with(':') => {
+                    return Err(error(&format!(
+                        "brunt: -H {pseudo}: brunt makes it from the URI; leave it out"
+                    )));
+                }
+                _ => fields.push((name.clone(), value.clone())),
             }
         }
-        if !fields.iter().any(|(name, _)| name == AGENT.0) {
-            fields.insert(0, (AGENT.0.to_owned(), AGENT.1.to_owned()));
+        // Where connections go elsewhere, the host of the URI is asked for all the same.
+        let host = host.or(self.connect_to.as_ref().map(|_| &target.authority));
+        if let Some(host) = host {
+            fields.insert(0, ("Host".to_owned(), host.clone()));
         }
-        fields
+        Ok(fields)
     }
 }
 
-/// Path and query of a URI, or of what is left of one.
-fn path_of(uri: &str) -> &str {
-    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    rest.find('/').map_or("/", |at| {
-        let path = &rest[at..];
-        path.split('#').next().unwrap_or(path)
-    })
+fn named(uri: &str, socket: Option<&str>) -> Result<Target, Ending> {
+    let target = Target::parse(uri, socket.map(Into::into));
+    target.map_err(|reason| error(&format!("brunt: {reason}")))
 }
 
 #[cfg(test)]
@@ -179,52 +310,103 @@ mod tests {
     fn plan(line: &str, data: Option<&[u8]>) -> Plan {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let options = Options::parse(&words).expect(line);
-        options.plan(None, data).expect(line)
+        let script = options.timing_script.is_some();
+        let uris = options.uris(script.then_some("0\thttp://h/a\n20\t/b\n20\t/c\n"));
+        options.plan(&uris.expect(line), data).expect(line)
     }
 
     #[test]
     fn requests_over_http_1_are_h2loads_byte_by_byte() {
-        for (line, data, expected) in [
+        let at_a_rate = "-c 1 -r 1 --h1 -H :method:PUT -H HOST:h2 http://h/x";
+        let paced = plan(at_a_rate, None);
+        let text = paced.requests.first().and_then(|it| it.text);
+        assert_eq!(
+            text.map(String::from_utf8_lossy).as_deref(),
+            Some("PUT /x HTTP/1.1\r\nHost: h2\r\nuser-agent: h2load nghttp2/1.52.0\r\n\r\n")
+        );
+        let plan = plan(
+            "--h1 -H X-a:b -H :authority:o -H User-Agent:z -d f http://h:81/x?y",
+            Some(b"hello"),
+        );
+        let request = plan.requests.first().expect("a request");
+        assert_eq!((request.method, request.path), ("POST", "/x?y"));
+        assert_eq!(request.body, b"hello");
+        let expected = [("Host", "o"), ("user-agent", "z"), ("x-a", "b")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(request.headers, expected);
+    }
+
+    #[test]
+    fn the_depth_is_that_of_what_is_spoken() {
+        for (line, http, depths) in [
+            ("-m 9 http://h/", HttpChoice::Http2, (1, 9)),
+            ("-m 9 -d f http://h/", HttpChoice::Http2, (1, 9)),
+            ("-m 9 -p http/1.1 http://h/", HttpChoice::Http1, (9, 1)),
+            ("-m 9 --h1 https://h/", HttpChoice::Http1, (9, 1)),
+            ("-m 9 --h1 -d f https://h/", HttpChoice::Http1, (1, 1)),
+            ("-m 9 https://h/", HttpChoice::Auto, (9, 9)),
+            ("-m 9 -d f https://h/", HttpChoice::Auto, (1, 9)),
+            ("-m 9 --npn-list h2 https://h/", HttpChoice::Http2, (1, 9)),
             (
-                "--h1 -H X-a:b http://h:81/x?y",
-                None,
-                "GET /x?y HTTP/1.1\r\nHost: h:81\r\nuser-agent: h2load nghttp2/1.52.0\r\nx-a: \
-                 b\r\n\r\n",
-            ),
-            (
-                "--h1 -H User-Agent:z -d f http://h",
-                Some(&b"hello"[..]),
-                "POST / HTTP/1.1\r\nHost: h\r\nuser-agent: z\r\nContent-Length: 5\r\n\r\nhello",
+                "-m 9 --npn-list http/1.1 http://h/",
+                HttpChoice::Http2,
+                (1, 9),
             ),
         ] {
-            let plan = plan(line, data);
-            let text = plan.requests.requests()[0].text.clone().expect("given");
-            assert_eq!(String::from_utf8_lossy(&text), expected);
+            let plan = plan(line, line.contains("-d").then_some(b"x"));
+            assert_eq!(plan.spoken, http.into(), "{line}");
+            let found = (plan.pipeline.get(), plan.streams.get());
+            assert_eq!(found, depths, "{line}");
         }
     }
 
     #[test]
     fn the_plan_is_what_the_options_say() {
-        let closed = plan("-n 100 -c 4 -t 2 -m 10 http://h/a http://other/b c/d", None);
+        let closed = plan("-n 100 -c 4 -t 2 -m 10 http://h/a http://other/b /d", None);
         assert_eq!((closed.connections.get(), closed.streams.get()), (4, 10));
-        assert_eq!(closed.spoken, HttpChoice::Http2.into());
-        assert_eq!(closed.stop.requests, Some(100));
-        let paths: Vec<_> = closed
-            .requests
-            .requests()
-            .iter()
-            .map(|it| &*it.path)
-            .collect();
+        assert_eq!(
+            (closed.stop.requests, closed.has_equal_parts),
+            (Some(100), true)
+        );
+        let requests = closed.requests.requests();
+        let paths: Vec<_> = requests.map(|it| it.path).collect();
         assert_eq!(paths, ["/a", "/b", "/d"]);
-        let timed = plan("-D 5 --warm-up-time 1 -c 2 https://h/", None);
-        assert_eq!(timed.spoken, HttpChoice::Auto.into());
+        assert_eq!(closed.requests.order(), RequestOrder::ConnectionTurns);
+        let timed = plan("-D 5 --warm-up-time 1 -c 2 -T 1 -w 16 https://h/", None);
         assert_eq!(timed.warmup_ns, SECOND_NS);
         assert_eq!(timed.stop.duration_ns, Some(5 * SECOND_NS));
+        assert_eq!(
+            (timed.timeout_ns, timed.has_equal_parts),
+            (TIMEOUT_NS, false)
+        );
+        assert_eq!(timed.http2.stream_window_bytes, 65_535);
+        let limited = plan("-T 2 -N 1 https://h/", None);
+        assert_eq!(limited.timeout_ns, SECOND_NS);
         let paced = plan("-n 10 -c 4 -r 2 --rate-period 500ms http://h/", None);
         assert_eq!(paced.model.schedule().map(Schedule::rate_max), Some(4.0));
         assert_eq!(
             paced.reuse,
             Reuse::Requests(NonZeroU64::new(3).expect("not 0"))
         );
+        let rated = plan("-n 10 -c 4 --rps 2.5 http://h/", None);
+        assert_eq!(rated.model.schedule().map(Schedule::rate_max), Some(10.0));
+        let to = plan("--connect-to [::1]:9 https://h:81/", None).target;
+        assert_eq!((&*to.host, to.port, &*to.authority), ("::1", 9, "h:81"));
+        let to = plan("--connect-to x https://h/", None);
+        assert_eq!((&*to.target.host, to.target.port), ("x", 443));
+        assert_eq!(to.tls.server_name.as_deref(), Some("h"));
+    }
+
+    #[test]
+    fn scripts_with_times_are_bursts() {
+        let scripted = plan("-c 2 --timing-script-file f", None);
+        assert_eq!(scripted.stop.requests, Some(6));
+        let stages = scripted.model.schedule().expect("one").stages().to_vec();
+        let of: Vec<_> = stages
+            .iter()
+            .map(|stage| (stage.duration_ns, stage.from_per_s))
+            .collect();
+        let expected = [(1_500, 1e6), (19_998_500, 0.0), (4_000, 1e6)];
+        assert_eq!(of, expected);
     }
 }

@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{FailureKind, FailureScope, LoggedEnd, Protocol, RequestLog, Run};
+use brunt_measure::{FailureKind, FailureScope, LoggedEnd, Protocol, RequestLog, Run, Tally};
 
 use super::options::Options;
+use super::tls;
+use crate::Ending;
+use crate::ending::strerror;
 
-/// What is printed when the load begins.
-pub fn heading(options: &Options) -> String {
+/// What is printed when a load of so many requests begins.
+pub fn heading(options: &Options, requests: u64) -> String {
     let threads = u64::from(options.threads.get());
     let share = |all: u64, number: u64| all / threads + u64::from(number < all % threads);
     let mut text = "starting benchmark...\n".to_owned();
@@ -21,23 +24,39 @@ pub fn heading(options: &Options) -> String {
             let rate = share(rate.get().into(), number);
             let period = duration(options.period_ns as f64 / 1e3);
             let period = period.replace(".00", "");
-            let _ = write!(
-                text,
-                "Up to {rate} client(s) will be created every {period} "
-            );
+            if clients > rate {
+                let _ = write!(
+                    text,
+                    "Up to {rate} client(s) will be created every {period} "
+                );
+            }
         }
         let _ = match options.duration_ns {
             Some(ns) => writeln!(
                 text,
                 "Timing-based test with {}s of warm-up time and {}s of main duration for \
                  measurements.",
-                options.warmup_ns / 1_000_000_000,
-                ns / 1_000_000_000
+                options.warmup_ns as f64 / 1e9,
+                ns as f64 / 1e9
             ),
-            None => writeln!(text, "{} total requests", share(options.requests, number)),
+            None => writeln!(
+                text,
+                "{} total requests",
+                requests_of(options, requests, number)
+            ),
         };
     }
     text
+}
+
+/// Those of `requests` that a thread has. With a script each of its clients has as many.
+fn requests_of(options: &Options, requests: u64, thread: u64) -> u64 {
+    let share = |all: u64, parts: u64| all / parts + u64::from(thread < all % parts);
+    let (threads, clients) = (options.threads.get().into(), options.clients.get().into());
+    match &options.timing_script {
+        Some(_) => requests / clients * share(clients, threads),
+        None => share(requests, threads),
+    }
 }
 
 /// Durations in microseconds, or rates.
@@ -98,10 +117,23 @@ struct Measured {
     rate: Sample,
 }
 
+/// Requests in flight on connections that were given up for want of a reply: in HTTP/1.1 brunt says
+/// of those behind the oldest that they were not answered.
+fn timed_out(all: &Tally) -> u64 {
+    match all.failures.get(FailureKind::TimedOut) {
+        0 => 0,
+        oldest => oldest + all.failures.get(FailureKind::Unanswered),
+    }
+}
+
 impl Measured {
-    fn of(options: &Options, run: &Run, log: &RequestLog) -> Self {
+    fn of(options: &Options, requests: u64, run: &Run, log: &RequestLog) -> Self {
         let summary = run.summary();
-        let all = &summary.window;
+        // What is due at the end of a run by count may be sent behind its window.
+        let all = match options.duration_ns {
+            Some(_) => &summary.window,
+            None => &summary.lifetime,
+        };
         let negotiated = &run.first().negotiated;
         let mut measured = Self {
             protocol: match (negotiated.protocol, &negotiated.tls) {
@@ -115,7 +147,7 @@ impl Measured {
             },
             taken_ns: run.window_ns,
             started: all.requests_sent,
-            timed_out: all.failures.get(FailureKind::TimedOut),
+            timed_out: timed_out(all),
             bytes: all.bytes_received,
             head_bytes: all.reply_head_bytes,
             body_bytes: all.reply_body_bytes,
@@ -128,14 +160,7 @@ impl Measured {
                 *counted += count;
             }
         }
-        measured.failed = measured.done - measured.succeeded
-            + all.failures.total(FailureScope::Request)
-            + all.failures.total(FailureScope::Connect);
-        if let Some(tls) = &negotiated.tls {
-            let version = tls.version.replace("TLS ", "TLSv");
-            let suite = &tls.cipher_suite;
-            measured.tls = format!("TLS Protocol: {version}\nCipher: {suite}\n");
-        }
+        measured.tls = tls::lines(run);
         let mut clients: Vec<Client> = Vec::new();
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
@@ -164,9 +189,14 @@ impl Measured {
                 .0
                 .push(us(request.sent_ns, request.done_ns));
         }
-        measured.total = match options.duration_ns {
-            Some(_) => measured.done,
-            None => options.requests,
+        (measured.total, measured.failed) = match options.duration_ns {
+            Some(_) => {
+                let failures = all.failures.total(FailureScope::Request);
+                let failed = measured.done - measured.succeeded + failures;
+                (measured.done, failed)
+            }
+            // What was not sent, since its connection failed, has failed, too.
+            None => (requests, requests.saturating_sub(measured.succeeded)),
         };
         let rates = clients.iter().filter_map(|client| {
             let ns = client.to_ns.saturating_sub(client.from_ns?);
@@ -198,31 +228,103 @@ fn bytes(count: f64) -> String {
     format!("{count:.0}B")
 }
 
-/// What is printed at the end of a run, with its log.
-pub fn report(options: &Options, run: &Run, log: &RequestLog) -> String {
-    print(options, &Measured::of(options, run, log))
+/// What is printed at the end of a run of so many requests, with its log.
+pub fn report(options: &Options, requests: u64, run: &Run, log: &RequestLog) -> String {
+    print(options, &Measured::of(options, requests, run, log))
+}
+
+/// How a run ends whose host has no address.
+pub fn unresolved(reason: &std::io::Error) -> Ending {
+    Ending::error(&format!("getaddrinfo() failed: {}", strerror(reason)), 1)
+}
+
+/// What is printed in place of a run of so many requests whose server cannot be reached, or does
+/// not speak what is asked of it, which took so long.
+pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
+    let total = match options.duration_ns {
+        Some(_) => 0,
+        None => requests,
+    };
+    let measured = Measured {
+        taken_ns,
+        total,
+        failed: total,
+        ..Measured::default()
+    };
+    heading(options, requests) + &print(options, &measured)
+}
+
+/// A line for each request of the log, in the order of their ends: the instant at which it was
+/// sent, microseconds since 1970; the status, -1 where it failed; microseconds to its end.
+pub fn log_lines(run: &Run, log: &RequestLog) -> String {
+    let start_us = run.first().clock.window_start_unix_ms * 1_000;
+    let mut text = String::new();
+    for request in log.requests() {
+        let sent_us = start_us + request.sent_ns / 1_000;
+        let taken_us = request.done_ns.saturating_sub(request.sent_ns) / 1_000;
+        let status = match request.end {
+            LoggedEnd::Reply(outcome) => i32::from(outcome.status().unwrap_or(0)),
+            LoggedEnd::Failure(_) => -1,
+        };
+        let _ = writeln!(text, "{sent_us}\t{status}\t{taken_us}");
+    }
+    text
+}
+
+/// What the first thread says as its work goes on, and what was negotiated.
+fn print_progress(text: &mut String, options: &Options, measured: &Measured) {
+    let threads = u64::from(options.threads.get());
+    let clients = u64::from(options.clients.get()).div_ceil(threads);
+    let say = |text: &mut String, all: u64, ended: std::ops::Range<u64>, what: &str| {
+        let step = (all / 10).max(1);
+        for ended in ended.filter(|ended| (ended + 1).is_multiple_of(step)) {
+            let _ = writeln!(text, "progress: {}% {what}", (ended + 1) * 100 / all);
+        }
+    };
+    let negotiated = match measured.protocol {
+        "" => String::new(),
+        protocol => format!("{}Application protocol: {protocol}\n", measured.tls),
+    };
+    let of_threads = |text: &mut String, lines: &str| {
+        for thread in 0..threads {
+            text.push_str(&lines.replace("#0", &format!("#{thread}")));
+        }
+    };
+    if options.duration_ns.is_some() {
+        let begins = "Warm-up phase is over for thread #0.\n\
+                      Main benchmark duration is started for thread #0.\n";
+        of_threads(text, "Warm-up started for thread #0.\n");
+        say(text, clients, 0..clients, "of clients started");
+        // Without a warm-up that is over before anything is negotiated.
+        if options.warmup_ns > 0 {
+            text.push_str(&negotiated);
+            of_threads(text, begins);
+        } else {
+            of_threads(text, begins);
+            text.push_str(&negotiated);
+        }
+        let ends = "Main benchmark duration is over for thread #0. Stopping all clients.\n\
+                    Stopped all clients for thread #0\n";
+        of_threads(text, ends);
+    } else if let Some(rate) = options.rate {
+        let at_once = u64::from(rate.get()).div_ceil(threads).min(clients);
+        say(text, clients, 0..at_once, "of clients started");
+        text.push_str(&negotiated);
+        say(text, clients, at_once..clients, "of clients started");
+    } else {
+        text.push_str(&negotiated);
+        let share = requests_of(options, measured.total, 0);
+        let done = match measured.done {
+            done if done >= measured.total => share,
+            done => done / threads,
+        };
+        say(text, share, 0..done, "done");
+    }
 }
 
 fn print(options: &Options, measured: &Measured) -> String {
-    let mut text = measured.tls.clone();
-    let _ = writeln!(text, "Application protocol: {}", measured.protocol);
-    if options.duration_ns.is_none() {
-        // The first thread tells of its share.
-        let threads = u64::from(options.threads.get());
-        let share = measured.total.div_ceil(threads);
-        let ended = measured.done + measured.failed;
-        let ended = if ended >= measured.total {
-            share
-        } else {
-            ended / threads
-        };
-        let step = (share / 10).max(1);
-        let mut next = step;
-        while next <= ended && share > 0 {
-            let _ = writeln!(text, "progress: {}% done", next * 100 / share);
-            next += step;
-        }
-    }
+    let mut text = String::new();
+    print_progress(&mut text, options, measured);
     let taken_s = (measured.taken_ns as f64 / 1e9).max(1e-9);
     let _ = writeln!(
         text,
@@ -303,7 +405,7 @@ mod tests {
             rate: Sample(vec![48.34, 48.40]),
             ..Measured::default()
         };
-        let text = heading(&options) + &print(&options, &measured);
+        let text = heading(&options, 10) + &print(&options, &measured);
         let lines: Vec<&str> = text.lines().collect();
         // Captured from h2load.
         assert_eq!(
@@ -338,11 +440,54 @@ mod tests {
 
     #[test]
     fn threads_have_their_shares() {
-        let text = heading(&options(
-            "-n 5 -c 3 -t 2 -r 2 --rate-period 500ms http://h/",
-        ));
-        let second = "spawning thread #1: 1 total client(s). Up to 1 client(s) will be created \
-                      every 500ms 2 total requests\n";
-        assert!(text.ends_with(second), "{text}");
+        let options_of = |line| options(line);
+        let text = heading(
+            &options_of("-n 5 -c 3 -t 2 -r 2 --rate-period 500ms http://h/"),
+            5,
+        );
+        // The second thread makes its one client at once.
+        let expected = "starting benchmark...\n\
+                        spawning thread #0: 2 total client(s). Up to 1 client(s) will be created \
+                        every 500ms 3 total requests\n\
+                        spawning thread #1: 1 total client(s). 2 total requests\n";
+        assert_eq!(text, expected);
+        let scripted = options_of("--timing-script-file f -c 3 -t 2");
+        assert!(heading(&scripted, 12).ends_with("#1: 1 total client(s). 4 total requests\n"));
+    }
+
+    #[test]
+    fn a_timed_run_names_its_phases() {
+        let options = options("-D 2 --warm-up-time 500ms -c 3 http://h/");
+        let measured = Measured {
+            protocol: "h2c",
+            ..Measured::default()
+        };
+        let text = heading(&options, 1) + &print(&options, &measured);
+        // Captured from h2load.
+        let begin = "starting benchmark...\n\
+                     spawning thread #0: 3 total client(s). Timing-based test with 0.5s of warm-up \
+                     time and 2s of main duration for measurements.\n\
+                     Warm-up started for thread #0.\n\
+                     progress: 33% of clients started\n\
+                     progress: 66% of clients started\n\
+                     progress: 100% of clients started\n\
+                     Application protocol: h2c\n\
+                     Warm-up phase is over for thread #0.\n\
+                     Main benchmark duration is started for thread #0.\n\
+                     Main benchmark duration is over for thread #0. Stopping all clients.\n\
+                     Stopped all clients for thread #0\n\n\
+                     finished in ";
+        assert!(text.starts_with(begin), "{text}");
+    }
+
+    #[test]
+    fn a_server_out_of_reach_is_a_report_of_failures() {
+        let text = unreached(&options("-n 4 -c 2 http://h/"), 4, 1_000);
+        let counts = "requests: 4 total, 0 started, 0 done, 0 succeeded, 4 failed, 4 errored, 0 \
+                      timeout\n";
+        assert!(
+            text.contains(counts) && !text.contains("protocol"),
+            "{text}"
+        );
     }
 }

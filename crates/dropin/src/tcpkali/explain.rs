@@ -1,118 +1,91 @@
 //! The command line of brunt's own that does the same as one of tcpkali's.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::path::Path;
+
+use brunt_load::{RequestOrder, RequestSet};
 
 use super::options::{Content, Options};
 use super::plan::Load;
-use crate::{Ending, shell};
+use crate::own_line::{Made, OwnLine};
+use crate::{Ending, Explanation, shell};
 
-/// The command line, and what is different about it, line by line. `read` gives the content of
-/// files.
+/// Longer messages are not typed as often as they are written at once.
+const TYPED_BYTES_MAX: usize = 1_024;
+
+/// The command line, for a machine with so many CPUs. `read` gives the content of files.
 ///
 /// # Errors
 ///
 /// As those of the plan.
 pub fn explanation(
     options: &Options,
+    cpus: NonZeroU32,
     read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
-) -> Result<String, Ending> {
+) -> Result<Explanation, Ending> {
     if let Some((_, port)) = &options.listen {
-        let words = ["brunt", "serve", "--tcp", "sink", "--tcp-listen"].map(str::to_owned);
-        let words = [&words[..], &[format!("0.0.0.0:{port}")]].concat();
-        let notes = match options.servers.is_empty() {
-            true => "It serves until Ctrl-C, and then prints its counters.",
-            false => "It serves until Ctrl-C; the load is another command line (without -l).",
-        };
-        return Ok(shell::explained(&words, [notes]));
+        return Ok(listening(options, *port));
     }
+    let mut plan = options.plan(cpus, 0, read)?;
     let load = options.load(0, read)?;
-    let mut words = vec!["brunt".to_owned()];
-    if !options.is_websocket {
-        words.push("tcp".to_owned());
+    let written = plan.requests.messages().iter();
+    let is_typed = written
+        .clone()
+        .all(|it| it.template.bytes_max() <= TYPED_BYTES_MAX);
+    let batch = NonZeroU32::new(load.batch).filter(|_| !is_typed && !load.holds());
+    let mut made = Made::Set;
+    if let Some(batch) = batch {
+        // As many in flight as are one write, each a message.
+        plan.requests = RequestSet::messages_in(RequestOrder::ConnectionTurns, load.sent.specs())
+            .unwrap_or(plan.requests);
+        plan.pipeline = batch.max(plan.pipeline);
+        plan.model = options.model_of(
+            &load,
+            load.per_s.map(|per_s| per_s * f64::from(batch.get())),
+        )?;
     }
-    let mut push = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    push("-c", options.connections.to_string());
-    push("-d", format!("{}ms", options.duration_ns / 1_000_000));
-    match load.per_s {
-        Some(per_s) => push("-r", (per_s * f64::from(load.batch)).to_string()),
-        None => push("--connection-rate", options.connect_rate.to_string()),
+    if let Some(file) = file(options, &load).filter(|_| load.batch == 1 || batch.is_some()) {
+        made = Made::Typed(vec![file]);
     }
-    let message = if options.is_websocket {
-        "--message"
-    } else {
-        "-m"
-    };
-    for text in messages(options, &load) {
-        push(message, text);
-    }
-    for header in &options.headers {
-        push("-H", header.clone());
-    }
-    if let Some(first) = &load.sent.first {
-        push("--first", first.to_string());
-        push("--first-reply", "none".to_owned());
-    }
-    match (&load.reply, options.is_websocket) {
-        _ if load.holds() => words.push("--hold".to_owned()),
-        (None, true) => push("--replies", "0".to_owned()),
-        (Some(_), true) => push("--replies", "1".to_owned()),
-        (None, false) => push("--reply", "none".to_owned()),
-        (Some(pattern), false) => {
-            let marker = brunt_proto::messages::escape(pattern.bytes());
-            push("--reply", format!("marker={marker}"));
-        }
-    }
-    if options.is_websocket && load.sent.is_binary {
-        words.push("--binary".to_owned());
-    }
-    for (option, bytes) in [
-        ("--sndbuf", options.send_buffer),
-        ("--rcvbuf", options.receive_buffer),
-    ] {
-        words.extend(
-            bytes
-                .into_iter()
-                .flat_map(|bytes| [option.to_owned(), bytes.to_string()]),
+    let line = OwnLine::of(&plan, &made, cpus)
+        .noting_if(
+            load.per_s.is_some(),
+            "-r is of all connections together: tcpkali's is of each.",
+        )
+        .noting(
+            "without -t brunt finds how many threads the machine and the server leave room for.",
         );
-    }
-    if options.nagle == Some(true) {
-        words.extend(["--nodelay", "off"].map(str::to_owned));
-    }
-    if options.is_secure {
-        let tls = if options.is_websocket {
-            &["--insecure"][..]
-        } else {
-            &["--tls", "--insecure"]
-        };
-        words.extend(tls.iter().copied().map(str::to_owned));
-    }
-    words.push(match options.is_websocket {
-        true => load.target.url,
-        false => options.servers[0].clone(),
-    });
-    let notes = [
-        "-r is of all connections together: tcpkali's is of each.",
-        "brunt finds how many threads the machine and the server leave room for.",
-        "Response times count from the instants at which messages were due, and a verdict says \
-         what limited the run.",
-    ];
-    let further = "brunt loads one server at a time: run one for each.";
-    let further = (!load.further_targets.is_empty()).then_some(further);
-    Ok(shell::explained(&words, notes.into_iter().chain(further)))
+    Ok(line.explanation())
 }
 
-/// The messages as brunt takes them.
-fn messages(options: &Options, load: &Load) -> Vec<String> {
-    if let [message] = &options.messages[..]
-        && let Content::File(path) = &message.content
-        && let [template] = &load.sent.messages[..]
-        && template.as_constant().is_some()
-        && !message.unescapes
-    {
-        return vec![format!("@{}", path.display())];
+/// Taking connections, beside a load or without one.
+fn listening(options: &Options, port: u16) -> Explanation {
+    let words = ["brunt", "serve", "--tcp", "sink", "--tcp-listen"].map(str::to_owned);
+    let words = [&words[..], &[format!("0.0.0.0:{port}")]].concat();
+    let notes = match options.servers.is_empty() {
+        true => "brunt: it serves until Ctrl-C, and then prints its counters.\n",
+        false => "brunt: it serves until Ctrl-C; the load is another command line (without -l).\n",
+    };
+    Explanation {
+        line: shell::line(&words),
+        notes: notes.to_owned(),
     }
-    load.sent.messages.iter().map(ToString::to_string).collect()
+}
+
+/// The file whose content is the message, as brunt takes it.
+fn file(options: &Options, load: &Load) -> Option<String> {
+    let [message] = &options.messages[..] else {
+        return None;
+    };
+    let Content::File(path) = &message.content else {
+        return None;
+    };
+    let [template] = &load.sent.messages[..] else {
+        return None;
+    };
+    let is_whole = template.as_constant().is_some() && !message.unescapes;
+    is_whole.then(|| format!("@{}", path.display()))
 }
 
 #[cfg(test)]
@@ -121,36 +94,62 @@ mod tests {
 
     #[test]
     fn command_lines_are_translated() {
+        let usual = "--warmup 0s -T 100s --drain 1s --setup-timeout";
         for (line, expected) in [
             (
                 "-c 5 -T 2s -r10 -em PING\\n --latency-marker PONG h:1",
-                "brunt tcp -c 5 -d 2000ms -r 50 -m 'PING\\n' --reply marker=PONG h:1",
+                format!(
+                    "brunt tcp -c 5 -t 1 -r 50 -d 2s {usual} 2s --connect-timeout 1s --depth 1000 \
+                     -m 'PING\\n' --reply marker=PONG h:1"
+                ),
             ),
             (
                 "-m a{\\{connection.uid} -1 x --ssl h:1",
-                "brunt tcp -c 1 -d 10000ms --connection-rate 100 -m 'a\\{{conn+1}' --first x \
-                 --first-reply none --reply none --tls --insecure h:1",
+                format!(
+                    "brunt tcp -c 1 -t 1 --connection-rate 100 -d 10s {usual} 10s \
+                     --connect-timeout 1s --depth 1024 -m 'a\\{{{{conn+1}}' --reply none --first x \
+                     --first-reply none --tls --insecure h:1"
+                ),
             ),
             (
                 "--ws --ssl -r2 -m a -m b -H X:y h:1/p",
-                "brunt -c 1 -d 10000ms -r 4 --message a --message b -H X:y --replies 0 --insecure \
-                 wss://h:1/p",
+                format!(
+                    "brunt -c 1 -t 1 -r 4 -d 10s {usual} 10s --connect-timeout 1s --message a \
+                     --message b -H 'X: y' --replies 0 --insecure \
+                     --order connection wss://h:1/p"
+                ),
             ),
             (
                 "-f @file --nagle=on --sndbuf 9 h:1",
-                "brunt tcp -c 1 -d 10000ms --connection-rate 100 -m @@file --reply none --sndbuf 9 \
-                 --nodelay off h:1",
+                format!(
+                    "brunt tcp -c 1 -t 1 --connection-rate 100 -d 10s {usual} 10s \
+                     --connect-timeout 1s --depth 65536 --nodelay off --sndbuf 9 -m @@file --reply \
+                     none h:1"
+                ),
             ),
-            ("-l 80", "brunt serve --tcp sink --tcp-listen 0.0.0.0:80"),
+            (
+                "-l 80",
+                "brunt serve --tcp sink --tcp-listen 0.0.0.0:80".to_owned(),
+            ),
+            (
+                "-c 9 --latency-marker b -m b -1 b --latency-marker-skip 1 -r1 h:1",
+                format!(
+                    "brunt tcp -c 9 -t 1 -r 9 -d 10s {usual} 10s --connect-timeout 1s --depth 100 \
+                     -m b --reply marker=b --first b --first-reply marker=b h:1"
+                ),
+            ),
             (
                 "-c 9 h:1",
-                "brunt tcp -c 9 -d 10000ms --connection-rate 100 --hold h:1",
+                "brunt tcp -c 9 -t 1 --hold --connection-rate 100 -d 10s -T 100s --drain 1s \
+                     --setup-timeout 10s --connect-timeout 1s h:1"
+                    .to_owned(),
             ),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let options = Options::parse("tcpkali", &words).expect(line);
-            let explained = explanation(&options, &mut |_| Ok(b"x".to_vec())).expect(line);
-            assert_eq!(explained.lines().next(), Some(expected));
+            let read = &mut |_: &Path| Ok(b"x".to_vec());
+            let explained = explanation(&options, NonZeroU32::MIN, read).expect(line);
+            assert_eq!(explained.line, format!("{expected}\n"), "{line}");
         }
     }
 }

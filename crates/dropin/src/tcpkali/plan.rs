@@ -161,7 +161,7 @@ impl Options {
             insecure: true,
             ..TlsSpec::default()
         };
-        plan.model = self.model(&load, seed)?;
+        plan.model = self.model_of(&load, load.per_s)?;
         plan.stop = Stop {
             duration_ns: Some(self.duration_ns),
             requests: None,
@@ -170,7 +170,7 @@ impl Options {
         plan.halves_warmup = false;
         plan.timeout_ns = TIMEOUT_NS;
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
-        plan.setup_timeout_ns = self.duration_ns;
+        plan.setup_timeout_ns = Some(self.duration_ns);
         plan.connect_timeout_ns = self.connect_timeout_ns;
         plan.source_addresses.clone_from(&self.sources);
         plan.sockets = SocketOptions {
@@ -302,17 +302,18 @@ impl Options {
         NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN)
     }
 
-    fn model(&self, load: &Load, seed: u64) -> Result<LoadModel, Ending> {
+    /// The same with so many messages per second.
+    pub(super) fn model_of(&self, load: &Load, per_s: Option<f64>) -> Result<LoadModel, Ending> {
         if load.holds() {
             let connect_per_s = Some(self.connect_rate);
             return Ok(LoadModel::Held { connect_per_s });
         }
-        let Some(per_s) = load.per_s else {
+        let Some(per_s) = per_s else {
             return Ok(LoadModel::Closed {
                 connect_per_s: Some(self.connect_rate),
             });
         };
-        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, seed);
+        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0);
         let planned = (per_s * self.duration_ns as f64 / 1e9).ceil() as u64;
         let queue = planned.clamp(QUEUE_LEAST, QUEUE_MOST);
         Ok(LoadModel::Open {

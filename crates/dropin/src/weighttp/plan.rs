@@ -97,12 +97,17 @@ impl Options {
     ///
     /// There is no such load.
     pub fn plan(&self, body: &[u8]) -> Result<Plan, Ending> {
+        self.plan_on(self.target(true)?, body)
+    }
+
+    /// The same on a target of [`Options::target`].
+    pub(super) fn plan_on(&self, target: Target, body: &[u8]) -> Result<Plan, Ending> {
         let requests = verbatim_requests(&self.request(body));
         let requests = requests.map_err(|reason| self.error(&reason.to_string()))?;
         let [only] = &requests[..] else {
             return Err(self.error("a header line holds another request"));
         };
-        let mut plan = Plan::new(self.target()?, RequestSet::one(only.clone()));
+        let mut plan = Plan::new(target, RequestSet::one(only.clone()));
         plan.connections = self.clients;
         plan.workers = self.threads;
         plan.placement = Placement::Given;
@@ -121,7 +126,7 @@ impl Options {
         plan.halves_warmup = false;
         plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
         plan.drain_limit_ns = plan.timeout_ns;
-        plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+        plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
         for typed in &self.sources {
             let message = format!("could not resolve local bind address: {typed}");
             let address = typed.parse().map_err(|_| self.error(&message))?;
@@ -130,7 +135,8 @@ impl Options {
         Ok(plan)
     }
 
-    fn target(&self) -> Result<Target, Ending> {
+    /// Where connections go: to an address, or where that is not asked for, to the host as typed.
+    pub(super) fn target(&self, is_resolved: bool) -> Result<Target, Ending> {
         let authority = if self.port == 80 {
             self.host.clone()
         } else {
@@ -160,11 +166,12 @@ impl Options {
             Some(Proxy::Host(host, port)) => (host, *port),
             None => (&self.host, self.port),
         };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if !is_resolved && !self.is_ipv6 {
+            return Ok(target(host.to_owned(), port));
+        }
         // Of all addresses, the first of the kind that was asked for.
-        let mut addresses = (host.as_str(), port)
-            .to_socket_addrs()
-            .into_iter()
-            .flatten();
+        let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
         let address = addresses.find(|address| address.is_ipv6() == self.is_ipv6);
         let address =
             address.ok_or_else(|| self.error(&format!("could not resolve hostname: {host}")))?;

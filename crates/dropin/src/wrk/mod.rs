@@ -22,7 +22,7 @@ pub use options::{Asked, Options, shown};
 pub use plan::plan;
 pub use program::Program;
 pub use report::{heading, report};
-pub use script::{Scripted, script_error};
+pub use script::{Scripted, outcome, script_error};
 pub use url::Url;
 
 use crate::Ending;

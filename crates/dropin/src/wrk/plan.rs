@@ -63,7 +63,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     plan.warmup_ns = 0;
     plan.halves_warmup = false;
     plan.timeout_ns = timeout_ns;
-    plan.setup_timeout_ns = SETUP_TIMEOUT_NS;
+    plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
     plan.drain_limit_ns = nanoseconds(options.timeout_s);
     Ok(plan)
 }
@@ -177,10 +177,8 @@ mod tests {
     fn the_request_is_wrks_byte_by_byte() {
         let text = |words: &[&str]| {
             let plan = plan(&options(words)).expect("good");
-            let text = plan.requests.requests()[0]
-                .text
-                .clone()
-                .expect("it is given");
+            let text = plan.requests.first().and_then(|it| it.text);
+            let text = text.expect("it is given").to_vec();
             String::from_utf8(text).expect("it was typed so")
         };
         assert_eq!(

@@ -1,9 +1,10 @@
 //! Scripts of wrk's: loaded before the run, given its outcome after it.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use brunt_engine::{RequestTextError, verbatim_requests};
-use brunt_load::{HttpChoice, Plan, RequestGenerator, RequestSet};
+use brunt_load::{HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet};
 use brunt_measure::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
@@ -72,6 +73,7 @@ impl Scripted {
     /// The text of its first request is none that can be sent.
     pub fn fit(script: Script, plan: &mut Plan) -> Result<Self, RequestTextError> {
         let requests = verbatim_requests(script.first_request())?;
+        plan.held_beside_bytes = script.held_bytes();
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
         plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
         // What a script makes is the text of HTTP/1.1.
@@ -103,6 +105,11 @@ impl Scripted {
         Ok(generators)
     }
 
+    /// What ends a call of [`Self::tear_down`] or [`Self::done`] from another thread.
+    pub fn interrupter(&self) -> Arc<dyn Interrupt> {
+        self.script.interrupter()
+    }
+
     /// Calls what forks of wrk call in each thread when the load is over.
     ///
     /// # Errors
@@ -112,13 +119,13 @@ impl Scripted {
         self.script.teardown()
     }
 
-    /// Calls `done` with the outcome of `run`.
+    /// Calls `done` with the outcome of a run.
     ///
     /// # Errors
     ///
     /// As Lua words it.
-    pub fn done(&mut self, run: &Run) -> Result<(), ScriptError> {
-        self.script.done(outcome(run))
+    pub fn done(&mut self, outcome: Outcome) -> Result<(), ScriptError> {
+        self.script.done(outcome)
     }
 }
 
@@ -136,7 +143,7 @@ pub fn script_error(run: &Run) -> Option<String> {
 
 /// What `done` of a script is given of `run`: counts, latencies in microseconds, and the rates of
 /// the workers.
-fn outcome(run: &Run) -> Outcome {
+pub fn outcome(run: &Run) -> Outcome {
     let counts = Counts::of(run);
     let mut response = run.latencies.response.clone();
     response.merge(&run.latencies.response_error);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use brunt_io::tls_config::remedy;
+use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::{ConnectionError, RequestError};
 use brunt_proto::tls::{CertificateObjection, TlsError};
 use brunt_proto::websocket;
@@ -154,13 +155,19 @@ pub enum Step {
 
 /// What to type where a server refuses an upgrade, if that can be told.
 fn advice(reason: &websocket::ClientError) -> &'static str {
-    let websocket::ClientError::Handshake(websocket::HandshakeError::Refused { status, location }) =
-        reason
-    else {
-        return "";
+    let (status, location) = match reason {
+        websocket::ClientError::Handshake(websocket::HandshakeError::NotHttp(
+            ReplyError::TlsAlert,
+        )) => return "; use wss:// in place of ws://",
+        websocket::ClientError::Handshake(websocket::HandshakeError::Refused {
+            status,
+            location,
+        }) => (status, location),
+        _ => return "",
     };
     match status {
         300..=399 if location.is_some() => "; redirects are not followed: give that URL",
+        400 => "; where the server speaks TLS, use wss:// in place of ws://",
         401 => "; give credentials with -u USER:PASSWORD, or with -H",
         403 => "; a server that asks where a page is from wants -H 'Origin: https://HOST'",
         _ => "",

@@ -12,6 +12,7 @@ use brunt_load::{
     BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, SocketOptions, Spin,
     Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
+use brunt_proto::http2::ClientSettings;
 use brunt_proto::tls::{ServerOptions, ServerSide};
 
 use super::*;
@@ -44,14 +45,17 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         tls: TlsSpec::default(),
         pipeline: many(1),
         streams: many(1),
+        http2: ClientSettings::default(),
         reuse: Reuse::Unlimited,
         think_time_ns: 0,
         think_spread: ThinkSpread::Fixed,
         think_seed: 0,
+        held_beside_bytes: 0,
         stop: Stop {
             duration_ns: Some(1),
             requests: None,
         },
+        has_equal_parts: false,
         warmup_ns: 0,
         halves_warmup: false,
         extends: false,
@@ -59,7 +63,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         logged_requests_max: 0,
         logged_responses_max: 0,
         timeout_ns: LONG_NS,
-        setup_timeout_ns: LONG_NS,
+        setup_timeout_ns: Some(LONG_NS),
         connect_timeout_ns: LONG_NS,
         drain_limit_ns: LONG_NS,
         backend: BackendChoice::Auto,
@@ -163,6 +167,17 @@ fn what_is_negotiated_over_tls() {
     let cases = [
         (Auto, BOTH, None, 1, 1, Protocol::Http2, 1, None),
         (Auto, BOTH, Some(100), 10, 1, Protocol::Http2, 10, None),
+        (Auto, BOTH, Some(100), 8, 4, Protocol::Http2, 8, None),
+        (
+            Auto,
+            &BOTH[1..],
+            None,
+            8,
+            4,
+            Protocol::Http1,
+            4,
+            Some("the server's ALPN offers no h2"),
+        ),
         (
             Auto,
             BOTH,

@@ -63,6 +63,7 @@ impl EncodedRequests {
                     sends: false,
                     receives: true,
                     paced_bits_per_s: None,
+                    is_arranged: false,
                 });
                 Self::Streams(Arc::new(StreamPayload::new(streams)))
             }
@@ -92,6 +93,18 @@ impl EncodedRequests {
             Self::WebSocket(messages) => messages.bytes(),
             Self::Streams(payload) => payload.bytes(),
             Self::Connections => 0,
+        }
+    }
+
+    /// Of those, bytes of further copies of a request that may follow itself on a connection.
+    pub(crate) fn copies_bytes(&self) -> usize {
+        match self {
+            Self::Http1(requests) => requests.copies_bytes(),
+            Self::Http2(_)
+            | Self::Messages(_)
+            | Self::WebSocket(_)
+            | Self::Streams(_)
+            | Self::Connections => 0,
         }
     }
 

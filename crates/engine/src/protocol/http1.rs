@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
-use brunt_load::{Plan, Reuse};
+use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
+use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
@@ -17,15 +17,16 @@ use super::{
 };
 use crate::failure;
 
-/// Most bytes of all requests of a run: positions have 32 bits.
-const REQUESTS_BYTES_MAX: usize = 1 << 30;
+/// Most bytes of all requests of a run, each ordinary and closing: positions have 32 bits.
+const REQUESTS_BYTES_MAX: usize = RequestSet::BYTES_MAX;
 
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct Http1Requests {
     places: Vec<Place>,
-    /// The requests one after the other, each ordinary and then closing.
-    encoded: Vec<u8>,
+    encoder: Encoder,
+    /// Bytes of all requests one after the other, each ordinary and then closing.
+    encoded_bytes: usize,
     depth: u32,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
@@ -43,60 +44,85 @@ struct Place {
     kind: RequestKind,
 }
 
+/// What the bytes of the requests are made of.
+#[derive(Debug)]
+struct Encoder {
+    requests: RequestSet,
+    host: String,
+    /// Connections have a last request.
+    closes: bool,
+}
+
+impl Encoder {
+    /// A request, and the same with `Connection: close`, if there is such.
+    fn encode(&self, spec: RequestRef<'_>) -> Result<(Vec<u8>, Vec<u8>), RequestError> {
+        if let Some(text) = spec.text {
+            return Ok((text.to_vec(), Vec::new()));
+        }
+        let encode = |close| {
+            let request = http1::Request {
+                method: spec.method,
+                path: spec.path,
+                host: &self.host,
+                headers: spec.headers,
+                body: spec.body,
+                close,
+            };
+            request.encode()
+        };
+        let closing = if self.closes {
+            encode(true)?
+        } else {
+            Vec::new()
+        };
+        Ok((encode(false)?, closing))
+    }
+}
+
 impl Http1Requests {
-    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    /// Looks at what the plan says, of which up to `depth` requests are to be in flight per
+    /// connection.
     pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
-        let (mut places, mut encoded) = (Vec::new(), Vec::new());
-        for (index, spec) in plan.requests.requests().iter().enumerate() {
-            let encode = |close| {
-                let request = http1::Request {
-                    method: &spec.method,
-                    path: &spec.path,
-                    host: &plan.target.authority,
-                    headers: &spec.headers,
-                    body: &spec.body,
-                    close,
-                };
-                request.encode().map_err(|reason| EncodeError::Http1 {
-                    number: number_in_list(plan, index),
+        let encoder = Encoder {
+            requests: plan.requests.clone(),
+            host: plan.target.authority.clone(),
+            closes: matches!(plan.reuse, Reuse::Requests(_)),
+        };
+        let mut places = Vec::with_capacity(plan.requests.count());
+        let mut encoded_bytes = 0;
+        for (index, spec) in plan.requests.requests().enumerate() {
+            let number = || number_in_list(plan, index);
+            let kind = match spec.text {
+                Some(text) => verbatim::kind_of(text).map_err(|reason| EncodeError::Text {
+                    number: number(),
                     reason,
-                })
+                })?,
+                None => RequestKind::of_method(spec.method.as_bytes()),
             };
-            let (ordinary, closing, kind) = match &spec.text {
-                Some(text) => {
-                    let number = number_in_list(plan, index);
-                    let kind = verbatim::kind_of(text)
-                        .map_err(|reason| EncodeError::Text { number, reason })?;
-                    (text.clone(), Vec::new(), kind)
-                }
-                None => {
-                    let closing = match plan.reuse {
-                        Reuse::Unlimited => Vec::new(),
-                        Reuse::Requests(_) => encode(true)?,
-                    };
-                    let kind = RequestKind::of_method(spec.method.as_bytes());
-                    (encode(false)?, closing, kind)
-                }
-            };
+            let encoded = encoder.encode(spec);
+            let (ordinary, closing) = encoded.map_err(|reason| EncodeError::Http1 {
+                number: number(),
+                reason,
+            })?;
             places.push(Place {
-                start: encoded.len() as u32,
+                start: encoded_bytes as u32,
                 bytes: ordinary.len() as u32,
                 closing_bytes: closing.len() as u32,
                 kind,
             });
-            encoded.extend_from_slice(&ordinary);
-            encoded.extend_from_slice(&closing);
-            if encoded.len() > REQUESTS_BYTES_MAX {
+            encoded_bytes += ordinary.len() + closing.len();
+            if encoded_bytes > REQUESTS_BYTES_MAX {
                 return Err(EncodeError::TooLarge);
             }
         }
         if let [only] = &mut places[..] {
             // Behind those that are repeated before it.
-            only.start = only.bytes * (depth - 1);
+            only.start = only.bytes.saturating_mul(depth - 1);
         }
         Ok(Self {
             places,
-            encoded,
+            encoder,
+            encoded_bytes,
             depth,
             payload: OnceLock::new(),
         })
@@ -117,26 +143,54 @@ impl Http1Requests {
 
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        let repeated = match &self.places[..] {
+        self.payload_bytes() + size_of_val(&self.places[..])
+    }
+
+    /// Of those, bytes of a single request that is repeated.
+    pub(super) fn copies_bytes(&self) -> usize {
+        match &self.places[..] {
             [only] => only.bytes as usize * (self.depth as usize - 1),
             _ => 0,
-        };
-        repeated + self.encoded.len() + size_of_val(&self.places[..])
+        }
+    }
+
+    fn payload_bytes(&self) -> usize {
+        self.copies_bytes() + self.encoded_bytes
     }
 
     /// The bytes that are sent. A single request is repeated, as often as it may be in flight on a
     /// connection: any number of them, with or without the closing one at the end, lies in one
     /// piece.
     fn payload(&self) -> &Arc<[u8]> {
-        self.payload.get_or_init(|| match &self.places[..] {
-            [only] => {
-                let ordinary = &self.encoded[..only.bytes as usize];
-                let mut payload = ordinary.repeat(self.depth as usize - 1);
-                payload.extend_from_slice(&self.encoded);
-                payload.into()
+        self.payload.get_or_init(|| {
+            // It is large: there is never a second copy of it.
+            let mut payload: Arc<[u8]> = (0..self.payload_bytes()).map(|_| 0).collect();
+            if let Some(bytes) = Arc::get_mut(&mut payload) {
+                self.fill(bytes);
             }
-            _ => self.encoded.as_slice().into(),
+            payload
         })
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        let times = match self.places.len() {
+            1 => self.depth as usize,
+            _ => 1,
+        };
+        let mut start = 0;
+        for spec in self.encoder.requests.requests() {
+            // It was encoded before.
+            let Ok((ordinary, closing)) = self.encoder.encode(spec) else {
+                return;
+            };
+            for part in std::iter::repeat_n(&ordinary, times).chain([&closing]) {
+                let end = start + part.len();
+                if let Some(place) = bytes.get_mut(start..end) {
+                    place.copy_from_slice(part);
+                }
+                start = end;
+            }
+        }
     }
 
     /// Where a request lies in the payload.

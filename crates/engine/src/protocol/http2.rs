@@ -5,7 +5,9 @@ use std::sync::Arc;
 use brunt_io::backend::PayloadId;
 use brunt_load::Plan;
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::http2::{Client, ConnectionError, Event, KnownHead, Request, Template};
+use brunt_proto::http2::{
+    Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template,
+};
 use brunt_proto::{BodiesWanted, Body, Limits};
 
 use super::error::{EncodeError, number_in_list};
@@ -24,6 +26,7 @@ const WAITING_BYTES_MAX: usize = 512 * 1024;
 pub(crate) struct Http2Requests {
     templates: Vec<Template>,
     depth: u32,
+    settings: ClientSettings,
 }
 
 impl Http2Requests {
@@ -32,14 +35,13 @@ impl Http2Requests {
         let requests: Vec<Request<'_>> = plan
             .requests
             .requests()
-            .iter()
             .map(|request| Request {
-                method: &request.method,
+                method: request.method,
                 scheme: plan.target.scheme.name(),
                 authority: &plan.target.authority,
-                path: &request.path,
-                headers: &request.headers,
-                body: &request.body,
+                path: request.path,
+                headers: request.headers,
+                body: request.body,
             })
             .collect();
         let templates =
@@ -47,7 +49,11 @@ impl Http2Requests {
                 number: number_in_list(plan, index),
                 reason,
             })?;
-        Ok(Self { templates, depth })
+        Ok(Self {
+            templates,
+            depth,
+            settings: plan.http2,
+        })
     }
 
     /// Bytes of the largest request, of any but the first of a connection.
@@ -93,9 +99,9 @@ pub(crate) struct Http2Connection {
 }
 
 impl Http2Connection {
-    fn new(depth: u32) -> Self {
+    fn new(requests: &Http2Requests) -> Self {
         Self {
-            client: Client::new(depth),
+            client: Client::new(requests.depth, requests.settings),
             heard_ns: 0,
             shut_since_ns: u64::MAX,
             places_timed_out: 0,
@@ -135,11 +141,11 @@ impl ClientProtocol for Http2 {
     }
 
     fn connection(&self) -> Http2Connection {
-        Http2Connection::new(self.requests.depth)
+        Http2Connection::new(&self.requests)
     }
 
     fn open(&mut self, connection: &mut Http2Connection, out: &mut Out, _now_ns: u64) -> bool {
-        *connection = Http2Connection::new(self.requests.depth);
+        *connection = Http2Connection::new(&self.requests);
         connection.client.open(&mut out.bytes);
         false
     }
@@ -147,7 +153,7 @@ impl ClientProtocol for Http2 {
     fn close(&self, connection: &mut Http2Connection) -> u64 {
         let pending_bytes = connection.client.pending_bytes();
         // What it learned of the server takes memory.
-        *connection = Http2Connection::new(self.requests.depth);
+        *connection = Http2Connection::new(&self.requests);
         pending_bytes
     }
 

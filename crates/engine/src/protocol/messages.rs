@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse, Spoken};
 use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use brunt_proto::messages::{Framing, ScanError, Scanned, Scanner, Template, Values};
+use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
 
 use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};
@@ -244,19 +244,41 @@ impl Messages {
         opening: &Opening,
         bytes: &[u8],
     ) -> Result<Progress, Broken> {
-        let sent = connection.rendered.first();
-        let scanned = connection.scanner.receive(&opening.reply, bytes, sent);
-        let Scanned {
+        let mut consumed = 0;
+        while consumed < bytes.len() {
+            let sent = connection.rendered.first();
+            let rest = &bytes[consumed..];
+            let scanned = connection.scanner.receive(&opening.reply, rest, sent);
+            let Scanned {
+                consumed: taken,
+                message_bytes,
+                kind,
+            } = scanned.map_err(broken)?;
+            consumed += taken;
+            let Some(message_bytes) = message_bytes else {
+                break;
+            };
+            connection.overhead_bytes += message_bytes;
+            match kind {
+                RespKind::Push => connection.pushes += 1,
+                RespKind::Error => {
+                    return Err(Broken {
+                        kind: FailureKind::OpeningRefused,
+                        unexpected_bytes: 0,
+                    });
+                }
+                RespKind::Reply => {
+                    connection.is_opening = false;
+                    connection.rendered = Rendered::default();
+                    let event = Some(ProtocolEvent::Ready);
+                    return Ok(Progress { consumed, event });
+                }
+            }
+        }
+        Ok(Progress {
             consumed,
-            message_bytes,
-        } = scanned.map_err(broken)?;
-        let event = message_bytes.map(|bytes| {
-            connection.overhead_bytes += bytes;
-            connection.is_opening = false;
-            connection.rendered = Rendered::default();
-            ProtocolEvent::Ready
-        });
-        Ok(Progress { consumed, event })
+            event: None,
+        })
     }
 }
 
@@ -267,9 +289,12 @@ fn broken(error: ScanError) -> Broken {
     }
 }
 
-fn answer(body_bytes: u64, first_byte_ns: u64) -> Answer {
+fn answer(kind: RespKind, body_bytes: u64, first_byte_ns: u64) -> Answer {
     Answer {
-        outcome: ReplyOutcome::SUCCESS,
+        outcome: match kind {
+            RespKind::Reply | RespKind::Push => ReplyOutcome::SUCCESS,
+            RespKind::Error => ReplyOutcome::ERROR,
+        },
         retry_after: false,
         interim: 0,
         head_bytes: 0,
@@ -287,6 +312,8 @@ pub(crate) struct MessagesConnection {
     is_opening: bool,
     /// What is being received began when nothing was in flight: it is no reply.
     is_push: bool,
+    /// The only message in flight is still to be handed to the kernel: what comes is no reply.
+    is_put_off: bool,
     /// It had pushes, or bytes that nobody awaits.
     was_pushed_to: bool,
     /// Its number in the run, and how many messages were sent on it.
@@ -307,6 +334,7 @@ impl ClientProtocol for Messages {
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
     const PARTS: bool = true;
+    const MAY_BE_PUSHED_TO: bool = true;
 
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
@@ -405,7 +433,8 @@ impl ClientProtocol for Messages {
         if self.encoded.reply != Framing::None || connection.requests.count() == 0 {
             return None;
         }
-        Some((self.leave(connection), answer(0, now_ns)))
+        let answer = answer(RespKind::Reply, 0, now_ns);
+        Some((self.leave(connection), answer))
     }
 
     #[inline]
@@ -426,7 +455,7 @@ impl ClientProtocol for Messages {
         let mut consumed = 0;
         while consumed < bytes.len() {
             let rest = &bytes[consumed..];
-            let is_awaited = connection.requests.count() > 0;
+            let is_awaited = connection.requests.count() > 0 && !connection.is_put_off;
             match reply {
                 Framing::None => {
                     connection.overhead_bytes += rest.len() as u64;
@@ -461,7 +490,7 @@ impl ClientProtocol for Messages {
             let Some(message_bytes) = scanned.message_bytes else {
                 break;
             };
-            if connection.is_push || !is_awaited {
+            if connection.is_push || !is_awaited || scanned.kind == RespKind::Push {
                 connection.overhead_bytes += message_bytes;
                 connection.pushes += 1;
                 connection.was_pushed_to = true;
@@ -470,7 +499,7 @@ impl ClientProtocol for Messages {
             return Ok(Progress {
                 consumed,
                 event: Some(ProtocolEvent::Done {
-                    answer: answer(message_bytes, connection.first_byte_ns),
+                    answer: answer(scanned.kind, message_bytes, connection.first_byte_ns),
                     closes: false,
                     place: self.leave(connection),
                 }),
@@ -500,7 +529,7 @@ impl ClientProtocol for Messages {
     fn ended(&self, connection: &mut MessagesConnection) -> Ending {
         match connection.scanner.end(&self.encoded.reply) {
             Ok(Some(bytes)) => Ending::Completes {
-                answer: answer(bytes, connection.first_byte_ns),
+                answer: answer(RespKind::Reply, bytes, connection.first_byte_ns),
                 place: self.leave(connection),
             },
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
@@ -532,6 +561,12 @@ impl ClientProtocol for Messages {
     #[inline]
     fn take_overhead(&self, connection: &mut MessagesConnection) -> u64 {
         std::mem::take(&mut connection.overhead_bytes)
+    }
+
+    fn note_put_off(&self, connection: &mut MessagesConnection, is_put_off: bool) {
+        // What is echoed tells by itself what it answers.
+        connection.is_put_off =
+            is_put_off && connection.requests.count() == 1 && self.encoded.reply != Framing::Echo;
     }
 
     fn take_pushes(&self, connection: &mut MessagesConnection) -> u64 {

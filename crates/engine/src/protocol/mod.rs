@@ -386,6 +386,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         0
     }
 
+    /// Servers may send messages that answer nothing, which look as replies do.
+    const MAY_BE_PUSHED_TO: bool = false;
+
+    /// Whether the request that was written last is still to be handed to the kernel: what is
+    /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
+    fn note_put_off(&self, _connection: &mut Self::Connection, _is_put_off: bool) {}
+
     /// Whether bytes may come though nothing is in flight.
     fn may_still_hear(&self, _connection: &Self::Connection) -> bool {
         false

@@ -79,7 +79,9 @@ impl StreamAccounts {
 fn account_of(info: &TcpInfo) -> StreamAccount {
     StreamAccount {
         bytes_acked: info.bytes_acked,
-        bytes_received: info.bytes_received,
+        bytes_received: info
+            .bytes_received
+            .saturating_sub(info.is_ended_by_peer.into()),
         bytes_retransmitted: info.bytes_retransmitted,
         segments_sent: info.segments_sent,
         segments_retransmitted: info.segments_retransmitted,
@@ -173,14 +175,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             bytes_received: sum.bytes_received,
             segments_retransmitted: sum.segments_retransmitted,
         });
-        *next_ns = match is_over {
+        // Those that were slept through are not made up for.
+        let due_ns = (now_ns - window.start_ns) / *interval_ns * *interval_ns
+            + window.start_ns
+            + *interval_ns;
+        // The one at the end of the window is that of a window that is over.
+        *next_ns = match is_over || due_ns >= window.end_ns {
             true => u64::MAX,
-            // Those that were slept through are not made up for.
-            false => {
-                (now_ns - window.start_ns) / *interval_ns * *interval_ns
-                    + window.start_ns
-                    + *interval_ns
-            }
+            false => due_ns,
         };
         if ends.bytes_of_streams.len() > StreamRecord::STREAMS_KEPT_MAX {
             ends.bytes_of_streams.clear();

@@ -16,6 +16,8 @@ pub(super) const RETRY_NS_MIN: u64 = 10_000_000;
 pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
+/// The same of a stream, which is to last as long as the run.
+const STREAM_LIFE_NS_LEAST: u64 = RETRY_NS_MAX;
 
 impl Task {
     /// Where the connection in a slot goes: to all servers alike, over all workers.
@@ -132,6 +134,12 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if let Some(generated) = &mut self.generated {
             generated.opened(slot);
         }
+        if std::mem::take(&mut self.connections[slot].is_lacking) {
+            self.opening.lacking -= 1;
+        }
+        if !self.connections[slot].settled {
+            self.opening.progress_ns = now_ns;
+        }
         self.settle(slot);
         // Had brunt been on time before, this connection would have been opened earlier.
         let late_ns = std::mem::take(&mut self.connections[slot].late_ns);
@@ -191,6 +199,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.attempt_ended(slot, now_ns);
+        self.lacks(slot);
         self.accounting.failed(now_ns, kind, 0);
         if let Some(generated) = &mut self.generated {
             generated.unopened(slot);
@@ -205,6 +214,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             connection.state = State::Down { retry_ns: u64::MAX };
             connection.free_ns = now_ns;
             self.mark_free(slot);
+            return;
+        }
+        if self.give_up_part(slot) {
+            self.connections[slot].state = State::Down { retry_ns: u64::MAX };
+            self.settle(slot);
             return;
         }
         self.open_later(slot, now_ns);
@@ -227,6 +241,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
     }
 
+    /// An attempt of the connection failed, or led to nothing.
+    fn lacks(&mut self, slot: Slot) {
+        let is_held = slot.0 < self.task.opened_first(P::CONNECTS);
+        if is_held && !std::mem::replace(&mut self.connections[slot].is_lacking, true) {
+            self.opening.lacking += 1;
+        }
+    }
+
     fn settle(&mut self, slot: Slot) {
         if !std::mem::replace(&mut self.connections[slot].settled, true) {
             self.opening.unsettled -= 1;
@@ -237,6 +259,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         let resume_ns = self.resumes_ns(slot, now_ns);
         self.end_stream(slot);
+        self.stop_blocking(slot, now_ns);
         self.backend.close(slot);
         match self.connections[slot].state {
             State::Parting { .. } => self.opening.parting -= 1,
@@ -249,15 +272,23 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let connection = &mut self.connections[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         // One that was ended at once, and before it carried a request, is a failed attempt but for
-        // the name: a server at its limits is not to be run over. It may happen once.
+        // the name: a server at its limits is not to be run over. It may happen once. So is a
+        // stream that did not last, whatever it carried.
         let life_ns = now_ns.saturating_sub(connection.opened_ns);
-        let is_in_vain = !connection.is_used && life_ns < LIFE_NS_LEAST;
+        let is_in_vain = match P::IS_STREAM {
+            true => life_ns < STREAM_LIFE_NS_LEAST,
+            false => !connection.is_used && life_ns < LIFE_NS_LEAST,
+        };
         let was_in_vain = connection.attempts > 0;
         connection.attempts = if is_in_vain {
             connection.attempts.max(1)
         } else {
             0
         };
+        if is_in_vain {
+            self.lacks(slot);
+        }
+        let connection = &mut self.connections[slot];
         if let Some(resume_ns) = resume_ns {
             connection.state = State::Down {
                 retry_ns: resume_ns.min(u64::MAX - 1),
@@ -271,6 +302,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             _ if self.pauses(slot) => {}
             Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
             _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
+            _ if self.connections[slot].part_left == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
             _ if self.timeline.mode == Mode::Setup => self.opening.dialling.push(slot),
             Pacing::Closed | Pacing::Held | Pacing::Open(_) => self.open(slot, now_ns),

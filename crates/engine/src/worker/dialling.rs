@@ -42,6 +42,10 @@ pub(super) struct Opening {
     pub(super) dialling: Dialling,
     /// Connections that set-up still waits for.
     pub(super) unsettled: u32,
+    /// Connections to be held that are not open, and are not just being replaced.
+    pub(super) lacking: u32,
+    /// When set-up opened a connection for the first time that it still waited for.
+    pub(super) progress_ns: u64,
     /// Slots that set-up opens, and those opened since because none was free.
     pub(super) slots_used: u32,
     /// Since when no connection is open, or none takes a request.
@@ -62,6 +66,8 @@ impl Opening {
             in_flight: 0,
             dialling: Dialling::default(),
             unsettled: held,
+            lacking: held,
+            progress_ns: 0,
             slots_used: held,
             unavailable_since_ns: None,
             resuming: 0,

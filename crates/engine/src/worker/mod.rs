@@ -7,6 +7,7 @@ mod attempts;
 mod bandwidth;
 mod connections;
 mod dialling;
+mod draining;
 mod error_bodies;
 mod free;
 mod generated;
@@ -18,6 +19,7 @@ mod parting;
 mod requests;
 mod responses;
 mod retry;
+mod set_up;
 mod streams;
 mod table;
 
@@ -28,7 +30,7 @@ use std::sync::Arc;
 use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
 use brunt_io::spin::Spinner;
 use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
-use brunt_measure::{FailureKind, Recorder, SetUp, Window};
+use brunt_measure::{FailureKind, Recorder, Window};
 use brunt_probe::thread_meter::ThreadMeter;
 
 use crate::backlog::Backlog;
@@ -44,7 +46,7 @@ use crate::sources::Sources;
 use crate::trial::Gauge;
 use accounting::Accounting;
 use bandwidth::StreamAccounts;
-use dialling::{Dialling, Opening};
+use dialling::Opening;
 use free::FreeConnections;
 use halving::Experiment;
 use output::Output;
@@ -120,10 +122,14 @@ pub(crate) struct Task {
     pub(crate) gather_ns: u64,
     pub(crate) timeout_ns: u64,
     pub(crate) setup_limit_ns: u64,
+    /// For how long set-up waits for a connection more.
+    pub(crate) setup_patience_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
     pub(crate) budget: Option<Arc<Budget>>,
+    /// Those of them that its connections have equal parts of; absent where they share them.
+    pub(crate) part: Option<u64>,
     /// Whether the beginnings of error responses are kept.
     pub(crate) keeps_errors: bool,
     /// Requests of the window that are logged, at most; 0 for none.
@@ -216,6 +222,8 @@ struct Round {
     errors_left: u32,
     /// Responses whose beginnings are still to be logged.
     responses_left: u32,
+    /// The window has begun.
+    has_begun: bool,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,
     /// Of the backend, before the round.
@@ -294,6 +302,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 next.accounting.recorder.kept_open(now_ns);
                 next.connections[slot] = connection.kept(now_ns);
                 next.opening.unsettled -= 1;
+                next.opening.lacking -= 1;
             } else if is_open {
                 next.backend.reset(slot);
             }
@@ -343,13 +352,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         recorder.record().edges.started.set(backend.now_ns());
         let sources = task.sources.clone();
+        let mut connections =
+            ConnectionTable::new(&protocol, slots, task.opened_first(P::CONNECTS), task.depth);
+        connections.deal(task.part);
         Self {
-            connections: ConnectionTable::new(
-                &protocol,
-                slots,
-                task.opened_first(P::CONNECTS),
-                task.depth,
-            ),
+            connections,
             output: Output::default(),
             opening: Opening::new(
                 sources.turns(task.worker, task.workers, slots),
@@ -385,6 +392,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 left_behind: Vec::new(),
                 errors_left: error_bodies::to_read(task.keeps_errors),
                 responses_left,
+                has_begun: false,
                 halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },
@@ -404,41 +412,6 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
     pub(crate) fn gauge(&mut self, gauge: Gauge) {
         self.wake_ups.gauge = Some(gauge);
-    }
-
-    /// Opens the connections, and gives the outcome. Returns when each is open or has failed
-    /// often enough, or when the limit is over: the run then begins with those that are open.
-    pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
-        let gap_ns = match self.task.pace {
-            Pace::Closed { connect_gap_ns } | Pace::Held { connect_gap_ns } => connect_gap_ns,
-            Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
-        };
-        let from_ns = self.backend.now_ns();
-        self.opening.dialling = Dialling::new(self.opening.slots_used, from_ns, gap_ns);
-        let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
-        while self.opening.unsettled > 0
-            && self.backend.now_ns() < limit_ns
-            && !self.task.control.is_aborted()
-        {
-            self.turn(limit_ns)?;
-        }
-        let timed_out = self.opening.unsettled > 0;
-        let (asked, open) = (self.opening.slots_used, self.accounting.recorder.live());
-        let record = self.accounting.recorder.record();
-        record.edges.ready.set(self.backend.now_ns());
-        let so_far = &record.tallies.before;
-        let set_up = SetUp {
-            asked,
-            open,
-            opened: so_far.connections_opened,
-            failures: so_far.failures.clone(),
-            timed_out,
-        };
-        record.set_up = Some(set_up.clone());
-        if P::CONNECTS {
-            self.offer_slots();
-        }
-        Ok(set_up)
     }
 
     /// Sends, measures and drains, as the common start says.
@@ -485,7 +458,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             .edges
             .window_end
             .set(self.timeline.window_end_ns.min(left_ns));
-        self.accounting.recorder.record().unsent = self.supply.quota;
+        self.accounting.recorder.record().unsent += self.supply.quota;
         let now_ns = self.backend.now_ns();
         let (progress, recorder) = (self.accounting.progress, &mut self.accounting.recorder);
         let rest = self.round.shown.take();
@@ -516,6 +489,9 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return false;
         }
         let now_ns = self.backend.now_ns();
+        if self.task.control.is_recalled_by(now_ns) {
+            return false;
+        }
         let end_ns = self.task.control.end_ns();
         if end_ns < self.timeline.window_end_ns {
             self.timeline.window_end_ns = end_ns;
@@ -529,6 +505,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             if now_ns >= self.timeline.measure_from_ns {
                 self.wake_ups.gauge = None;
             }
+        }
+        if now_ns >= self.timeline.measure_from_ns && !self.round.has_begun {
+            self.round.has_begun = true;
+            let lacking = self.opening.lacking;
+            self.accounting.recorder.unopened_at_start(lacking);
         }
         if now_ns >= self.timeline.measure_from_ns
             && let Some(meter) = &mut self.wake_ups.meter
@@ -576,67 +557,6 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         let is_idle = self.timeline.window_end_ns == u64::MAX && self.is_idle_for_good();
         (exhausted || is_over || is_idle) && self.connections.in_flight() == 0 && !is_awaited
-    }
-
-    fn drain(&mut self) -> io::Result<()> {
-        let now_ns = self.backend.now_ns();
-        // What was due in the window belongs to it, however late this worker is.
-        let due_before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns);
-        self.take_arrivals(now_ns);
-        while self.next_arrival_ns() < due_before_ns && !self.task.control.is_aborted() {
-            self.turn(now_ns)?;
-        }
-        if let Some(backlog) = self.backlog() {
-            backlog.stop();
-        }
-        self.end_release(now_ns);
-        self.timeline.mode = Mode::Drain;
-        let from_ns = self.timeline.window_end_ns.min(now_ns);
-        let limit_ns = from_ns.saturating_add(self.task.drain_limit_ns);
-        // Planned requests that wait are still sent, unless somebody is in a hurry; planned
-        // connections are no longer opened.
-        let sends = matches!(self.pacing, Pacing::Open(_));
-        self.finish_streams(limit_ns)?;
-        loop {
-            let now_ns = self.backend.now_ns();
-            let control = &self.task.control;
-            let limit_ns = limit_ns.min(control.drain_end_ns());
-            let is_cut_short = control.is_aborted() || control.is_hurried();
-            if !sends || is_cut_short || control.is_interrupted_by(now_ns) {
-                self.give_up_waiting(now_ns);
-            }
-            let is_done = self.connections.in_flight() == 0 && self.waiting() == 0;
-            if is_done || is_cut_short || now_ns >= limit_ns {
-                break;
-            }
-            self.turn(limit_ns)?;
-        }
-        let now_ns = self.backend.now_ns();
-        self.count_output(now_ns);
-        for slot in self.connections.slots() {
-            self.take_overhead(slot, now_ns);
-        }
-        self.take_kernel_sample();
-        self.end_streams();
-        for slot in self.connections.slots() {
-            self.stop_awaiting_retry(slot, now_ns);
-            while let Some((issue, discarded_bytes)) = self.take_any(slot, None) {
-                self.accounting
-                    .recorder
-                    .censored(issue, now_ns, discarded_bytes);
-                if self.round.left_behind.last() != Some(&slot) {
-                    self.round.left_behind.push(slot);
-                }
-            }
-            self.settle_bytes(slot, now_ns);
-        }
-        self.give_up_waiting(now_ns);
-        let stamps_clamped = self.backend.stamps_clamped();
-        let record = self.accounting.recorder.record();
-        record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
-        record.spun_ns = self.wake_ups.spinner.spun_ns();
-        record.edges.drained.set(now_ns);
-        Ok(())
     }
 
     /// One turn of the loop: send, wait, take what came, see to what is due.
@@ -789,7 +709,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             }
             Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
                 let kind = failure::of_socket(errno);
-                self.connection_broken(slot, now_ns, kind, (FailureKind::IdleReset, 0));
+                let idle = match P::IS_STREAM {
+                    true => FailureKind::StreamReset,
+                    false => FailureKind::IdleReset,
+                };
+                self.connection_broken(slot, now_ns, kind, (idle, 0));
             }
             Event::Ended(slot) => self.peer_closed(slot, now_ns),
             // A client offers no slots to accept into.

@@ -85,7 +85,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 self.part(slot, now_ns);
             }
         }
-        let limit_ns = now_ns.saturating_add(self.task.drain_limit_ns);
+        let is_recalled = self.task.control.is_recalled_by(now_ns);
+        let patience_ns = match is_recalled {
+            // Others wait to take its place.
+            true => self.task.drain_limit_ns.min(QUIET_NS),
+            false => self.task.drain_limit_ns,
+        };
+        let limit_ns = now_ns.saturating_add(patience_ns);
         let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
         loop {
             let now_ns = self.backend.now_ns();

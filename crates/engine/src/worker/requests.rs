@@ -24,6 +24,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// What was asked to be sent on the connection was taken.
     pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
         self.connections[slot].sending = false;
+        self.stop_blocking(slot, now_ns);
         if P::WRITES_AHEAD {
             self.resume_output(slot);
             let connection = &mut self.connections[slot].protocol;
@@ -175,6 +176,18 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         count
     }
 
+    /// A connection of a closed loop failed: where it has a part of its own of the run's requests,
+    /// the rest of that is not sent. Gives whether it has.
+    pub(super) fn give_up_part(&mut self, slot: Slot) -> bool {
+        let gives_up = self.task.part.is_some() && matches!(self.pacing, Pacing::Closed);
+        if gives_up {
+            let left = std::mem::take(&mut self.connections[slot].part_left);
+            let taken = self.take_quota(u64::MAX, left);
+            self.accounting.recorder.record().unsent += taken;
+        }
+        gives_up
+    }
+
     /// Gives back what was taken at `due_ns` and is not sent.
     pub(super) fn give_back_quota(&mut self, due_ns: u64, count: u64) {
         if self.task.budget.is_some() && due_ns >= self.timeline.measure_from_ns {
@@ -188,8 +201,16 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return self.attempt(slot, timing);
         }
         let connection = &mut self.connections[slot];
-        let sent = self.task.requests_per_connection - connection.requests_left;
+        let sent = match self.task.part {
+            // One that goes on in the place of another one goes on with what that was at.
+            Some(_) => connection.part_sent,
+            None => self.task.requests_per_connection - connection.requests_left,
+        };
         connection.requests_left -= u64::from(count);
+        if self.task.part.is_some() && timing.due_ns >= self.timeline.measure_from_ns {
+            connection.part_left -= u64::from(count);
+            connection.part_sent += u64::from(count);
+        }
         connection.is_used = true;
         if self.task.think_time.mean_ns > 0 {
             connection.think_ns = self.supply.think_times.next_ns();

@@ -50,6 +50,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
+        if P::MAY_BE_PUSHED_TO {
+            let is_put_off = self.backend.is_put_off(slot);
+            let connection = &mut self.connections[slot].protocol;
+            self.protocol.note_put_off(connection, is_put_off);
+        }
         let mut now_ns = reception.received_ns;
         let (mut taken, mut has_more_room) = (0, false);
         loop {
@@ -113,7 +118,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     self.connections[slot].has_ended_one = true;
                     has_more_room = true;
                 }
-                ProtocolEvent::GoAway => self.accounting.recorder.gone_away(now_ns),
+                ProtocolEvent::GoAway => {
+                    self.accounting.recorder.gone_away(now_ns);
+                    self.give_up_part(slot);
+                }
                 ProtocolEvent::Closed(kind) => {
                     self.closed_by_protocol(slot, now_ns, kind);
                     return;
@@ -277,6 +285,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         } else {
             self.fail_all(slot, now_ns, kind);
         }
+        self.give_up_part(slot);
         self.replace(slot, now_ns);
     }
 
@@ -286,7 +295,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.flush();
         if let State::Greeting { .. } = self.connections[slot].state {
             let kind = match broken.kind {
-                FailureKind::UpgradeRefused => FailureKind::UpgradeRefused,
+                kind @ (FailureKind::UpgradeRefused | FailureKind::OpeningRefused) => kind,
                 _ => FailureKind::OtherProtocol,
             };
             self.greeting_failed(slot, now_ns, kind);
@@ -306,11 +315,22 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return;
         }
         if connection.is_stuck() {
+            let connection = &mut self.connections[slot];
+            connection.blocked_since_ns = connection.blocked_since_ns.min(now_ns);
             self.connections
                 .arm(slot, now_ns.saturating_add(self.task.timeout_ns));
         }
         if has_more_room {
             self.available(slot, free_ns, now_ns);
+        }
+    }
+
+    /// What was sent on the connection before is taken, or it is no more.
+    pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
+        let since_ns = &mut self.connections[slot].blocked_since_ns;
+        if *since_ns < u64::MAX {
+            let since_ns = std::mem::replace(since_ns, u64::MAX);
+            self.accounting.recorder.blocked(since_ns, now_ns);
         }
     }
 
@@ -380,7 +400,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let (Some(arrived_ns), Some(send_call)) = (reception.stamp_ns, send.send_call) else {
             return free_ns;
         };
-        let (parts, was_moved) = Parts::of(&Instants {
+        let (parts, misplaced) = Parts::of(&Instants {
             due_ns: timing.due_ns,
             free_ns: send.free_ns,
             send_from_ns: send_call.from_ns,
@@ -392,7 +412,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if is_recorded {
             self.accounting
                 .recorder
-                .split(timing.due_ns, (parts, was_moved));
+                .split(timing.due_ns, (parts, misplaced));
         }
         let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
         self.accounting.served_by_stamp(answering_ns);
@@ -411,9 +431,14 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if connection.in_flight == 0 {
             connection.late_ns = 0;
-            if !self.stream_answered(slot) {
-                self.accounting.recorder.closed_idle(now_ns);
+            match self.stream_answered(slot) {
+                true => {}
+                false if P::IS_STREAM => {
+                    self.accounting.failed(now_ns, FailureKind::StreamEnded, 0);
+                }
+                false => self.accounting.recorder.closed_idle(now_ns),
             }
+            self.give_up_part(slot);
             self.replace(slot, now_ns);
             return;
         }
@@ -438,6 +463,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             }
             Ending::Fails(kind) => {
                 self.fail_all(slot, now_ns, kind);
+                self.give_up_part(slot);
                 self.replace(slot, now_ns);
             }
             Ending::Cuts => {
@@ -450,6 +476,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     };
                     self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
                 }
+                self.give_up_part(slot);
                 self.replace(slot, now_ns);
             }
         }
@@ -481,6 +508,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         } else {
             self.fail_all(slot, now_ns, kind);
         }
+        self.give_up_part(slot);
         self.replace(slot, now_ns);
     }
 

@@ -75,9 +75,15 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     self.places_freed(slot, 1, now_ns);
                     self.connections[slot].has_ended_one = true;
                     has_more_room = true;
+                    if self.give_up_part(slot) {
+                        self.fail_all(slot, now_ns, kind);
+                        self.replace(slot, now_ns);
+                        return;
+                    }
                 }
                 TimedOut::Connection(kind) => {
                     self.fail_all(slot, now_ns, kind);
+                    self.give_up_part(slot);
                     self.note_shut(slot, now_ns);
                     self.part(slot, now_ns);
                     return;

@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use brunt_io::backend::Slot;
 use brunt_io::timers::Timers;
+use brunt_load::share_u64;
 use brunt_measure::RequestTiming;
 
 use crate::connection::Connection;
@@ -39,6 +40,17 @@ impl<P: ClientProtocol> ConnectionTable<P> {
             depth: depth as usize,
             in_flight: 0,
             deadlines: Timers::default(),
+        }
+    }
+
+    /// Gives each connection its part of so many requests; absent: they share them.
+    pub(super) fn deal(&mut self, requests: Option<u64>) {
+        let Some(requests) = requests else {
+            return;
+        };
+        let all = self.len();
+        for (index, connection) in (0..).zip(&mut self.connections) {
+            connection.part_left = share_u64(requests, all, index);
         }
     }
 

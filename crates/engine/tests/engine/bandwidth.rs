@@ -126,16 +126,19 @@ const UP: Streams = Streams {
     sends: true,
     receives: false,
     paced_bits_per_s: None,
+    is_arranged: false,
 };
 const DOWN: Streams = Streams {
     sends: false,
     receives: true,
     paced_bits_per_s: None,
+    is_arranged: false,
 };
 const BOTH: Streams = Streams {
     sends: true,
     receives: true,
     paced_bits_per_s: None,
+    is_arranged: false,
 };
 
 /// What was acknowledged was read by the peer or was in its buffers, and nothing else was read.
@@ -207,6 +210,7 @@ fn the_kernel_paces_what_is_sent(kind: Kind) {
     let bits_per_s = 80_000_000;
     let streams = Streams {
         paced_bits_per_s: NonZeroU64::new(bits_per_s),
+        is_arranged: false,
         ..UP
     };
     let (run, read) = stream(kind, Does::Reads, streams, |plan| {
@@ -243,8 +247,10 @@ fn streams_that_the_peer_ends_are_opened_again(kind: Kind) {
     expect_valid(&run, "closed by the peer");
     let lifetime = run.summary().lifetime;
     assert!(lifetime.connections_opened > 3);
-    let reset = lifetime.failures.get(FailureKind::IdleReset);
-    assert!(lifetime.connections_closed_idle + reset > 0, "{lifetime:?}");
+    let [ended, reset] = [FailureKind::StreamEnded, FailureKind::StreamReset]
+        .map(|kind| lifetime.failures.get(kind));
+    assert!(ended + reset > 0, "{lifetime:?}");
+    assert_eq!(lifetime.connections_closed_idle, 0);
     let acked = run.bandwidth().expect("streams").lifetime.bytes_acked;
     assert!(acked > 0 && read > 0, "{acked} {read}");
 }

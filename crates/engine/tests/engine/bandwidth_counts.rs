@@ -39,6 +39,7 @@ fn run(kind: Kind, server: &Running, directions: (bool, bool), change: fn(&mut P
         sends: directions.0,
         receives: directions.1,
         paced_bits_per_s: None,
+        is_arranged: false,
     });
     plan.server_counter = Some(ServerCounter {
         target: url(server.address(), "/counters"),

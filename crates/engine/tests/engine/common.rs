@@ -22,7 +22,7 @@ const LATE_MAX_NS: u64 = 80 * MS;
 
 /// Changes the one request of a plan.
 pub(crate) fn change_request(plan: &mut Plan, change: impl FnOnce(&mut RequestSpec)) {
-    let mut request = plan.requests.requests()[0].clone();
+    let mut request = plan.requests.first().expect("a request").to_spec();
     change(&mut request);
     plan.requests = RequestSet::one(request);
 }

@@ -11,6 +11,7 @@ use crate::common::{
 on_every_backend! {
     closed_loop_by_duration,
     closed_loop_by_count,
+    closed_loop_in_equal_parts,
     fewer_requests_than_connections,
     connections_replaced_by_plan,
     pipelined,
@@ -70,6 +71,26 @@ fn closed_loop_by_count(kind: Kind) {
         plan.warmup_ns = 20 * MS;
     });
     assert_eq!(run.summary().population.issued, 100);
+}
+
+fn closed_loop_in_equal_parts(kind: Kind) {
+    let paths = ["/bytes/1", "/bytes/2", "/bytes/3", "/bytes/4", "/bytes/5"];
+    for pipeline in [1, 3] {
+        let run = faultless(kind, "/", SimServer::default(), |plan| {
+            by_count(plan, 10);
+            plan.connections = many(3);
+            plan.workers = many(2);
+            plan.pipeline = many(pipeline);
+            plan.has_equal_parts = true;
+            let requests = paths.map(RequestSpec::get).to_vec();
+            let set = RequestSet::of(requests, RequestOrder::ConnectionTurns);
+            plan.requests = set.expect("a list");
+        });
+        assert_eq!(lifetime(&run).requests_sent, 10);
+        // Two connections of one worker have 3 and 2, the one of the other has 5.
+        let sent: Vec<u64> = run.names.iter().map(|name| name.requests_sent).collect();
+        assert_eq!(sent, [3, 3, 2, 1, 1]);
+    }
 }
 
 fn fewer_requests_than_connections(kind: Kind) {
@@ -199,7 +220,7 @@ fn long_bodies_that_nobody_reads(kind: Kind) {
     };
     let paths = ["/bytes/1m", "/bytes/1m", "/bytes/10", "/bytes/70k", "/"];
     let requests = paths.map(RequestSpec::get).to_vec();
-    let set = RequestSet::list(requests, RequestOrder::Turns, RequestSpec::name);
+    let set = RequestSet::of(requests, RequestOrder::Turns);
     let set = set.expect("five requests");
     for (stamps, pipeline) in [(Stamps::Off, 1), (Stamps::Full, 1), (Stamps::Sampled, 3)] {
         let run = faultless(kind, "/", server.clone(), |plan| {

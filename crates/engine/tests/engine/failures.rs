@@ -20,6 +20,7 @@ use crate::common::{
 on_every_backend! {
     malformed_answers_are_counted_by_kind,
     a_silent_server_ends_the_run_on_time,
+    a_connection_that_fails_gives_up_its_part,
     a_timeout_is_counted_once_per_request,
     an_answer_without_end_times_out_in_time,
     resets_truncations_and_random_closes_are_accounted_for,
@@ -215,6 +216,25 @@ fn a_silent_server_ends_the_run_on_time(kind: Kind) {
     assert_eq!(lifetime(&run).requests_sent, 4);
     assert_eq!(run.summary().in_flight_at_end, 4);
     assert_eq!((served.requests, served.replies), (4, 0));
+}
+
+fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
+    let (run, served) = load(kind, "/never", silent(), |plan| {
+        plan.timeout_ns = 40 * MS;
+        plan.stop.requests = Some(10);
+        plan.stop.duration_ns = None;
+        plan.warmup_ns = 0;
+        plan.connections = many(3);
+        plan.workers = many(2);
+        plan.has_equal_parts = true;
+    });
+    assert!(broken(&run, &[]).is_empty(), "{:#?}", broken(&run, &[]));
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.requests_sent, 3);
+    assert_eq!(lifetime.failures.get(FailureKind::TimedOut), 3);
+    assert_eq!(lifetime.connections_opened, 3);
+    assert_eq!(run.summary().unsent, 7);
+    assert_eq!((served.requests, served.replies), (3, 0));
 }
 
 fn a_timeout_is_counted_once_per_request(kind: Kind) {

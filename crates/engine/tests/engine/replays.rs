@@ -314,7 +314,7 @@ fn each_session_has_a_connection(kind: Kind) {
     assert_eq!((sessions.begun, sessions.completed), (20, 20));
     // Those of a burst have names of their own.
     let names = run.names.iter();
-    let names = names.map(|record| (record.name.as_str(), record.requests_sent));
+    let names = names.map(|record| (&*record.name, record.requests_sent));
     let expected = ["/bytes/1", "/bytes/2", "/bytes/3", "/bytes/4", "/bytes/5"];
     assert_eq!(names.collect::<Vec<_>>(), expected.map(|name| (name, 10)));
 }

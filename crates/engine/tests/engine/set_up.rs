@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 
 use brunt_engine::{Phase, RunError, prepare};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
-use brunt_measure::{FailureKind, Run};
+use brunt_measure::{FailureKind, Run, Standing};
 use brunt_sim::{SimCounts, SimFaults, SimServer, SimSettings};
 use socket2::{Domain, Socket, Type};
 
 use crate::common::{
     Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, simulate,
+    standing,
 };
 
 /// Attempts in flight at once.
@@ -51,7 +52,7 @@ fn against_few_until(
     plan.connections = many(300);
     plan.drain_limit_ns = 100 * MS;
     plan.connect_timeout_ns = 60 * S;
-    plan.setup_timeout_ns = 300 * MS;
+    plan.setup_timeout_ns = Some(300 * MS);
     change(&mut plan);
     if kind == Kind::Sim {
         let mut settings = SimSettings::new(1);
@@ -98,7 +99,7 @@ fn without_a_connection_there_is_no_run(kind: Kind) {
     };
     let message = no_connection(60 * S);
     let begins = "none of the 300 connections could be opened in set-up: ";
-    let says = format!("{begins}no attempt was answered within 0.3 s (--setup-timeout); ");
+    let says = format!("{begins}no attempt was answered within 0.3 s; ");
     assert!(message.starts_with(&says), "{message}");
     let message = no_connection(50 * MS);
     assert!(message.starts_with(begins), "{message}");
@@ -110,7 +111,9 @@ fn without_a_connection_there_is_no_run(kind: Kind) {
 }
 
 fn an_interrupt_is_told_apart_from_a_server_that_takes_no_connections(kind: Kind) {
-    let outcome = against_few_until(kind, 0, true, |plan| plan.setup_timeout_ns = 600 * S);
+    let outcome = against_few_until(kind, 0, true, |plan| {
+        plan.setup_timeout_ns = Some(600 * S);
+    });
     assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
 }
 
@@ -143,8 +146,10 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
         let set_up = run.set_up().expect("it is recorded");
         assert_eq!((set_up.asked, set_up.open), (connections, 2));
         let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
-        assert!(ready_ns <= 30 * S + MS, "{connections}: {ready_ns}");
-        assert_eq!(set_up.timed_out, ready_ns >= 30 * S);
+        // None more was opened for ten seconds.
+        assert!(ready_ns <= 10 * S + MS, "{connections}: {ready_ns}");
+        assert_eq!(set_up.timed_out, ready_ns >= 10 * S);
+        assert_eq!(run.summary().live.unopened_at_start, Some(connections - 2));
         // Each attempt lasts 5 s, and as many are made as the bound allows: every connection is
         // tried once before any is tried again.
         let rounds = ready_ns / (5 * S);
@@ -187,10 +192,10 @@ fn handshakes_that_stall_end_set_up_with_their_name() {
         };
         let outcome = simulated(plan, server);
         let error = outcome.map(drop).expect_err("nothing to run with");
-        // Five attempts each, as before any other that failed.
+        // 128 in each second, until none was opened for ten.
         assert!(
             error.to_string().starts_with(
-                "none of the 640 connections could be opened in set-up: 3200 attempts failed, all \
+                "none of the 640 connections could be opened in set-up: 1,152 attempts failed, all \
                  with `handshake timed out`; "
             ),
             "{error}"
@@ -204,10 +209,70 @@ fn a_planned_ramp_is_not_cut_short() {
     plan.model = LoadModel::Closed {
         connect_per_s: Some(1.0),
     };
-    plan.setup_timeout_ns = S;
+    plan.setup_timeout_ns = Some(S);
     let (run, _) = simulated(plan, SimServer::default()).expect("a run");
     let set_up = run.set_up().expect("it is recorded");
     assert_eq!((set_up.open, set_up.timed_out), (100, false));
     let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
     assert!((99 * S..100 * S).contains(&ready_ns), "{ready_ns}");
+}
+
+/// Each attempt takes 2 s, 128 at a time: 64 connections are opened per second.
+fn slow_accepts(connections: u32) -> (Plan, SimSettings) {
+    let settings = SimSettings {
+        network_ns: S,
+        ..SimSettings::new(1)
+    };
+    (many_connections(connections), settings)
+}
+
+#[test]
+fn a_set_up_that_makes_progress_is_not_cut() {
+    let (plan, settings) = slow_accepts(20_000);
+    let (run, _) = simulate(plan, &settings).expect("a run");
+    let set_up = run.set_up().expect("it is recorded");
+    assert_eq!((set_up.open, set_up.timed_out), (20_000, false));
+    let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
+    assert!((310 * S..330 * S).contains(&ready_ns), "{ready_ns}");
+    assert_eq!(run.summary().live.unopened_at_start, Some(0));
+    assert_eq!(standing(&run, "L1"), Standing::Held);
+
+    // A limit that was given holds.
+    let (mut plan, settings) = slow_accepts(20_000);
+    plan.setup_timeout_ns = Some(100 * S);
+    plan.warmup_ns = 10 * S;
+    let (run, _) = simulate(plan, &settings).expect("a run");
+    let set_up = run.set_up().expect("it is recorded");
+    assert!(set_up.timed_out);
+    let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
+    assert!((100 * S..101 * S).contains(&ready_ns), "{ready_ns}");
+    assert_eq!(set_up.open, 49 * 128);
+    // In the warm-up, some more are opened.
+    let unopened = run.summary().live.unopened_at_start.expect("counted");
+    assert!(unopened < 20_000 - set_up.open, "{unopened}");
+    assert!(unopened > 10_000, "{unopened}");
+}
+
+#[test]
+fn a_set_up_that_gets_no_further_ends_ten_seconds_after_the_last_connection() {
+    let (plan, mut settings) = slow_accepts(1_000);
+    settings.server.accepts_max = Some(many_long(600));
+    let (run, _) = simulate(plan, &settings).expect("a run with what there is");
+    let set_up = run.set_up().expect("it is recorded");
+    assert_eq!((set_up.open, set_up.timed_out), (600, true));
+    assert_eq!(set_up.waited_ns.map(|ns| ns / S), Some(10));
+    // The last was opened in the fifth round of 128.
+    let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
+    assert!((20 * S..=21 * S).contains(&ready_ns), "{ready_ns}");
+    assert_eq!(run.summary().live.unopened_at_start, Some(400));
+}
+
+#[test]
+fn connections_that_are_replaced_are_not_said_to_be_missing() {
+    let server = SimServer {
+        close_after: Some(many_long(1)),
+        ..SimServer::default()
+    };
+    let (run, _) = simulated(many_connections(50), server).expect("a run");
+    assert_eq!(run.summary().live.unopened_at_start, Some(0));
 }

@@ -1,7 +1,7 @@
 //! Requests that are given as text: sent byte by byte, with replies framed as they ask for.
 
 use brunt_engine::verbatim_requests;
-use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec};
+use brunt_load::{Plan, RequestOrder, RequestSet};
 use brunt_measure::Run;
 use brunt_sim::SimServer;
 
@@ -27,7 +27,7 @@ fn sent(kind: Kind, text: &str, change: impl FnOnce(&mut Plan)) -> Run {
     let requests = verbatim_requests(text.as_bytes()).expect("requests");
     let set = match &requests[..] {
         [only] => RequestSet::one(only.clone()),
-        _ => RequestSet::list(requests, RequestOrder::Turns, RequestSpec::name).expect("a list"),
+        _ => RequestSet::of(requests, RequestOrder::Turns).expect("a list"),
     };
     let (run, served) = load(kind, "/", SimServer::default(), |plan| {
         by_count(plan, 100);

@@ -674,6 +674,10 @@ impl ClientBackend for Uring {
         self.send_calls.latest(slot)
     }
 
+    fn is_put_off(&self, slot: Slot) -> bool {
+        self.is_send_put_off(slot)
+    }
+
     fn stamps_clamped(&self) -> u64 {
         self.real_time.clamped()
     }

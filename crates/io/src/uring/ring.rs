@@ -87,7 +87,7 @@ impl Ring {
         let buffers = Buffers::register(&ring, buffers)?;
         let mut stamped_message = Box::new(receive_stamps::empty_message());
         stamped_message.msg_controllen = receive_stamps::CONTROL_BYTES as _;
-        Ok(Self {
+        let mut made = Self {
             ring,
             buffers,
             eventfd: None,
@@ -100,7 +100,10 @@ impl Ring {
             send_calls: Vec::new(),
             #[cfg(test)]
             refusals: 0,
-        })
+        };
+        // A filter of system calls may let a ring be made, and not be entered.
+        made.enter(0, None, ENTER_GETEVENTS)?;
+        Ok(made)
     }
 
     /// Has nothing in the queue taken the next `count` times that it is submitted, as by a kernel

@@ -264,6 +264,18 @@ impl Uring {
         sends.is_queued && self.rings[ring].is_settled(sends.queued_number)
     }
 
+    /// Whether the latest send of `slot` is still in the queue of its ring, or waits to get there.
+    pub(super) fn is_send_put_off(&self, slot: Slot) -> bool {
+        let (ring, _) = self.home(slot);
+        let sends = &self.slots[slot.0 as usize].sends;
+        let queued_number = match sends.is_queued {
+            true => sends.queued_number,
+            false => sends.silent_number,
+        };
+        let waits = sends.is_held || sends.is_resuming && sends.outgoing.is_some();
+        waits || !self.rings[ring].has_taken(queued_number)
+    }
+
     /// Forgets what `slot` sends. Gives whether a send that may wait is with the ring; what that
     /// one sends is kept until it completes, as the one with `data`.
     pub(super) fn abandon_sends(&mut self, slot: Slot, data: u64) -> bool {

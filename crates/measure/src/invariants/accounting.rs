@@ -1,9 +1,9 @@
-//! W5 and W6: counts, bytes and requests add up.
+//! W5, W6 and W9: counts, bytes, requests and phases add up.
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent};
 use super::windows::WAKE_UP_NS;
-use crate::{CarriedIn, WorkerRecord, after_ns};
+use crate::{CarriedIn, Tally, TrialRecord, WorkerRecord, after_ns, counted};
 
 /// How far the rate and the sum of the workers' rates may differ.
 const RATES_DIFFER: f64 = 0.01;
@@ -68,8 +68,9 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Outcome {
     // A late wake-up shortens a worker's own window without taking a reply from it.
     let tolerance = RATES_DIFFER.max(WAKE_UP_NS as f64 / shortest_ns as f64);
     let words = format!(
-        "{replies} replies in the window: {rate:.1} per second; the workers' own rates make \
-         {sum_of_rates:.1} ({} off)",
+        "{} in the window: {rate:.1} per second; the workers' own rates make {sum_of_rates:.1} \
+         ({} off)",
+        counted(replies, "reply", "replies"),
         percent(off)
     );
     problems.expect(off <= tolerance, || words.clone());
@@ -94,7 +95,8 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         let accounted = facts.accounted_of_count();
         problems.expect(accounted == asked, || {
             format!(
-                "{asked} requests asked for, {} issued and {} given up or left over",
+                "{} asked for, {} issued and {} given up or left over",
+                counted(asked, "request", "requests"),
                 all.issued,
                 accounted - all.issued
             )
@@ -107,7 +109,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         all.recorded,
         all.failed,
         all.censored,
-        facts.summary.lifetime.requests_sent,
+        facts.summary.round.requests_sent,
         facts.summary.in_flight_at_end,
         facts
             .summary
@@ -196,6 +198,108 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
             format!(
                 "worker {number}: {sent} sent in the window, {} issued",
                 of_window.issued
+            )
+        });
+    }
+}
+
+/// W9.
+pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
+    let (agent, summary) = (facts.agent(), &facts.summary);
+    let Some(trials) = &agent.trials else {
+        return Outcome::not_applicable("the version that made the run counted no trials");
+    };
+    let mut problems = Problems::default();
+    let workers: Vec<u32> = trials.iter().map(|trial| trial.workers).collect();
+    // A trial that is forced by a simulation has no placement beside it.
+    let too_few = agent.placement.as_ref().map(|it| &it.too_few);
+    problems.expect(too_few.is_none_or(|tried| *tried == workers), || {
+        format!("{too_few:?} workers were too few, but there were trials of {workers:?}")
+    });
+    let mut earlier_ns = agent.clock.process_start_ns;
+    for trial in trials {
+        of_trial(facts, trial, &mut problems);
+        problems.expect(earlier_ns <= trial.from_ns, || {
+            format!("the trial of {} workers began too early", trial.workers)
+        });
+        earlier_ns = trial.until_ns;
+    }
+    let setup_ns = agent.clock.edges.setup_start.get();
+    problems.expect(setup_ns.is_none_or(|at_ns| earlier_ns <= at_ns), || {
+        "the last trial ended after the set-up had begun".to_owned()
+    });
+    let phases = facts.workers().flat_map(|worker| {
+        let tallies = &worker.tallies;
+        [&tallies.before, &tallies.measure, &tallies.after]
+    });
+    let all = trials.iter().map(|trial| &trial.tally).chain(phases);
+    type Count = (&'static str, fn(&Tally) -> u64);
+    let counts: [Count; 4] = [
+        ("requests sent", |tally| tally.requests_sent),
+        ("replies", |tally| tally.replies.total()),
+        ("bytes received", |tally| tally.bytes_received),
+        ("connections opened", |tally| tally.connections_opened),
+    ];
+    for (words, of) in counts {
+        let (phases, counted) = (sum(all.clone().map(of)), of(&summary.lifetime));
+        problems.expect(phases == u128::from(counted), || {
+            format!("{counted} {words} in all, the phases make {phases}")
+        });
+    }
+    let lifetime = &summary.lifetime;
+    let answered = lifetime.replies.total();
+    let failed = lifetime
+        .failures
+        .of_requests(facts.run.plan.connects_only());
+    let (in_flight, cut_off) = (summary.in_flight_at_end, summary.trials.cut_off);
+    problems.or_held(format!(
+        "{} sent in all, {} of them in trials of too few workers = {answered} answered + {failed} \
+         failed + {in_flight} in flight at the end + {cut_off} cut off by brunt",
+        lifetime.requests_sent, summary.trials.tally.requests_sent
+    ))
+}
+
+/// What is wrong with the counts of one trial.
+fn of_trial(facts: &Facts<'_>, trial: &TrialRecord, problems: &mut Problems) {
+    let TrialRecord {
+        workers,
+        tally,
+        cut_off,
+        ..
+    } = trial;
+    let failed = tally.failures.of_requests(facts.run.plan.connects_only());
+    let ended = sum([tally.replies.total(), failed, *cut_off]);
+    problems.expect(ended == u128::from(tally.requests_sent), || {
+        format!(
+            "trial of {workers} workers: {} sent, but {} answered, {failed} failed and {cut_off} \
+             cut off",
+            tally.requests_sent,
+            tally.replies.total()
+        )
+    });
+    problems.expect(trial.from_ns <= trial.until_ns, || {
+        format!("the trial of {workers} workers ended before it began")
+    });
+    if facts.is_open() {
+        let sent = trial.arrivals.sent;
+        problems.expect(tally.requests_sent == sent, || {
+            format!(
+                "trial of {workers} workers: {} sent, of {sent} arrivals",
+                tally.requests_sent
+            )
+        });
+    }
+    if !facts.run.is_streams() {
+        let explained = sum([
+            tally.reply_head_bytes,
+            tally.reply_body_bytes,
+            tally.discarded_bytes,
+            tally.overhead_bytes,
+        ]);
+        problems.expect(explained == u128::from(tally.bytes_received), || {
+            format!(
+                "trial of {workers} workers: {} bytes received, {explained} explained",
+                tally.bytes_received
             )
         });
     }

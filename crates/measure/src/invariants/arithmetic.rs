@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, PrintedQuantile, sum};
 use super::outcome::{Outcome, Problems, time};
-use crate::{Figure, Population, Quantile, samples_needed};
+use crate::{Figure, Population, Quantile, counted, samples_needed};
 
 /// A1.
 pub(super) fn no_undefined_figure(facts: &Facts<'_>) -> Outcome {
@@ -57,13 +57,19 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
             Quantile::Known { .. } | Quantile::AtLeast { .. } => {
                 given += 1;
                 problems.expect(samples >= needed, || {
-                    format!("p{p} of {of} given from {samples} samples, {needed} needed")
+                    format!(
+                        "p{p} of {of} given from {}, {needed} needed",
+                        samples_of(samples)
+                    )
                 });
             }
             Quantile::TooFew { .. } => {
                 withheld += 1;
                 problems.expect(samples < needed, || {
-                    format!("p{p} of {of} withheld with {samples} samples, {needed} needed")
+                    format!(
+                        "p{p} of {of} withheld with {}, {needed} needed",
+                        samples_of(samples)
+                    )
                 });
             }
         }
@@ -85,8 +91,13 @@ pub(super) fn quantiles_have_samples(facts: &Facts<'_>) -> Outcome {
         }
     }
     problems.or_held(format!(
-        "{given} quantiles given, {withheld} withheld for too few samples"
+        "{} given, {withheld} withheld for too few samples",
+        counted(given, "quantile", "quantiles")
     ))
+}
+
+fn samples_of(samples: u64) -> String {
+    counted(samples, "sample", "samples")
 }
 
 fn given_ns(quantile: &PrintedQuantile) -> Option<u64> {
@@ -127,32 +138,39 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     ]);
     let recorded = sum(facts.workers().map(|worker| worker.population.recorded));
     problems.expect(held == recorded, || {
-        format!("{held} latencies in the histograms, {recorded} recorded by the workers")
+        let held = counted(held as u64, "latency", "latencies");
+        format!("{held} in the histograms, {recorded} recorded by the workers")
     });
     let (connects, opened) = (
         run.latencies.connect.count(),
-        facts.summary.lifetime.connections_opened,
+        facts.summary.round.connections_opened,
     );
     problems.expect(connects == opened, || {
-        format!("{connects} times to connect in the histogram, {opened} connections opened")
+        let connects = counted(connects, "time", "times");
+        let opened = counted(opened, "connection", "connections");
+        format!("{connects} to connect in the histogram, {opened} opened")
     });
     let successes = run.latencies.response.count();
     let services = run.latencies.service.count();
     // From the send, both are the same.
     let services_due = if facts.is_open() { successes } else { 0 };
     problems.expect(services == services_due, || {
-        format!("{services} service times of {successes} successes, {services_due} due")
+        let services = counted(services, "service time", "service times");
+        format!("{services} of {successes} successful, {services_due} due")
     });
     let over_time = run.latencies.intervals.count();
     problems.expect(over_time == successes, || {
-        format!("{successes} response times of successes, over time {over_time}")
+        let successes = counted(successes, "response time", "response times");
+        format!("{successes} of successes, over time {over_time}")
     });
     if !run.names.is_empty() {
         names_add_up(facts, &mut problems);
     }
     problems.or_held(format!(
-        "{held} latencies and {connects} times to connect, of {} workers",
-        facts.workers().count()
+        "{} and {} to connect, of {}",
+        counted(held as u64, "latency", "latencies"),
+        counted(connects, "time", "times"),
+        counted(facts.workers().count() as u64, "worker", "workers")
     ))
 }
 
@@ -161,7 +179,7 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
     let run = facts.run;
     let mut of_names = Population::default();
     for name in &run.names {
-        of_names.merge(&name.population);
+        of_names.merge(&name.population());
     }
     let mut of_workers = Population::default();
     for worker in facts.workers() {
@@ -171,9 +189,10 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
         format!("the names had {of_names:?}, and the workers {of_workers:?}")
     });
     let by_name = sum(run.names.iter().map(|name| name.requests_sent));
-    let sent = facts.summary.lifetime.requests_sent;
+    let sent = facts.summary.round.requests_sent;
     problems.expect(by_name == u128::from(sent), || {
-        format!("{by_name} requests sent by name, {sent} in all")
+        let by_name = counted(by_name as u64, "request", "requests");
+        format!("{by_name} sent by name, {sent} in all")
     });
     let responses = sum(run.names.iter().map(|name| name.response.count()));
     let successes = run.latencies.response.count();
@@ -181,7 +200,8 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
     let successes = u128::from(successes);
     let is_part = responses == successes || run.is_generated() && responses < successes;
     problems.expect(is_part, || {
-        format!("{responses} response times of successes by name, {successes} in all")
+        let responses = counted(responses as u64, "response time", "response times");
+        format!("{responses} of successes by name, {successes} in all")
     });
 }
 
@@ -217,19 +237,26 @@ pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
     ];
     for (words, latencies, replies) in kinds {
         let latencies = u128::from(latencies);
-        problems.expect(latencies <= replies && replies - latencies <= left_by_warmup, || {
-            format!(
-                "{latencies} latencies of {words}, {replies} such replies since the window began, \
-                 {left_by_warmup} requests left by warm-up"
-            )
-        });
+        problems.expect(
+            latencies <= replies && replies - latencies <= left_by_warmup,
+            || {
+                format!(
+                    "latencies of {words}: {latencies}, such replies since the window began: \
+                 {replies}, requests left by warm-up: {left_by_warmup}"
+                )
+            },
+        );
     }
     let window = &facts.summary.window;
     problems.or_held(format!(
-        "in the window: {} successes (the headline), {} error replies, {} failures, {} attempts",
-        window.replies.successes(),
-        window.replies.errors(),
-        sum(window.failures.iter().map(|(_, count)| count)),
-        window.requests_sent,
+        "in the window: {} (the headline), {}, {}, {}",
+        counted(window.replies.successes(), "success", "successes"),
+        counted(window.replies.errors(), "error reply", "error replies"),
+        counted(
+            sum(window.failures.iter().map(|(_, count)| count)) as u64,
+            "failure",
+            "failures"
+        ),
+        counted(window.requests_sent, "attempt", "attempts"),
     ))
 }

@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use crate::{
-    ArrivalCounts, ArrivalProcess, FailureKind, Quantile, ScheduleDescription, StageRecord,
+    ArrivalCounts, ArrivalProcess, FailureKind, Quantile, ScheduleDescription, StageRecord, counted,
 };
 
 /// How far a Poisson count may be from its mean, in standard deviations.
@@ -35,14 +35,13 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             .unwrap_or_else(|| Outcome::not_applicable("a closed loop plans no arrivals"));
     };
     if facts.is_sessions() {
-        let (opened, sent) = (
-            summary.lifetime.connections_opened,
-            summary.arrivals_all.sent,
-        );
+        let (opened, sent) = (summary.round.connections_opened, summary.arrivals_all.sent);
         let used = run.generator_use().and_then(|(used, _)| used.sessions);
         let again = used.map_or(0, |sessions| sessions.reconnected);
         problems.expect(opened <= sent.saturating_add(again), || {
-            format!("{opened} connections opened, of {sent} arrivals and {again} more for sessions")
+            let opened = counted(opened, "connection", "connections");
+            let sent = counted(sent, "arrival", "arrivals");
+            format!("{opened} opened, of {sent} and {again} more for sessions")
         });
     }
     stages_add_up(facts, schedule, &mut problems);
@@ -174,13 +173,14 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     let left_by_warmup = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
     let most = timed_out_since.min(summary.population.failed.into());
     let least = timed_out_since.saturating_sub(left_by_warmup);
-    let counted = (others + least..=others + most).contains(&u128::from(unfinished));
+    let is_counted = (others + least..=others + most).contains(&u128::from(unfinished));
     let words = format!(
         "{unfinished} without an end: {} censored, {never_sent} never sent, {outlasted} in flight \
-         throughout, the rest timed out ({timed_out_since} time-outs since the window began)",
-        summary.population.censored
+         throughout, the rest timed out ({} since the window began)",
+        summary.population.censored,
+        counted(timed_out_since as u64, "time-out", "time-outs")
     );
-    problems.expect(counted, || words.clone());
+    problems.expect(is_counted, || words.clone());
     let samples = unfinished.saturating_add(run.latencies.response.count());
     let share = unfinished as f64 / samples.max(1) as f64;
     let mut at_least = Vec::new();

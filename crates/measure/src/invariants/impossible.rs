@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use super::streams;
-use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord, after_ns};
+use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord, after_ns, counted};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -68,8 +68,8 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         let places = u128::from(live_max) * u128::from(run.depth().max(1));
         if u128::from(carried_in.in_flight) > places {
             return Outcome::broken(format!(
-                "{} requests in flight when the window began, in {places} places; {words}",
-                carried_in.in_flight
+                "{} in flight when the window began, in {places} places; {words}",
+                counted(carried_in.in_flight, "request", "requests")
             ));
         }
         if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
@@ -101,14 +101,19 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
-        && summary.lifetime.connections_shut == 0
+        && summary.round.connections_shut == 0
         && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
     // A million first requests take seconds, and the window may begin before the last of them.
     let not_begun = summary.live.not_begun_ns as f64 / facts.window_ns() as f64 * depth;
     if not_begun > 0.0 {
         words = format!("{words}, {not_begun:.2} of them without their first request");
     }
-    if never_idle && busy < (room - not_begun) * LITTLE_UNDER {
+    // Nor can anything be sent to a server that does not take it.
+    let blocked = summary.live.blocked_ns as f64 / facts.window_ns() as f64 * depth;
+    if blocked > 0.0 {
+        words = format!("{words}, {blocked:.2} of them with a server that had not read");
+    }
+    if never_idle && busy < (room - not_begun - blocked) * LITTLE_UNDER {
         return Outcome::broken(format!("connections that never idle were idle: {words}"));
     }
     if product.most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES) {
@@ -282,9 +287,10 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
         .workers()
         .map(|worker| worker.kernel.connections.into()));
     let words = format!(
-        "fastest reply {}, smallest round trip {} ({sampled} connections sampled)",
+        "fastest reply {}, smallest round trip {} ({} sampled)",
         time(min_ns),
-        time(rtt_ns)
+        time(rtt_ns),
+        counted(sampled as u64, "connection", "connections")
     );
     if min_ns.saturating_add(RTT_ROUNDING_NS) >= rtt_ns {
         return Outcome::held(words);
@@ -298,8 +304,8 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
              are too short by that; with echoes it is told apart"
         ));
     }
-    let all_sampled = sampled >= u128::from(facts.summary.lifetime.connections_opened);
-    let all_kept = facts.summary.lifetime.connections_opened <= u64::from(run.plan.connections);
+    let all_sampled = sampled >= u128::from(facts.summary.round.connections_opened);
+    let all_kept = facts.summary.round.connections_opened <= u64::from(run.plan.connections);
     if all_sampled || all_kept && min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
         Outcome::broken(words)
     } else {
@@ -336,31 +342,35 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
         let replies = lifetime.replies.total();
         match worker.reply_bytes_min {
             None => problems.expect(replies == 0, || {
-                format!("worker {number}: {replies} replies, none of them the smallest")
+                let replies = counted(replies, "reply", "replies");
+                format!("worker {number}: {replies}, none of them the smallest")
             }),
             Some(least) => {
                 problems.expect(least >= reply_bytes_least, || {
-                    format!("worker {number}: a reply of {least} bytes is no reply")
+                    let bytes = counted(least, "byte", "bytes");
+                    format!("worker {number}: a reply of {bytes} is no reply")
                 });
                 let at_least = u128::from(least) * u128::from(replies);
                 problems.expect(at_least <= sum([head, body]), || {
                     format!(
-                        "worker {number}: {replies} replies of at least {least} bytes in {} bytes",
+                        "worker {number}: {} of at least {} in {} bytes",
+                        counted(replies, "reply", "replies"),
+                        counted(least, "byte", "bytes"),
                         sum([head, body])
                     )
                 });
             }
         }
     }
-    let lifetime = &facts.summary.lifetime;
+    let lifetime = &facts.summary.round;
     problems.or_held(format!(
-        "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {} replies",
+        "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {}",
         lifetime.bytes_received,
         lifetime.reply_head_bytes,
         lifetime.reply_body_bytes,
         lifetime.discarded_bytes,
         lifetime.overhead_bytes,
-        lifetime.replies.total()
+        counted(lifetime.replies.total(), "reply", "replies")
     ))
 }
 
@@ -377,11 +387,12 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
         let ends = u64::from(sample.connections);
         problems.expect(kernel >= own && kernel - own <= ends, || {
             format!(
-                "worker {}: the kernel counted {kernel} bytes on {ends} connections, brunt {own}",
-                facts.number(worker)
+                "worker {}: the kernel counted {kernel} bytes on {}, brunt {own}",
+                facts.number(worker),
+                counted(ends, "connection", "connections")
             )
         });
-        connections += u128::from(sample.connections);
+        connections += ends;
         bytes += u128::from(kernel);
     }
     if let Some(broken) = problems.broken() {
@@ -391,7 +402,8 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
         return Outcome::not_applicable("the kernel gave no account of any connection");
     }
     Outcome::held(format!(
-        "the kernel counted {bytes} bytes on {connections} connections, as did brunt"
+        "the kernel counted {bytes} bytes on {}, as did brunt",
+        counted(connections, "connection", "connections")
     ))
 }
 

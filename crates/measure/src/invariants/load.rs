@@ -4,7 +4,7 @@ use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
 use super::windows::WAKE_UP_NS;
 use crate::held::Lost;
-use crate::{FailureKind, ModelDescription, after_ns};
+use crate::{FailureKind, ModelDescription, after_ns, counted};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -33,11 +33,13 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     };
     let dealt = sum(facts.workers().map(|worker| worker.live.asked.into()));
     problems.expect(dealt == u128::from(held), || {
-        format!("{held} connections asked for, {dealt} dealt out to the workers")
+        let held = counted(held.into(), "connection", "connections");
+        format!("{held} asked for, {dealt} dealt out to the workers")
     });
     let dealt = sum(facts.workers().map(|worker| worker.live.most.into()));
     problems.expect(dealt == u128::from(most), || {
-        format!("{most} connections at most, {dealt} dealt out to the workers")
+        let most = counted(most.into(), "connection", "connections");
+        format!("{most} at most, {dealt} dealt out to the workers")
     });
     for worker in facts.workers() {
         let (of_worker, number) = (&worker.live, facts.number(worker));
@@ -51,7 +53,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     if run.is_held() {
         let (kept, opened) = (
             sum(facts.workers().map(|worker| worker.connections_kept)),
-            facts.summary.lifetime.connections_opened,
+            facts.summary.round.connections_opened,
         );
         let lost = Lost::of(&facts.summary);
         let open = facts.summary.live.at_end.unwrap_or(0);
@@ -81,7 +83,8 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         ));
     }
     let words = format!(
-        "{asked} connections asked for; {open} ({})",
+        "{} asked for; {open} ({})",
+        counted(asked.into(), "connection", "connections"),
         percent(mean / f64::from(asked.max(1))),
     );
     if !run.plan.keepalive() || run.plan.requests_per_connection.is_some() {
@@ -150,8 +153,10 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
             .saturating_sub(lifetime.replies.total());
         problems.expect(timed_out <= unanswered, || {
             format!(
-                "worker {}: {timed_out} time-outs, {unanswered} requests without an answer",
-                facts.number(worker)
+                "worker {}: {}, {} without an answer",
+                facts.number(worker),
+                counted(timed_out, "time-out", "time-outs"),
+                counted(unanswered, "request", "requests")
             )
         });
         let first = if facts.is_open() {
@@ -165,8 +170,9 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
                 timed_out == 0 || lasted_ns >= timeout_ns.saturating_sub(slack_ns),
                 || {
                     format!(
-                        "worker {}: {timed_out} time-outs of {} in {}",
+                        "worker {}: {} of {} in {}",
                         facts.number(worker),
+                        counted(timed_out, "time-out", "time-outs"),
                         time(timeout_ns),
                         time(lasted_ns)
                     )
@@ -187,8 +193,12 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
         longest_ns = longest_ns.max(max_ns);
     }
     let words = format!(
-        "{} time-outs of {}; longest latency {}",
-        facts.summary.lifetime.failures.get(FailureKind::TimedOut),
+        "{} of {}; longest latency {}",
+        counted(
+            facts.summary.round.failures.get(FailureKind::TimedOut),
+            "time-out",
+            "time-outs"
+        ),
         time(timeout_ns),
         time(longest_ns)
     );

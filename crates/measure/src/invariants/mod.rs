@@ -129,6 +129,13 @@ pub const INVARIANTS: &[Invariant] = &[
         check: windows::ends_on_time,
     },
     Invariant {
+        id: "W9",
+        scope: Scope::Agent,
+        rule: "the phases, trials of too few workers included, make all that was sent: each \
+               request was answered, failed, is in flight or was cut off by brunt",
+        check: accounting::phases_add_up,
+    },
+    Invariant {
         id: "L1",
         scope: Scope::Agent,
         rule: "at least 99 % of the connections asked for were open or, where the server closes or \

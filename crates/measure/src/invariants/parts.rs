@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
+use crate::counted;
 
 /// S1.
 pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
@@ -130,11 +131,12 @@ fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
     let latencies = &facts.run.latencies;
     let (with_connect, response) = (&latencies.with_connect, &latencies.response);
     let count = with_connect.count();
-    let opened = facts.summary.lifetime.connections_opened;
+    let opened = facts.summary.round.connections_opened;
     problems.expect(count <= response.count().min(opened), || {
         format!(
-            "{count} response times with connecting, of {} and {opened} connections",
-            response.count()
+            "{count} response times with connecting, of {} and {}",
+            response.count(),
+            counted(opened, "connection", "connections")
         )
     });
     if count == 0 || facts.run.plan.requests_per_connection != Some(1) {

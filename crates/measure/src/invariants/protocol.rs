@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems};
-use crate::{FailureCounts, FailureKind, Protocol};
+use crate::{FailureCounts, FailureKind, Protocol, counted};
 
 /// P1.
 pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
@@ -36,7 +36,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
                 problems.expect(false, || {
                     let name = run.protocol().name();
-                    format!("worker {number}: {label} {count} times, over {name}")
+                    format!("worker {number}: {label} {}, over {name}", times(count))
                 });
             });
         }
@@ -44,7 +44,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             foreign(&lifetime.failures, FailureKind::is_of_websocket).for_each(|(label, count)| {
                 problems.expect(false, || {
                     let name = run.protocol().name();
-                    format!("worker {number}: {label} {count} times, over {name}")
+                    format!("worker {number}: {label} {}, over {name}", times(count))
                 });
             });
             problems.expect(lifetime.controls.is_none(), || {
@@ -69,19 +69,19 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             foreign(&lifetime.failures, is_foreign).for_each(|(label, count)| {
                 let name = run.protocol().name();
                 problems.expect(false, || {
-                    format!("worker {number}: {label} {count} times, over {name}")
+                    format!("worker {number}: {label} {}, over {name}", times(count))
                 });
             });
         }
         if !is_tls {
             foreign(&lifetime.failures, FailureKind::is_of_tls).for_each(|(label, count)| {
                 problems.expect(false, || {
-                    format!("worker {number}: {label} {count} times, in clear text")
+                    format!("worker {number}: {label} {}, in clear text", times(count))
                 });
             });
         }
     }
-    let lifetime = &facts.summary.lifetime;
+    let lifetime = &facts.summary.round;
     let handshakes = sum([lifetime.handshakes_full, lifetime.handshakes_resumed]);
     let timed = run.latencies.tls.count();
     problems.expect(handshakes == u128::from(timed), || {
@@ -104,11 +104,16 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         None => "in clear text".to_owned(),
     };
     problems.or_held(format!(
-        "{} {over}; {} connections opened, {} asked to be replaced",
+        "{} {over}; {} opened, {} asked to be replaced",
         run.protocol().name(),
-        lifetime.connections_opened,
+        counted(lifetime.connections_opened, "connection", "connections"),
         lifetime.goaways
     ))
+}
+
+/// How often something happened.
+fn times(count: u64) -> String {
+    counted(count, "time", "times")
 }
 
 /// The failures among `counts` of a kind that only another protocol has, in words.

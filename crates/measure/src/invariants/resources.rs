@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems};
-use crate::{AgentRecord, Backend, Protocol};
+use crate::{AgentRecord, Backend, LoggedRequest, Protocol, counted};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -39,6 +39,10 @@ const OWNED_COPIES: u64 = 2;
 /// Copies of the request that the process and each worker may hold.
 const PAYLOAD_COPIES: u64 = 4;
 
+/// Times that what the plan itself holds may be in memory at once, in halves: a list is read and
+/// encoded.
+const PLANNED_HALVES: [u64; 2] = [3, 4];
+
 /// What a waiting arrival takes, 24 bytes, in a queue that has just grown to twice its size.
 const WAITING_BYTES: u64 = 3 * 24;
 
@@ -63,6 +67,11 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         .saturating_mul(u64::from(negotiated.depth))
         .saturating_mul(workers.saturating_add(1));
     let payload_bytes = negotiated.request_bytes.saturating_mul(copies);
+    let asked = [0, 1].map(|budget| {
+        let planned = agent.limits.planned_bytes;
+        let planned = planned.saturating_mul(PLANNED_HALVES[budget]) / 2;
+        planned.saturating_add(recorded_bytes(facts))
+    });
     let of = |budget: Budget, session_bytes: u64| {
         let per_connection_bytes = budget.per_connection_bytes.saturating_add(session_bytes);
         budget
@@ -73,13 +82,20 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
             .saturating_add(queue_bytes)
     };
     let [session_ordinary, session_most] = session_bytes(agent);
-    let (ordinary, refused) = (of(ORDINARY, session_ordinary), of(REFUSED, session_most));
+    let ordinary = of(ORDINARY, session_ordinary).saturating_add(asked[0]);
+    let refused = of(REFUSED, session_most).saturating_add(asked[1]);
     let mib = |bytes: u64| bytes as f64 / MIB as f64;
+    let kept = match asked[0] {
+        0 => String::new(),
+        bytes => format!(", and {:.1} MiB for lists, names and logs", mib(bytes)),
+    };
     let words = format!(
-        "{:.1} MiB resident at most with {workers} workers, {connections} connections and \
-         requests of {} bytes; budget {:.1} MiB, refused over {:.1}",
+        "{:.1} MiB resident at most with {}, {} and requests of {}{kept}; budget {:.1} MiB, \
+         refused over {:.1}",
         mib(host.peak_resident_bytes),
-        negotiated.request_bytes,
+        counted(workers, "worker", "workers"),
+        counted(connections, "connection", "connections"),
+        counted(negotiated.request_bytes, "byte", "bytes"),
         mib(ordinary),
         mib(refused)
     );
@@ -96,6 +112,24 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
         peak if peak > ordinary => Outcome::flagged(words),
         _ => Outcome::held(words),
     }
+}
+
+/// What the records of single requests and of names take, which grow with what was sent.
+fn recorded_bytes(facts: &Facts<'_>) -> u64 {
+    let agent = facts.agent();
+    let workers = agent.workers.iter();
+    let issued = workers
+        .map(|worker| worker.population.issued)
+        .fold(0, u64::saturating_add);
+    let logged = issued.min(agent.limits.logged_requests_max);
+    let log_bytes = logged.saturating_mul(size_of::<LoggedRequest>() as u64);
+    // Each worker keeps its own.
+    let names = facts.run.names.iter();
+    let names_bytes = names
+        .map(|name| name.held_bytes_max() as u64)
+        .fold(0, u64::saturating_add)
+        .saturating_mul(u64::from(agent.share.workers).max(1));
+    log_bytes.saturating_add(names_bytes)
 }
 
 /// What TLS and HTTP/2 add to a connection: ordinarily, and at most.
@@ -129,8 +163,9 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Outcome {
     let (agent, host) = (facts.agent(), &facts.agent().host);
     let reported = facts.workers().count();
     let words = format!(
-        "{} workers, {reported} reported, {} usable CPUs",
-        agent.share.workers, host.usable_cpus
+        "{}, {reported} reported, {}",
+        counted(agent.share.workers.into(), "worker", "workers"),
+        counted(host.usable_cpus.into(), "usable CPU", "usable CPUs")
     );
     if reported as u64 != u64::from(agent.share.workers) {
         return Outcome::broken(words);

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems};
-use crate::{Bandwidth, ServerCount, StreamsDescription};
+use crate::{Bandwidth, ServerCount, StreamsDescription, counted};
 
 /// What one buffer of a server elsewhere may hold: the most that `tcp_rmem` says on any machine
 /// that is set up for long and fast ways.
@@ -27,7 +27,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         bandwidth.lifetime.bytes_acked,
         bandwidth.unacknowledged_bytes,
     );
-    let handed_over = facts.summary.lifetime.bytes_sent;
+    let handed_over = facts.summary.round.bytes_sent;
     let mut words = format!(
         "{acked} bytes acknowledged and {waiting} in our sockets of {handed_over} handed to the \
          kernel"
@@ -66,7 +66,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         }
     }
     if let Some(count) = counts.1.filter(|_| one_way.receives) {
-        let received = facts.summary.lifetime.bytes_received;
+        let received = facts.summary.round.bytes_received;
         words = format!(
             "{words}; {received} bytes received of those that the server sent, {}",
             told(&count)
@@ -103,7 +103,7 @@ impl Buffers {
         Self {
             streams: facts
                 .summary
-                .lifetime
+                .round
                 .connections_opened
                 .saturating_sub(in_order),
             bytes_max: bytes_max
@@ -117,8 +117,9 @@ impl Buffers {
         match self.streams {
             0 => "all streams ended with nothing in any buffer".to_owned(),
             streams => format!(
-                "{streams} streams ended with buffers that may hold {} bytes each",
-                self.bytes_max
+                "{} ended with buffers that may hold {} each",
+                counted(streams, "stream", "streams"),
+                counted(self.bytes_max, "byte", "bytes")
             ),
         }
     }
@@ -179,11 +180,11 @@ pub(super) fn kernel_received(facts: &Facts<'_>) -> Outcome {
     let kernel = sum(records().map(|streams| streams.lifetime.bytes_received));
     let waiting = sum(records().map(|streams| streams.unread_bytes));
     let unread = sum(records().map(|streams| streams.unread_accounts));
-    let own = u128::from(facts.summary.lifetime.bytes_received);
-    let streams = facts.summary.lifetime.connections_opened;
+    let own = u128::from(facts.summary.round.bytes_received);
+    let streams = facts.summary.round.connections_opened;
     let words = format!(
-        "the kernel counted {kernel} bytes on {streams} streams, brunt {own}, and {waiting} were \
-         in our sockets"
+        "the kernel counted {kernel} bytes on {}, brunt {own}, and {waiting} were in our sockets",
+        counted(streams, "stream", "streams")
     );
     if unread > 0 || records().count() == 0 {
         return Outcome::not_applicable(format!("not all accounts could be read; {words}"));

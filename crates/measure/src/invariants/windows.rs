@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems, percent, time};
-use crate::{Backend, Once, after_ns};
+use crate::{Backend, Once, after_ns, counted};
 
 /// A wall clock that moved further than this against the monotonic one was set.
 const STEP_FLAGGED_NS: u64 = 1_000_000_000;
@@ -62,8 +62,8 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
     }
     let step_ns = agent.clock.stepped_ns;
     let words = format!(
-        "instants of {} workers in order; wall clock moved {} against the monotonic clock",
-        agent.workers.len(),
+        "instants of {} in order; wall clock moved {} against the monotonic clock",
+        counted(agent.workers.len() as u64, "worker", "workers"),
         instant(step_ns),
     );
     if step_ns.unsigned_abs() > STEP_FLAGGED_NS {
@@ -119,9 +119,9 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
         let first_before = worker.first_send.get().is_some_and(|first_ns| first_ns < 0);
         problems.expect((sent_before > 0) == first_before, || {
             format!(
-                "worker {}: {sent_before} requests counted before the window, but its first was \
-                 sent {}",
+                "worker {}: {} counted before the window, but its first was sent {}",
                 worker.worker,
+                counted(sent_before, "request", "requests"),
                 if first_before { "before it" } else { "in it" },
             )
         });
@@ -148,7 +148,10 @@ pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
     ];
     for (words, edge) in of_run {
         problems.expect(edge.rewrites() == 0, || {
-            format!("{words}: written {} times more", edge.rewrites())
+            format!(
+                "{words}: written {} more",
+                counted(edge.rewrites().into(), "time", "times")
+            )
         });
     }
     for worker in facts.workers() {
@@ -164,9 +167,9 @@ pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
         for (words, edge) in of_worker {
             problems.expect(edge.rewrites() == 0, || {
                 format!(
-                    "worker {}, {words}: written {} times more",
+                    "worker {}, {words}: written {} more",
                     worker.worker,
-                    edge.rewrites()
+                    counted(edge.rewrites().into(), "time", "times")
                 )
             });
         }

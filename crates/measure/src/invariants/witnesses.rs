@@ -182,8 +182,9 @@ fn under_ceiling(facts: &Facts<'_>) -> Outcome {
     };
     if host.usable_cpus > calibration.usable_cpus {
         return Outcome::not_applicable(format!(
-            "the calibration was made with {} CPUs, the run with {}",
-            calibration.usable_cpus, host.usable_cpus
+            "the calibration was made with {}, the run with {}",
+            crate::counted(calibration.usable_cpus.into(), "CPU", "CPUs"),
+            host.usable_cpus
         ));
     }
     let Some(most_per_s) = ceiling_of(ceiling, workers) else {
@@ -249,8 +250,9 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
         facts.summary.lifetime.replies.total(),
     );
     let words = format!(
-        "the server counted {counted} requests ({path} at {url}, {before} to {after}, of which \
-         {own_reads} may be the reading); {sent} sent, {answered} answered"
+        "the server counted {} ({path} at {url}, {before} to {after}, of which {own_reads} may be \
+         the reading); {sent} sent, {answered} answered",
+        crate::counted(counted, "request", "requests")
     );
     if let Some(too_few) = answered.checked_sub(counted).filter(|&few| few > 0) {
         let words = format!("{words}: {too_few} too few");

@@ -6,17 +6,20 @@ use super::{Sample, from_median_to, worth_of};
 use crate::binomial::is_share_below;
 use crate::confidence::Ranks;
 use crate::unfinished::with_bounds;
-use crate::{Histogram, samples_needed};
+use crate::{Histogram, Quantile, samples_needed};
 
 /// The upper end of an interval is found to this share of where it is looked for.
 const RESOLUTION: u64 = 128;
 
 /// Response times that are compared with limits of their `q`-quantile.
 ///
-/// The quantile lies below a limit where less than `1 - q` of the requests reach it. The share that
-/// does is taken at the upper end of its 95 % interval: that of Clopper and Pearson, of as many
-/// requests and as many that reach the limit as the requests at hand are worth (Korn and Graubard
-/// 1998, Survey Methodology 24). Requests that were never answered reach every limit.
+/// Where the quantile has an interval, it lies below a limit that its upper end does not reach.
+///
+/// Else it lies below a limit where less than `1 - q` of the requests reach it, as where the limit
+/// is far from anything that was measured. The share that does is taken at the upper end of its
+/// 95 % interval: that of Clopper and Pearson, of as many requests and as many that reach the limit
+/// as the requests at hand are worth (Korn and Graubard 1998, Survey Methodology 24). Requests that
+/// were never answered reach every limit.
 ///
 /// What they are worth comes from how the share varies over the window. Where few reach the limit,
 /// that is not seen in these, but in those below it: each threshold counts from the middle between
@@ -30,6 +33,8 @@ pub(crate) struct Limits<'a> {
     usual_ns: u64,
     /// Quantiles from the median to this one, with what the requests are worth there.
     on_the_way: Vec<(u64, f64)>,
+    /// The upper end of its interval, where it has one.
+    high_ns: Option<u64>,
 }
 
 impl<'a> Limits<'a> {
@@ -52,7 +57,16 @@ impl<'a> Limits<'a> {
             all,
             usual_ns,
             on_the_way: Vec::new(),
+            high_ns: None,
         };
+        if let Quantile::Known {
+            interval: Ok(interval),
+            ..
+        } = sample.quantile(q)
+        {
+            limits.high_ns = Some(interval.high_ns);
+            return Some(limits);
+        }
         limits.on_the_way = on_the_way
             .into_iter()
             .map(|ns| (ns, limits.worth(ns)))
@@ -62,6 +76,9 @@ impl<'a> Limits<'a> {
 
     /// Whether the quantile is shown to lie below `limit_ns`.
     pub(crate) fn is_below(&self, limit_ns: u64) -> bool {
+        if let Some(high_ns) = self.high_ns {
+            return high_ns < limit_ns;
+        }
         let samples = self.all.count() as f64;
         let from_ns = u64::midpoint(self.usual_ns, limit_ns);
         let mut worth = self.worth(limit_ns);
@@ -78,15 +95,20 @@ impl<'a> Limits<'a> {
     }
 
     /// The upper end of the quantile's 95 % interval: the least limit that it is shown to lie
-    /// below, at most `limit_ns` if it lies below that, and else above. Absent where requests that
-    /// were never answered leave none.
+    /// below, at most `limit_ns` if it lies below that, and else above. Never beyond the slowest
+    /// reply, where `limit_ns` is. Absent where requests that were never answered leave none.
     pub(crate) fn upper_end_ns(&self, limit_ns: u64) -> Option<u64> {
-        let most_ns = self.all.max_ns().unwrap_or(0).saturating_mul(2);
-        let (mut low_ns, mut high_ns) = match self.is_below(limit_ns) {
-            true => (self.usual_ns.min(limit_ns), limit_ns.min(most_ns.max(1))),
-            false => (limit_ns, most_ns.max(limit_ns)),
+        if self.high_ns.is_some() {
+            return self.high_ns;
+        }
+        let most_ns = self.all.max_ns().unwrap_or(0);
+        let is_below = self.is_below(limit_ns);
+        let (mut low_ns, mut high_ns) = if is_below {
+            (self.usual_ns.min(limit_ns), limit_ns)
+        } else {
+            (limit_ns, most_ns.saturating_mul(2).max(limit_ns))
         };
-        if !self.is_below(high_ns) {
+        if !is_below && !self.is_below(high_ns) {
             return None;
         }
         while high_ns - low_ns > (high_ns / RESOLUTION).max(1) {
@@ -97,7 +119,11 @@ impl<'a> Limits<'a> {
                 low_ns = middle_ns;
             }
         }
-        Some(high_ns)
+        Some(if is_below {
+            high_ns.min(most_ns.max(1))
+        } else {
+            high_ns
+        })
     }
 
     /// How many take `ns` or longer, or may: of a bucket that holds it, all.

@@ -9,6 +9,7 @@ mod tests;
 
 pub(crate) use self::limit::Limits;
 
+use crate::binomial::count_shown_below;
 use crate::confidence::{Ranks, Z_95, samples_needed};
 use crate::intervals::Share;
 use crate::quantile::quantile_of;
@@ -21,6 +22,14 @@ use crate::{
 
 /// The quantiles on the way from the median to another one, and their complements below it.
 const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+
+/// What replies are worth for a quantile is worked out of what they are worth there and of the
+/// least that they are worth on the way from the median: with this exponent of the latter. In a
+/// tail there are few clusters of slow replies, and where these happen to be fewer still, replies
+/// seem to be worth more than they are. With 0, intervals of the p99 that are printed hold the
+/// truth in 88 to 92 of 100 windows that are 20 to 50 times as long as the correlation; with 0.5
+/// most such windows have none. `precision/coverage.rs` has the processes.
+const WEIGHT_OF_LEAST: f64 = 0.25;
 
 impl Run {
     /// The `q`-quantile of the response time of successful replies, with what is known of those
@@ -47,6 +56,9 @@ impl Run {
     ///
     /// Why there is none.
     pub fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
+        if self.is_streams() {
+            return Err(NoInterval::NoRequests);
+        }
         if is_planned_to_vary(self) {
             return Err(NoInterval::PlannedToVary);
         }
@@ -116,37 +128,40 @@ pub(crate) fn is_planned_to_vary(run: &Run) -> bool {
 ///
 /// Its ends are order statistics, as for independent values, but of as many as the replies are
 /// worth: the share of replies up to a quantile varies from interval to interval of the window,
-/// and its variation at low frequencies tells how much the share of the whole window would vary.
-/// So the interval is as asymmetric as the distribution is, and no end lies beyond its extremes.
-/// A tail is not better known than what lies below it.
+/// and its variation at low frequencies says how much the share of the whole window would vary. A
+/// value lies below the interval where the share of replies up to it is shown to be less than `q`
+/// by the interval of Clopper and Pearson, and above it likewise (Woodruff 1952, Journal of the
+/// American Statistical Association 47; Korn and Graubard 1998, Survey Methodology 24). So the
+/// interval is as asymmetric as the distribution is, and no end lies beyond its extremes.
 fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, NoInterval> {
     if sample.is_planned_to_vary {
         return Err(NoInterval::PlannedToVary);
     }
-    let (finished, unfinished) = (sample.finished, sample.unfinished);
-    let all = with_bounds(finished, unfinished);
+    let finished = sample.finished;
+    let all = with_bounds(finished, sample.unfinished);
     let samples = all.count();
-    let mut worth = samples as f64;
-    let (mut low, mut high) = (1, samples);
-    for q in from_median_to(q) {
-        let ranks = Ranks::of(samples, q, worth);
-        let (_, ns) = all.bucket_at_rank(ranks.middle).unwrap_or((ns, ns));
-        worth = worth.min(worth_at(sample, q, ns, samples)?);
-        let ranks = Ranks::of(samples, q, worth);
-        // What lies beyond a quantile lies beyond the ends of its interval.
-        (low, high) = if q >= 0.5 {
-            (low.max(ranks.low), ranks.high)
-        } else {
-            (ranks.low, high.min(ranks.high))
-        };
-    }
-    let needed = samples_needed(q);
-    if worth < needed as f64 {
-        return Err(NoInterval::TooAlike {
-            samples,
-            worth: worth as u64,
-            needed,
-        });
+    let (mut low, mut high) = (1, 1);
+    let mut least_worth = samples as f64;
+    for on_the_way in from_median_to(q) {
+        let middle = Ranks::of(samples, on_the_way, samples as f64).middle;
+        let (_, ns) = all.bucket_at_rank(middle).unwrap_or((ns, ns));
+        let worth = worth_at(sample, on_the_way, ns, samples)?;
+        least_worth = least_worth.min(worth);
+        let worth = worth * (least_worth / worth).powf(WEIGHT_OF_LEAST);
+        match (ranks_of_ends(samples, on_the_way, worth), q >= 0.5) {
+            // What lies beyond a quantile lies beyond the ends of its interval.
+            (Some(ends), true) => (low, high) = (low.max(ends.0), high.max(ends.1)),
+            (Some(ends), false) if high > 1 => (low, high) = (low.min(ends.0), high.min(ends.1)),
+            (Some(ends), false) => (low, high) = ends,
+            (None, _) if on_the_way == q => {
+                return Err(NoInterval::TooAlike {
+                    samples,
+                    worth: worth as u64,
+                    needed: samples_needed(q),
+                });
+            }
+            (None, _) => {}
+        }
     }
     let low_ns = all.bucket_at_rank(low).map_or(ns, |(low_ns, _)| low_ns);
     let (_, high_ns) = finished
@@ -161,6 +176,17 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
         low_ns: low_ns.min(least_ns).min(ns),
         high_ns: high_ns.max(most_ns).max(ns),
     })
+}
+
+/// The ranks (from 1) of the ends of the interval of the `q`-quantile of `samples` values that tell
+/// as much as `worth` independent ones. Absent where it reaches beyond the values.
+fn ranks_of_ends(samples: u64, q: f64, worth: f64) -> Option<(u64, u64)> {
+    let scale = samples as f64 / worth;
+    let below = count_shown_below(worth, q)?;
+    let above = count_shown_below(worth, 1.0 - q)?;
+    let low = (below * scale).floor() as u64;
+    let high = samples.saturating_sub((above * scale).floor() as u64);
+    Some((low.clamp(1, samples), high.clamp(1, samples)))
 }
 
 /// The quantiles from the median to the `q`-quantile.

@@ -48,6 +48,19 @@ impl Recorder {
         live.not_begun_ns = live.not_begun_ns.saturating_add(waited_ns);
     }
 
+    /// An open connection had nothing in flight from `from_ns` to `to_ns`, and could take nothing:
+    /// its server had not taken what was sent before.
+    pub fn blocked(&mut self, from_ns: u64, to_ns: u64) {
+        let blocked_ns = self.window.overlap_ns(from_ns, to_ns);
+        let live = &mut self.recording.record.live;
+        live.blocked_ns = live.blocked_ns.saturating_add(blocked_ns);
+    }
+
+    /// The window begins, and so many connections were not to be had by then.
+    pub fn unopened_at_start(&mut self, connections: u32) {
+        self.recording.record.live.unopened_at_start = Some(connections);
+    }
+
     /// After an attempt that failed a connection was not tried again from `from_ns` to `to_ns`: its
     /// pause lasted, or the worker did not run.
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {

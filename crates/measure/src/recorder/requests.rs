@@ -2,7 +2,7 @@
 
 use super::{Recorder, Recording};
 use crate::{
-    CarriedIn, ControlFrames, FailureKind, Histogram, Opening, Parts, Phase, Population,
+    CarriedIn, ControlFrames, FailureKind, Histogram, Misplaced, Opening, Parts, Phase, Population,
     ReplyOutcome, StageRecord, Window,
 };
 
@@ -135,9 +135,11 @@ impl Recorder {
     }
 
     /// The parts of the response time of a successful reply to a request that was due at
-    /// `due_ns`, and whether a kernel stamp had to be moved for them.
-    pub fn split(&mut self, due_ns: u64, (parts, was_moved): (Parts, bool)) {
-        self.recording.record.stamps_clamped += u64::from(was_moved);
+    /// `due_ns`, and where a kernel stamp lay that had to be moved for them.
+    pub fn split(&mut self, due_ns: u64, (parts, misplaced): (Parts, Option<Misplaced>)) {
+        let record = &mut self.recording.record;
+        record.stamps_clamped += u64::from(misplaced.is_some());
+        record.stamps_before_send += u64::from(misplaced == Some(Misplaced::BeforeSend));
         if self.window.contains(due_ns) {
             self.recording.latencies.split.record(&parts);
             let response_ns = parts.response_ns();

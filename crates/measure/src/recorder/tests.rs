@@ -67,8 +67,8 @@ fn replies_without_a_status_are_successes_and_errors() {
     );
     assert_eq!(latencies.response.count(), 2);
     assert_eq!(latencies.response_error.count(), 1);
-    assert_eq!((names[0].population.recorded, names[0].errors()), (3, 1));
-    assert_eq!(names[0].statuses.len(), 1);
+    assert_eq!((names[0].population().recorded, names[0].errors()), (3, 1));
+    assert_eq!(names[0].statuses().len(), 1);
     assert_eq!(record.series.points[0].errors, 1);
 }
 
@@ -127,6 +127,8 @@ fn live_connections_are_those_of_the_window() {
             max,
             connection_ns,
             not_begun_ns: 0,
+            blocked_ns: 0,
+            unopened_at_start: None,
             missing: None,
             at_end: None,
         };
@@ -190,6 +192,8 @@ fn a_run_without_a_window_measures_nothing() {
             max: 1,
             connection_ns: 0,
             not_begun_ns: 0,
+            blocked_ns: 0,
+            unopened_at_start: None,
             missing: None,
             at_end: None,
         }

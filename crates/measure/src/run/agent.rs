@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::amounts::Amounts;
 use super::clock::AgentClock;
 use crate::bounded::{self, WORKERS_MAX};
+use crate::trial::{TRIALS_MAX, TrialRecord};
 use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
 
 /// Most local addresses of an agent.
@@ -183,6 +184,13 @@ pub struct LimitsChecked {
     pub memory_needed_bytes: u64,
     /// Memory that was available, bytes; absent where the system does not say.
     pub memory_available_bytes: Option<u64>,
+    /// Memory that the plan itself asks for, bytes: the requests of a list with their names, and
+    /// what a script held before the run.
+    #[serde(default)]
+    pub planned_bytes: u64,
+    /// Requests that are logged one by one, at most.
+    #[serde(default)]
+    pub logged_requests_max: u64,
 }
 
 /// One agent: what it did of the plan, and what it found.
@@ -208,6 +216,10 @@ pub struct AgentRecord {
     pub seeds: Seeds,
     /// What it negotiated.
     pub negotiated: Negotiated,
+    /// Whether the server was found to speak TLS, after a run in clear text in which no request
+    /// succeeded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub speaks_tls: bool,
     /// The backend that ran.
     pub backend: Backend,
     /// Why it is not the one that was asked for or preferred.
@@ -216,6 +228,10 @@ pub struct AgentRecord {
     /// versions that did not place workers.
     #[serde(default)]
     pub placement: Option<Placement>,
+    /// What earlier workers of this run did, which the warm-up showed to be too few, in the order
+    /// in which they were tried. Absent in runs of versions that did not count it.
+    #[serde(default, deserialize_with = "bounded::some_list::<_, _, TRIALS_MAX>")]
+    pub trials: Option<Vec<TrialRecord>>,
     /// Local addresses that connections were made from; empty when the kernel chose.
     #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
     pub source_addresses: Vec<String>,
@@ -245,6 +261,11 @@ pub struct AgentRecord {
 }
 
 impl AgentRecord {
+    /// What earlier workers did that were too few.
+    pub fn trials(&self) -> &[TrialRecord] {
+        self.trials.as_deref().unwrap_or_default()
+    }
+
     /// The CPUs that its workers were bound to, each; absent where the scheduler placed one of
     /// them.
     pub fn bound_cpus(&self) -> Option<BTreeSet<u32>> {

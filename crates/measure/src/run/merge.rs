@@ -7,6 +7,8 @@ use thiserror::Error;
 
 use super::sound::{UnsoundRun, difference};
 use super::{AGENTS_MAX, AgentRecord, PlanDescription, RequestDescription, Run};
+use crate::Name;
+use crate::by_name::merge_alike;
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -67,9 +69,7 @@ impl Run {
         }
         for run in runs {
             merged.latencies.merge(&run.latencies);
-            for (name, other) in merged.names.iter_mut().zip(&run.names) {
-                name.merge(other);
-            }
+            merge_alike(&mut merged.names, &run.names);
             merged.agents.extend(run.agents);
         }
         merged.diagnosis = None;
@@ -133,7 +133,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
         run.names
             .iter()
             .map(|it| it.name.clone())
-            .collect::<Vec<_>>()
+            .collect::<Vec<Name>>()
     };
     let versions = (&first.brunt_version, &other.brunt_version);
     differs("the version of brunt", versions.0, versions.1)
@@ -147,7 +147,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
             let (ours, theirs) = (names(first), names(other));
             let place =
                 (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at))?;
-            let name = |names: &[String]| match names.get(place) {
+            let name = |names: &[Name]| match names.get(place) {
                 Some(name) => format!("`{name}`"),
                 None => "nothing".to_owned(),
             };
@@ -160,7 +160,36 @@ fn differs<T: PartialEq + std::fmt::Debug>(
     first: &T,
     other: &T,
 ) -> Difference {
-    (first != other).then(|| (field, format!("{first:?}"), format!("{other:?}")))
+    if first == other {
+        return None;
+    }
+    let (ours, theirs) = (format!("{first:?}"), format!("{other:?}"));
+    let (ours, theirs) = match (value(field, &ours), value(field, &theirs)) {
+        (Some(ours), Some(theirs)) => (ours, theirs),
+        // What has many parts is not spelt out.
+        (None, None) => ("set in one way".to_owned(), "in another way".to_owned()),
+        (ours, theirs) => {
+            let given = || "given".to_owned();
+            (ours.unwrap_or_else(given), theirs.unwrap_or_else(given))
+        }
+    };
+    Some((field, ours, theirs))
+}
+
+/// A value for people, from how Rust writes it; absent of one that has parts.
+fn value(field: &str, written: &str) -> Option<String> {
+    let inner = written
+        .strip_prefix("Some(")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .unwrap_or(written);
+    if inner.contains('{') && !inner.starts_with('"') {
+        return None;
+    }
+    Some(match inner.parse::<u64>() {
+        _ if inner == "None" => "not given".to_owned(),
+        Ok(ns) if field.ends_with("_ns") => format!("{} s", ns as f64 / 1e9),
+        _ => inner.to_owned(),
+    })
 }
 
 /// In what two plans differ beside their amounts.
@@ -180,9 +209,11 @@ fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Differen
         "plan.tls": tls,
         "plan.pipeline": pipeline,
         "plan.streams": streams,
+        "plan.http2": http2,
         "plan.requests_per_connection": requests_per_connection,
         "plan.think": think,
         "plan.stop.duration_ns": stop.duration_ns,
+        "plan.has_equal_parts": has_equal_parts,
         "plan.warmup_ns": warmup_ns,
         "plan.timeout_ns": timeout_ns,
         "plan.setup_timeout_ns": setup_timeout_ns,
@@ -251,4 +282,45 @@ fn model_difference(first: &PlanDescription, other: &PlanDescription) -> Differe
             let (ours, theirs) = (ours.requests.is_some(), theirs.requests.is_some());
             differs("plan.stop.requests", &is_given(ours), &is_given(theirs))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_differ_are_given_as_people_write_them() {
+        let of = |field, first: Option<u64>, other: Option<u64>| {
+            let (_, ours, theirs) = differs(field, &first, &other).expect("they differ");
+            (ours, theirs)
+        };
+        let words = |ours: &str, theirs: &str| (ours.to_owned(), theirs.to_owned());
+        assert_eq!(
+            of("plan.stop.duration_ns", Some(4_000_000_000), Some(1)),
+            words("4 s", "0.000000001 s")
+        );
+        assert_eq!(
+            of("plan.requests_per_connection", None, Some(3)),
+            words("not given", "3")
+        );
+        assert_eq!(differs("plan.pipeline", &1, &1), None);
+        let parts = |mean_ns| {
+            Some(crate::Amounts {
+                connections: mean_ns,
+                ..crate::invariants::sample::run().plan.amounts()
+            })
+        };
+        assert_eq!(
+            differs("plan.think", &parts(1), &parts(2)),
+            Some((
+                "plan.think",
+                "set in one way".to_owned(),
+                "in another way".to_owned()
+            ))
+        );
+        assert_eq!(
+            differs("plan.think", &parts(1), &None),
+            Some(("plan.think", "given".to_owned(), "not given".to_owned()))
+        );
+    }
 }

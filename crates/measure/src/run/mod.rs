@@ -29,10 +29,11 @@ pub use merge::MergeError;
 pub use one_way::{SocketsDescription, StreamsDescription};
 pub use overlap::WindowOverlap;
 pub use plan::{
-    ArrivalProcess, BackendChoice, HttpChoice, ListDescription, ListOrder, MessagesDescription,
-    ModelDescription, OpeningDescription, PlanDescription, RequestDescription, RequestsDescription,
-    ScheduleDescription, Spin, StageDescription, Stamps, StopDescription, ThinkDescription,
-    ThinkSpread, TlsDescription, TlsVersion, WebSocketDescription,
+    ArrivalProcess, BackendChoice, Http2Description, HttpChoice, ListDescription, ListOrder,
+    METHODS_MAX, MessagesDescription, ModelDescription, OpeningDescription, PlanDescription,
+    RequestDescription, RequestsDescription, ScheduleDescription, Spin, StageDescription, Stamps,
+    StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
+    WebSocketDescription,
 };
 pub use sound::UnsoundRun;
 

@@ -276,9 +276,14 @@ pub enum Stamps {
 pub enum ListOrder {
     /// One after the other, over and over.
     Turns,
-    /// Each time any of them, all alike.
+    /// The same on each connection by itself, which begins with the first one.
+    ConnectionTurns,
+    /// Each time any of them, all alike or by their weights.
     Random,
 }
+
+/// Most methods of a list that are kept.
+pub const METHODS_MAX: usize = 16;
 
 /// A list of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,6 +293,16 @@ pub struct ListDescription {
     pub requests: u64,
     /// In which order they are sent.
     pub order: ListOrder,
+    /// Whether some are sent more often than others, by their weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_weighted: bool,
+    /// The methods of its requests, each once, or some of them where there are many.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, METHODS_MAX>"
+    )]
+    pub methods: Vec<String>,
 }
 
 /// A request, without what may be secret: of header fields the names alone, of the body its length.
@@ -314,6 +329,19 @@ pub struct RequestsDescription {
     pub first: Option<RequestDescription>,
     /// The list; null for a single request or message.
     pub list: Option<ListDescription>,
+}
+
+impl RequestsDescription {
+    /// The methods that are sent, each once; none for messages.
+    pub fn methods(&self) -> Vec<&str> {
+        match (&self.list, &self.first) {
+            (Some(list), _) if !list.methods.is_empty() => {
+                list.methods.iter().map(String::as_str).collect()
+            }
+            (_, Some(first)) => vec![&first.method],
+            (_, None) => Vec::new(),
+        }
+    }
 }
 
 /// Messages and their replies.
@@ -401,6 +429,22 @@ pub struct TlsDescription {
     pub groups: Vec<String>,
 }
 
+/// What clients tell the server in HTTP/2, where that is not the usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Http2Description {
+    /// Receive window of each stream, bytes.
+    pub stream_window_bytes: u32,
+    /// Receive window of the connection, bytes.
+    pub connection_window_bytes: u32,
+    /// Longest payload of a frame, bytes.
+    pub frame_bytes_max: u32,
+    /// Dynamic table of the server's field blocks, bytes.
+    pub decoder_table_bytes: u32,
+    /// Dynamic table of brunt's field blocks at most, bytes.
+    pub encoder_table_bytes: u32,
+}
+
 /// When a run ends: whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -441,6 +485,9 @@ pub struct PlanDescription {
     pub pipeline: u32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: u32,
+    /// What clients tell the server in HTTP/2; absent where it is the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2Description>,
     /// The one-way streams that connections carry; absent where they carry requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<StreamsDescription>,
@@ -453,13 +500,17 @@ pub struct PlanDescription {
     pub think: Option<ThinkDescription>,
     /// When the run ends.
     pub stop: StopDescription,
+    /// Each connection had an equal part of the requests from the start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_equal_parts: bool,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
     /// Limit of one request, nanoseconds: from its planned instant with a schedule of requests,
     /// else from its send.
     pub timeout_ns: u64,
-    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan.
-    pub setup_timeout_ns: u64,
+    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
+    /// null where it went on as long as it got anywhere.
+    pub setup_timeout_ns: Option<u64>,
     /// Limit of one connection attempt, nanoseconds.
     pub connect_timeout_ns: u64,
     /// Limit of the drain phase, nanoseconds.

@@ -8,7 +8,7 @@ use crate::invariants::sample::{
 };
 use crate::{
     Diagnosis, Figure, Grade, INVARIANTS, Judged, NameRecord, Once, ServerCount, Standing, Summary,
-    Verdict, check,
+    TrialRecord, Verdict, check,
 };
 
 /// The run of another agent at the same plan.
@@ -67,10 +67,7 @@ fn made_of(mut run: Run, number: usize, part: &Part) -> Run {
     if let Some(schedule) = run.plan.model.schedule_mut() {
         schedule.rate_per_s = Some(part.rate_per_s);
     }
-    run.names = vec![NameRecord {
-        name: "/".to_owned(),
-        ..NameRecord::default()
-    }];
+    run.names = vec![NameRecord::named("/")];
     for &ns in &part.responses_ns {
         run.latencies.response.record(ns);
         run.names[0].response.record(ns);
@@ -260,11 +257,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
 fn lists_with_other_requests_are_not_merged() {
     let with_names = |id: &str, names: &[&str]| {
         let mut run = as_agent(run(), id);
-        let named = |name: &&str| NameRecord {
-            name: (*name).to_owned(),
-            ..NameRecord::default()
-        };
-        run.names = names.iter().map(named).collect();
+        run.names = names.iter().map(|&name| NameRecord::named(name)).collect();
         run
     };
     for (others, value) in [
@@ -315,7 +308,7 @@ fn sound_agents_make_a_sound_run() {
 #[test]
 fn what_one_agent_breaks_is_broken() {
     type Fault = fn(&mut AgentRecord);
-    let faults: [(&str, Fault); 13] = [
+    let faults: [(&str, Fault); 14] = [
         ("W1", |agent| {
             agent.workers[0].edges.started = Once::at(0);
         }),
@@ -328,6 +321,13 @@ fn what_one_agent_breaks_is_broken() {
         ("W7", |agent| agent.clock.process_ns += 1_000 * MS),
         ("W8", |agent| {
             agent.clock.edges.drain_end = Once::at(60_000_000_000);
+        }),
+        ("W9", |agent| {
+            let trial = TrialRecord {
+                cut_off: 1,
+                ..TrialRecord::default()
+            };
+            agent.trials = Some(vec![trial]);
         }),
         ("L1", |agent| agent.workers[0].live.connection_ns /= 2),
         ("I7", |agent| agent.host.cpu_user_ns = 1 << 60),

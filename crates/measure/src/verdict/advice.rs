@@ -34,21 +34,20 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
                 let extends = !has_stages && plan.stop.requests.is_none();
                 let options: &[&str] = if extends { &["--extend"] } else { &[] };
                 format!(
-                    "{}: more time that the hypervisor leaves; or on a machine whose CPUs are its \
-                     own",
+                    "a machine whose CPUs are its own; or more time that the hypervisor leaves: {}",
                     command::repeated(plan, longer_ns(plan), options)
                 )
             }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
                 let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &["--warmup 10s"]);
-                format!("{line}: let it settle first")
+                format!("let it settle first: {line}")
             }
             _ if plan.stop.duration_ns.is_none() => {
                 format!("more {}: a higher -n, or -d 10s", plan.unit().many)
             }
             _ => format!(
-                "{}: a longer run",
+                "a longer run: {}",
                 command::repeated(plan, longer_ns(plan), &[])
             ),
         });
@@ -281,7 +280,7 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     // A lock in the server, or another service behind it, looks the same from here.
     let may_diagnose = case.run.is_plain() && !case.run.is_streams();
     if case.elasticity.is_none() && now > 1 && may_diagnose {
-        advice.push("--diagnose: make sure that more connections give more".to_owned());
+        advice.push("make sure that more connections give more: --diagnose".to_owned());
     }
     advice
 }
@@ -316,14 +315,14 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     if plan.one_way.is_some() {
         if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
-            advice.push("--watch PID: watches the server's process".to_owned());
+            advice.push("watch the server's process: --watch PID".to_owned());
         }
         if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
-            let slowest = "--link-speed 10gbit: with the speed of the slowest link on the way";
+            let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
             advice.push(slowest.to_owned());
         }
         let more = plan.connections.saturating_mul(MORE as u32);
-        advice.push(format!("-c {more}: more streams"));
+        advice.push(format!("more streams: -c {more}"));
         return advice;
     }
     if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
@@ -331,10 +330,10 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     }
     if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if case.is_local() {
-            format!("{}: watches the server's process", with("--watch PID"))
+            format!("watch the server's process: {}", with("--watch PID"))
         } else {
             format!(
-                "{}: watches the server by a Prometheus exporter",
+                "watch the server by a Prometheus exporter: {}",
                 with("--watch-url URL")
             )
         });
@@ -342,7 +341,7 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
         let line = with("--link-speed 10gbit");
         advice.push(format!(
-            "{line}: with the speed of the slowest link on the way"
+            "say the speed of the slowest link on the way: {line}"
         ));
     }
     let more = PlanDescription {
@@ -351,15 +350,15 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     };
     if case.is_closed() {
         let line = command::repeated(&more, length_ns, &[]);
-        advice.push(format!("{line}: more connections"));
+        advice.push(format!("more connections: {line}"));
     } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
         let most = case.connections_most().saturating_mul(MORE as u32);
         let line = with(&format!("--max-connections {most}"));
-        advice.push(format!("{line}: more connections"));
+        advice.push(format!("more connections: {line}"));
     }
     if advice.is_empty() {
         let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &[]);
-        advice.push(format!("{line}: a longer run"));
+        advice.push(format!("a longer run: {line}"));
     }
     advice
 }

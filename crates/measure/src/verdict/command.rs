@@ -2,8 +2,11 @@
 
 use crate::{ModelDescription, PlanDescription, Stamps};
 
+/// The longest URL that a line to paste holds.
+const URL_BYTES_MAX: usize = 300;
+
 /// A URL that a shell takes as one word, whatever is in it.
-fn quoted(url: &str) -> String {
+pub(super) fn quoted(url: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-~%[]@+,=".contains(&byte);
     if url.bytes().all(is_plain) {
         url.to_owned()
@@ -22,7 +25,8 @@ fn length(ns: u64) -> String {
 }
 
 /// Whether the plan holds all that its command line had: a list of requests, header fields, a body,
-/// TLS, schedules in stages or of connections and rarer options are left to whoever typed them.
+/// TLS, a long URL, schedules in stages or of connections and rarer options are left to whoever
+/// typed them.
 fn is_whole(plan: &PlanDescription) -> bool {
     let is_simple = plan.requests.list.is_none()
         && plan.requests.first.as_ref().is_some_and(|first| {
@@ -33,13 +37,15 @@ fn is_whole(plan: &PlanDescription) -> bool {
         && plan.requests_per_connection.is_none()
         && plan.think.is_none()
         && (plan.pipeline, plan.streams) == (1, 1)
+        && plan.http2.is_none()
+        && !plan.has_equal_parts
         && !matches!(plan.stamps, Stamps::Off);
     let is_one_rate = match &plan.model {
         ModelDescription::Closed { connect_per_s } => connect_per_s.is_none(),
         ModelDescription::Open { schedule, .. } => schedule.rate_per_s.is_some(),
         ModelDescription::Held { .. } | ModelDescription::Sessions { .. } => false,
     };
-    is_simple && is_usual && is_one_rate
+    is_simple && is_usual && is_one_rate && plan.url.len() <= URL_BYTES_MAX
 }
 
 /// The command line of a run like that of `plan` over `duration_ns`, with `options` besides; where

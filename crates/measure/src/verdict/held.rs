@@ -25,7 +25,7 @@ pub(super) fn no_room(weighed: &Weighed<'_>) -> Option<Decision> {
 /// The server, or the way to it, did not take all of them, or did not keep them.
 pub(super) fn not_kept(weighed: &Weighed<'_>) -> Option<Decision> {
     let held = short_of(weighed)?;
-    let failures = &weighed.case.summary.lifetime.failures;
+    let failures = &weighed.case.summary.round.failures;
     let kinds = failures.iter();
     let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
     let most = attempts.max_by_key(|&(_, count)| count);
@@ -74,9 +74,9 @@ fn short_of(weighed: &Weighed<'_>) -> Option<Held> {
 
 fn missing_words(held: &Held) -> String {
     format!(
-        "{} of {} connections were missing at the end",
+        "{} of {} missing at the end",
         count(held.missing()),
-        count(held.asked)
+        counted(held.asked, "connection was", "connections were")
     )
 }
 

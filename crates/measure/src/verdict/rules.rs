@@ -60,8 +60,13 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
     },
     VerdictRule {
         verdict: Verdict::ServerFailed,
-        rule: "the server was gone for a time, or did not take all connections and its rate broke \
-               down",
+        rule: "the server ended or reset as many streams as half of those asked for, or more",
+        decide: failed::streams_ended,
+    },
+    VerdictRule {
+        verdict: Verdict::ServerFailed,
+        rule: "the server was gone for a time, answered nothing for over a tenth of the window or \
+               at its end, or did not take all connections and its rate broke down",
         decide: failed::server_failed,
     },
     VerdictRule {

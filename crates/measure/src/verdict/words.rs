@@ -1,5 +1,7 @@
 //! Figures in the words of evidence: three digits at most, and nothing that is not a number.
 
+pub(super) use crate::{count, counted};
+
 /// Longest reason from outside that is told.
 const REASON_CHARS_MAX: usize = 160;
 /// Longest name of a server that is told.
@@ -54,19 +56,6 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// A number of events with commas between thousands: `155,310`.
-pub(super) fn count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A rate: `155,310`, `12.5`.
 pub(super) fn rate(per_s: f64) -> String {
     let per_s = told(per_s).max(0.0);
@@ -77,15 +66,6 @@ pub(super) fn rate(per_s: f64) -> String {
     }
 }
 
-/// `count` and the word for it: `1 connection`, `64 connections`.
-pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        self::count(count),
-        if count == 1 { one } else { many }
-    )
-}
-
 /// A length of time: `612 µs`, `1.2 ms`.
 pub(super) fn duration(ns: f64) -> String {
     let ns = told(ns);
@@ -94,6 +74,18 @@ pub(super) fn duration(ns: f64) -> String {
         size if size >= 1e6 => (ns / 1e6, "ms"),
         size if size >= 1e3 => (ns / 1e3, "µs"),
         _ => return format!("{} ns", fixed(ns, 0)),
+    };
+    format!("{} {unit}", number(value))
+}
+
+/// Bytes: `17 B`, `1.2 MB`.
+pub(super) fn bytes(bytes: f64) -> String {
+    let bytes = told(bytes);
+    let (value, unit) = match bytes.abs() {
+        size if size >= 1e9 => (bytes / 1e9, "GB"),
+        size if size >= 1e6 => (bytes / 1e6, "MB"),
+        size if size >= 1e3 => (bytes / 1e3, "kB"),
+        _ => return format!("{} B", fixed(bytes, 0)),
     };
     format!("{} {unit}", number(value))
 }
@@ -179,6 +171,7 @@ mod tests {
                 number(value),
                 rate(value),
                 duration(value),
+                bytes(value),
                 cpus(value),
             ] {
                 let has_value = text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 
 use super::head::Meaning;
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, Keep, TABLE_BYTES, encode_field};
-use super::{Client, ConnectionError, Event, KnownHead, Request, Template, frame};
+use super::{Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template, frame};
 use crate::{BodiesWanted, Body, Limits};
 
 /// What a connection is used for.
@@ -34,7 +34,7 @@ pub(super) struct Outcome {
 /// Hands the pieces to a client; checks the account of bytes after each call, and what is sent for
 /// what is received.
 pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) -> Outcome {
-    let mut client = Client::new(how.depth);
+    let mut client = Client::new(how.depth, ClientSettings::default());
     let mut known = KnownHead::default();
     let mut sent = Vec::new();
     client.open(&mut sent);

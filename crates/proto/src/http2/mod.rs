@@ -12,7 +12,7 @@ mod reply;
 mod request;
 mod template;
 
-pub use client::{Client, STREAMS_MAX};
+pub use client::{Client, ClientSettings, STREAMS_MAX};
 pub use frame::ErrorCode;
 #[doc(hidden)]
 pub use fuzz::{fuzz_hpack, fuzz_http2};

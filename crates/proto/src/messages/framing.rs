@@ -11,7 +11,7 @@ use super::pattern::Pattern;
 
 /// The ways that may be typed.
 const WAYS: &str = "line, delim=BYTES, fixed=N, echo, len8, len16be, len16le, len24be, len24le, \
-                    len32be, len32le, marker=BYTES, until-close or none";
+                    len32be, len32le, marker=BYTES, resp, until-close or none";
 
 /// Where a message ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum Framing {
         /// How often it stands in a message.
         count: NonZeroU32,
     },
+    /// Where Redis' protocol (RESP2 or RESP3) says.
+    Resp,
     /// Where the connection ends.
     UntilClose,
     /// Nowhere: nothing is expected.
@@ -110,6 +112,7 @@ impl FromStr for Framing {
             None => match typed {
                 "line" => Self::Line,
                 "echo" => Self::Echo,
+                "resp" => Self::Resp,
                 "until-close" => Self::UntilClose,
                 "none" => Self::None,
                 _ => Self::Length(length_field(typed)?),
@@ -212,6 +215,7 @@ impl fmt::Display for Framing {
                     count => write!(formatter, "*{count}"),
                 }
             }
+            Self::Resp => formatter.write_str("resp"),
             Self::UntilClose => formatter.write_str("until-close"),
             Self::None => formatter.write_str("none"),
         }
@@ -260,6 +264,7 @@ mod tests {
             "marker=OK",
             "marker=a=b",
             "marker=\\x2a5*5",
+            "resp",
             "until-close",
             "none",
         ] {

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::framing::{ByteOrder, Framing, LengthField};
+use super::resp::{RespError, RespKind, RespReader};
 
 /// What comes on one connection: how far it is in a message. The messages themselves are not kept.
 ///
@@ -20,6 +21,8 @@ pub struct Scanner {
     markers: u32,
     /// How many of the first bytes of a pattern came last.
     matched: u16,
+    /// How far it is in a message of RESP.
+    resp: RespReader,
     failed: Option<ScanError>,
 }
 
@@ -31,6 +34,8 @@ pub struct Scanned {
     pub consumed: usize,
     /// Bytes of the message that the last of these completed.
     pub message_bytes: Option<u64>,
+    /// What this message is; of other framings than RESP always a reply.
+    pub kind: RespKind,
 }
 
 /// What came is not framed as it should be.
@@ -51,6 +56,9 @@ pub enum ScanError {
         /// What the field says.
         value: u32,
     },
+    /// It is not RESP.
+    #[error(transparent)]
+    Resp(#[from] RespError),
 }
 
 impl Scanner {
@@ -82,11 +90,13 @@ impl Scanner {
         Ok(match end {
             Ok(Some(_)) => Scanned {
                 consumed,
+                kind: self.resp.message(),
                 message_bytes: Some(self.complete()),
             },
             Ok(None) => Scanned {
                 consumed,
                 message_bytes: None,
+                kind: RespKind::Reply,
             },
             Err(error) => {
                 self.failed = Some(error);
@@ -120,6 +130,7 @@ impl Scanner {
                 }
                 Ok(None)
             }
+            Framing::Resp => Ok(self.resp.find_end(bytes)?),
             Framing::UntilClose | Framing::None => Ok(None),
         }
     }
@@ -198,9 +209,12 @@ impl Scanner {
     }
 
     /// How many of the bytes that come next nobody needs to see: those of a message that has begun
-    /// and whose length is known, but for its last one, which completes it; all that come until the
-    /// connection ends, where that is its end.
+    /// and whose length is known, but for its last one, which completes it; those of a string of
+    /// RESP, likewise; all that come until the connection ends, where that is its end.
     pub fn unread_bytes(&self, framing: &Framing) -> u64 {
+        if *framing == Framing::Resp && self.failed.is_none() {
+            return self.resp.unread_bytes();
+        }
         let in_all = match framing {
             _ if self.bytes == 0 || self.failed.is_some() => 0,
             Framing::Fixed(in_all) => in_all.get(),
@@ -214,6 +228,7 @@ impl Scanner {
     /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         self.bytes += bytes;
+        self.resp.discarded(bytes);
     }
 
     /// Bytes taken that belong to no message given out.
@@ -258,7 +273,7 @@ mod tests {
     #[test]
     fn messages_end_where_their_framing_says_wherever_they_are_cut() {
         type Case<'a> = (&'a str, &'a [u8], &'a [u64], Result<u64, ScanError>);
-        let cases: [Case<'_>; 25] = [
+        let cases: [Case<'_>; 27] = [
             ("line", b"+PONG\r\n\n+x", &[7, 1], Ok(2)),
             ("delim=\\r\\n", b"a\n\r\r\nb\r\n\r", &[5, 3], Ok(1)),
             ("delim=abab", b"abaababab", &[7], Ok(2)),
@@ -324,6 +339,13 @@ mod tests {
             ("until-close", b"anything\n", &[], Ok(9)),
             ("none", b"anything\n", &[], Ok(9)),
             ("line", b"", &[], Ok(0)),
+            ("resp", b"+OK\r\n*1\r\n$2\r\n\r\n\r\n:1", &[5, 12], Ok(2)),
+            (
+                "resp",
+                b":1\r\nPONG\r\n",
+                &[4],
+                Err(ScanError::Resp(RespError::Type(b'P'))),
+            ),
         ];
         for (typed, text, messages, rest) in cases {
             let framing: Framing = typed.parse().expect("a framing");
@@ -388,6 +410,7 @@ mod tests {
             ("len16be", b"\x00\x64a", 98),
             ("line", b"a", 0),
             ("echo", b"a", 0),
+            ("resp", b"$100\r\n", 99),
         ] {
             let framing: Framing = typed.parse().expect("a framing");
             let mut scanner = Scanner::default();
@@ -398,7 +421,16 @@ mod tests {
                 let before = scanner.pending_bytes();
                 scanner.discarded(unread);
                 assert_eq!(scanner.unread_bytes(&framing), 0);
-                let scanned = scanner.receive(&framing, b"za", &sent).expect("framed");
+                let rest = if framing == Framing::Resp {
+                    b"z\r"
+                } else {
+                    b"za"
+                };
+                let scanned = scanner.receive(&framing, rest, &sent).expect("framed");
+                if framing == Framing::Resp {
+                    assert_eq!((scanned.consumed, scanned.message_bytes), (2, None));
+                    continue;
+                }
                 let in_all = before + unread + 1;
                 assert_eq!((scanned.consumed, scanned.message_bytes), (1, Some(in_all)));
             }

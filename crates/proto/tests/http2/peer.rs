@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use brunt_proto::Limits;
 use brunt_proto::http2::frame::ErrorCode;
-use brunt_proto::http2::{Client, Event, KnownHead, Reply, StreamFailure, Template};
+use brunt_proto::http2::{
+    Client, ClientSettings, Event, KnownHead, Reply, StreamFailure, Template,
+};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -135,7 +137,7 @@ impl Talk {
             head_bytes: 1 << 20,
             ..Limits::default()
         };
-        let mut client = Client::new(self.depth);
+        let mut client = Client::new(self.depth, ClientSettings::default());
         let mut known = KnownHead::default();
         let mut outcome = Outcome::default();
         // The stream at each place.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{csv, environment, figure};
 use crate::figures::data_name;
+use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
 use crate::{ReportError, Style, markdown, objective, units};
 
@@ -183,7 +184,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     let mut page = Page::new(style);
     page.row(
         "find",
-        std::slice::from_ref(&capacity.plan.url),
+        &[word(&capacity.plan.url).into_owned()],
         Tone::Plain,
     );
     page.row("objectives", &asked(capacity), Tone::Plain);
@@ -231,7 +232,7 @@ pub(super) fn markdown(capacity: &Capacity) -> String {
     let _ = writeln!(
         page,
         "### brunt find: {}\n",
-        markdown::code(&capacity.plan.url)
+        markdown::code(&word(&capacity.plan.url))
     );
     let _ = writeln!(page, "**{}**\n", markdown::escaped(&says(capacity)));
     let asked = asked(capacity);

@@ -9,6 +9,7 @@ use super::words::{
 };
 use super::{capacity, environment};
 use crate::figures::data_name;
+use crate::shortened::word;
 use crate::text::layout::{Page, Tone};
 use crate::{Style, markdown, units};
 
@@ -88,15 +89,29 @@ pub(super) fn load(compared: &ComparedRounds) -> Option<&PlanDescription> {
     compared.load.as_ref().filter(|_| !is_search)
 }
 
-/// A side in a few words: its URL, and of a stored run where it is from.
+/// A side in a few words: what it is called, its URL, and of a stored run where it is from.
 pub(super) fn of_side(side: &ComparedSide) -> Vec<String> {
-    let mut items = vec![side.url.clone()];
-    if let Some(single) = &side.single_run {
-        items.push(single.file.clone());
-        let begun = side.rounds.first().map(|round| round.started_unix_ms);
-        items.extend(begun.map(units::date_time));
-        items.push(format!("brunt {}", single.brunt_version));
-    }
+    let mut items = name_of(side);
+    items.extend(origin(side));
+    items
+}
+
+/// What a side is called, and its URL.
+pub(super) fn name_of(side: &ComparedSide) -> Vec<String> {
+    let label = side.label.iter();
+    let words = label.chain([&side.url]).map(|text| word(text).into_owned());
+    words.collect()
+}
+
+/// Of a stored run, where it is from.
+pub(super) fn origin(side: &ComparedSide) -> Vec<String> {
+    let Some(single) = &side.single_run else {
+        return Vec::new();
+    };
+    let mut items = vec![single.file.clone()];
+    let begun = side.rounds.first().map(|round| round.started_unix_ms);
+    items.extend(begun.map(units::date_time));
+    items.push(format!("brunt {}", single.brunt_version));
     items
 }
 

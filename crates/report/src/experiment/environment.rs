@@ -6,6 +6,7 @@ use brunt_measure::{
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
+use crate::units::counted;
 use crate::{markdown, units};
 
 /// Rows for machine, server and client; `verbose`: with the command.
@@ -50,7 +51,7 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
         items.extend(
             server
                 .cpus
-                .map(|cpus| format!("may use {} CPUs", units::cpu_limit(cpus))),
+                .map(|cpus| format!("may use {}", units::cpu_limit(cpus))),
         );
         rows.push(("server", items));
     }
@@ -89,11 +90,6 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
         machine.distribution.clone(),
     ];
     known.into_iter().flatten().collect()
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    let noun = if count == 1 { one } else { many };
-    format!("{} {noun}", units::count(count))
 }
 
 /// What its rates are of: requests or messages per second.

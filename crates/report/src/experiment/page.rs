@@ -14,6 +14,7 @@ use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
 use crate::html::rows::{rows, table};
 use crate::html::{NO_SCRIPT, details, escape, section};
+use crate::shortened::word;
 use crate::text::layout::Tone;
 use crate::text::load::command;
 use crate::{ReportError, Style, units};
@@ -97,7 +98,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     let plan = &found.plan;
     let mut body = head(
         "sweep",
-        &plan.url,
+        &word(&plan.url),
         &[
             sweep::varied(found),
             load_line(found.load.as_ref(), Some(plan.varied)),
@@ -134,7 +135,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     let known = surroundings(&found.environment, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
     body.push_str("</main>\n");
-    let title = format!("sweep of {}: {}", plan.varied.name(), plan.url);
+    let title = format!("sweep of {}: {}", plan.varied.name(), word(&plan.url));
     document(&title, &body, 0.0, &charts.iter().collect::<Vec<_>>())
 }
 
@@ -276,13 +277,16 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         .sides
         .iter()
         .enumerate()
-        .map(|(place, side)| format!("{}: {}", side_name(place), side.url))
+        .map(|(place, side)| {
+            let name = comparison_text::name_of(side).join(", ");
+            format!("{}: {name}", side_name(place))
+        })
         .collect();
     let mut lines = vec![load_line(comparison_text::load(found), None)];
     let stored = found.sides.iter().enumerate();
     let stored = stored.filter(|(_, side)| side.single_run.is_some());
     lines.extend(stored.map(|(place, side)| {
-        let items = &comparison_text::of_side(side)[1..];
+        let items = comparison_text::origin(side);
         format!("{}: {}", side_name(place), items.join(" · "))
     }));
     let rounds_of_sides = comparison_text::rounds(found).into_iter();
@@ -453,7 +457,7 @@ fn rounds(found: &ComparedRounds) -> String {
 /// When a chart has no JSON form.
 pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
     let lines = [load_line(found.load.as_ref(), None)];
-    let mut body = head("find", &found.plan.url, &lines);
+    let mut body = head("find", &word(&found.plan.url), &lines);
     let trust = match found.result() {
         CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => "sound",
         CapacityResult::ClientLimited { .. }
@@ -522,7 +526,7 @@ fn steps(found: &Capacity, of: Option<&str>) -> Chart {
     let all = found.steps.iter().map(|step| Some(step.rate_per_s));
     chart
         .series
-        .push(Series::new("rate", 4, Shape::Dashed, all));
+        .push(Series::new("rate", 6, Shape::Dashed, all));
     for (outcome, tint) in [
         (CapacityOutcome::Met, 3),
         (CapacityOutcome::Missed, 2),

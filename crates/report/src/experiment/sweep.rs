@@ -8,6 +8,7 @@ use brunt_measure::{
 use serde::Serialize;
 
 use super::environment;
+use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
 use crate::{Style, markdown, units};
 
@@ -178,9 +179,9 @@ pub(super) fn shortfall(sweep: &Sweep) -> Option<String> {
     let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
     (!sweep.is_complete()).then(|| {
         format!(
-            "{} of {} rounds were measured; --resume goes on",
+            "{} of {} measured; --resume goes on",
             units::count(sweep.rounds.len() as u64),
-            units::count(planned)
+            units::counted(planned, "round was", "rounds were")
         )
     })
 }
@@ -223,7 +224,7 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
     let axis = sweep.plan.varied;
     page.row(
         "sweep",
-        &[varied(sweep), sweep.plan.url.clone()],
+        &[varied(sweep), word(&sweep.plan.url).into_owned()],
         Tone::Plain,
     );
     if let Some(plan) = &sweep.load {
@@ -293,7 +294,7 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
 pub(super) fn markdown(sweep: &Sweep) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
-    let url = markdown::code(&sweep.plan.url);
+    let url = markdown::code(&word(&sweep.plan.url));
     let _ = writeln!(page, "### brunt sweep: {url}\n");
     for (label, words) in findings(sweep) {
         let _ = writeln!(page, "- **{label}**: {}", markdown::escaped(&words));

@@ -160,6 +160,8 @@ pub struct StoredSummary {
     pub first_reply: Option<Latency>,
     /// Kernel stamps that lay outside of what is possible and were moved.
     pub stamps_clamped: u64,
+    /// Of these, those that lay before the request that they answer was sent.
+    pub stamps_before_send: u64,
     /// Time that the workers polled without result, all phases, nanoseconds. It is part of the CPU
     /// time.
     pub spun_ns: u64,
@@ -230,18 +232,24 @@ pub struct Replies {
     pub errors: u64,
 }
 
-/// Requests and connections of all phases: `sent = answered + failed + in_flight`.
+/// Requests and connections of all phases, trials of too few workers included:
+/// `sent = answered + failed + in_flight + cut_off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllPhases {
     /// Requests handed to the kernel.
     pub sent: u64,
+    /// Of these, the ones that workers sent which the warm-up showed to be too few: the run began
+    /// anew with more.
+    pub in_trials: u64,
     /// Complete final replies.
     pub answered: u64,
     /// Requests that failed.
     pub failed: u64,
     /// Requests still in flight when drain ended.
     pub in_flight: u64,
+    /// Requests of such workers that were in flight when brunt waited no longer.
+    pub cut_off: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
     /// Connections opened.
@@ -278,6 +286,9 @@ pub struct LiveRange {
     pub mean: Option<f64>,
     /// Most, as the sum of the workers' most: never fewer than were open at any instant.
     pub max: u32,
+    /// Connections that were not open when the window began, without those that were just being
+    /// replaced; null in runs of versions that did not count them.
+    pub unopened_at_start: Option<u32>,
 }
 
 /// Arrivals planned in the window and sent in it, per second of it.
@@ -435,6 +446,10 @@ impl StoredSummary {
                 min: summary.live.min,
                 mean: absent.figure("live.mean", &summary.live_mean),
                 max: summary.live.max,
+                unopened_at_start: summary.live.unopened_at_start.or_else(|| {
+                    let reason = "the version that ran did not count them";
+                    absent.note("live.unopened_at_start", reason)
+                }),
             },
             in_flight_mean: absent.figure("in_flight_mean", &summary.in_flight_mean),
             response: Latency::of_response("response", run, &mut absent),
@@ -452,6 +467,7 @@ impl StoredSummary {
             greeting,
             first_reply,
             stamps_clamped: summary.stamps_clamped,
+            stamps_before_send: summary.stamps_before_send,
             spun_ns: summary.spun_ns,
             client: ClientFigures::new(run, &mut absent),
             server,
@@ -534,12 +550,14 @@ impl AllPhases {
         };
         Self {
             sent: summary.lifetime.requests_sent,
+            in_trials: summary.trials.tally.requests_sent,
+            cut_off: summary.trials.cut_off,
             answered: summary.lifetime.replies.total(),
             failed: summary.lifetime.failures.of_requests(are_attempts),
             in_flight: summary.in_flight_at_end,
             connect_failures: summary.lifetime.failures.total(FailureScope::Connect),
             connections_opened: opened,
-            connections_replaced: opened.saturating_sub(first),
+            connections_replaced: summary.round.connections_opened.saturating_sub(first),
             connections_closed_by_server: summary.lifetime.connections_closed_idle,
             goaways: summary.lifetime.goaways,
             connections_shut: summary.lifetime.connections_shut,

@@ -1,6 +1,6 @@
 //! The figures of the requests of a list, by their names.
 
-use brunt_measure::{NameRecord, Quantile, Run};
+use brunt_measure::{Name, NameRecord, Quantile, Run};
 use serde::Serialize;
 
 /// The outcome of the requests of one name that were issued in the window.
@@ -9,7 +9,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NameFigures {
     /// Method and path, GET left out.
-    pub name: String,
+    pub name: Name,
     /// Sent in all phases.
     pub requests_sent: u64,
     /// Issued in the window.
@@ -40,20 +40,21 @@ impl NameFigures {
         run.names.iter().map(Self::new).collect()
     }
 
-    fn new(record: &NameRecord) -> Self {
+    pub(crate) fn new(record: &NameRecord) -> Self {
         let known = |q| match record.response_quantile(q) {
             Quantile::Known { ns, .. } => Some(ns),
             Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
         };
-        let unfinished = record.unfinished.max_ns().unwrap_or(0);
+        let unfinished = record.unfinished_max_ns().unwrap_or(0);
+        let population = record.population();
         Self {
             name: record.name.clone(),
             requests_sent: record.requests_sent,
-            issued: record.population.issued,
+            issued: population.issued,
             successes: record.response.count(),
             errors: record.errors(),
-            failed: record.population.failed,
-            censored: record.population.censored,
+            failed: population.failed,
+            censored: population.censored,
             response_p50_ns: known(0.5),
             response_p99_ns: known(0.99),
             response_max_ns: record.response.max_ns().filter(|&ns| ns >= unfinished),

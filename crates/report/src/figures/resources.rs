@@ -58,6 +58,9 @@ pub(crate) fn cpu_ns_per_reply(run: &Run, summary: &Summary) -> Figure {
 /// Complete replies of the window per second of the server's CPU. Both are taken per second of
 /// their own interval: the readings of the server need not span the window.
 pub(crate) fn requests_per_cpu_s(run: &Run, summary: &Summary, server: &ServerEvidence) -> Figure {
+    if run.is_streams() {
+        return Figure::Absent("streams carry no requests".to_owned());
+    }
     let replies = summary.window.replies.total() as f64;
     match (server.cpu_use(), run.window_ns) {
         (_, 0) => Figure::Absent("the measure phase has no length".to_owned()),

@@ -16,12 +16,12 @@ pub(super) const UPLOT_LICENCE: &str = include_str!("assets/uPlot.LICENSE");
 /// Draws the charts of a page.
 pub(super) const CHARTS: Asset = Asset {
     text: include_str!("assets/charts.js"),
-    sha256: "FdQWR5wZs2bGknssoG/GmnN2yRqJ84AOl4dWwYyZyac=",
+    sha256: "VA9DXwTVp5K8M+/T3fTWvShEeVrlB/nWCZciCum1wFM=",
 };
 /// How a page looks; the one place for colours.
 pub(super) const STYLE: Asset = Asset {
     text: include_str!("assets/page.css"),
-    sha256: "DC8UU4hv+aNIR3+OnWBsuCigAyQeGLBnT8zH75LyKUo=",
+    sha256: "9Pw8jat0talGsoMM0l8Uok1b5+N6KMpWy6SJDUrB6Yc=",
 };
 
 /// A file with the SHA-256 of its bytes, base64.

@@ -29,6 +29,8 @@ pub(crate) enum Unit {
     Cpus,
     /// Bytes.
     Bytes,
+    /// Bits per second.
+    BitsPerSecond,
     /// How many.
     Count,
     /// `1 / (1 - q)` of a quantile `q`, drawn on a logarithmic axis.
@@ -46,6 +48,7 @@ impl Unit {
             Self::Share => units::percent(value),
             Self::Cpus => units::cpus(value),
             Self::Bytes => units::bytes(whole),
+            Self::BitsPerSecond => units::bits_per_s(value),
             Self::Count => units::count(whole),
             Self::Rest => quantile_words(value),
         }

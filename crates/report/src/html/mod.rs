@@ -23,7 +23,7 @@ use crate::text::layout::{Page, Tone};
 use crate::text::{
     self, agents, diagnosis, evidence, latency, load, names, outage, resources, stages,
 };
-use crate::{ReportError, Style, units};
+use crate::{ReportError, Style, shortened, units};
 
 /// The page of a run.
 ///
@@ -79,7 +79,11 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
         &mut body,
     );
     body.push_str("</main>\n");
-    let title = format!("{}: {}", judged.judgement.verdict.name(), run.plan.url);
+    let title = format!(
+        "{}: {}",
+        judged.judgement.verdict.name(),
+        shortened::word(&run.plan.url)
+    );
     let window_s = run.window_ns as f64 / 1e9;
     document::document(&title, &body, window_s, &charts.drawn())
 }
@@ -177,7 +181,7 @@ fn by_name(judged: &Judged<'_>) -> String {
         .chain(names::HEADINGS)
         .collect();
     let rows = names.iter().take(NAMES_MAX).map(|name| {
-        let mut row = vec![name.name.clone()];
+        let mut row = vec![name.name.to_string()];
         row.extend(names::cells(name));
         row
     });
@@ -196,14 +200,14 @@ fn outcome(judged: &Judged<'_>) -> String {
     if run.is_streams() {
         return rows::rows(|page| {
             text::bandwidth::rows(judged, false, page);
-            text::failures(summary, page);
+            text::failures(run, summary, page);
             text::connections(run, summary, true, page);
         });
     }
     if run.is_held() {
         return rows::rows(|page| {
             text::held::rows(judged, page);
-            text::failures(summary, page);
+            text::failures(run, summary, page);
             text::beside(run, summary, page);
         });
     }

@@ -9,23 +9,24 @@ use crate::text::bandwidth::{self, joined};
 /// Most points of the chart.
 const POINTS_MAX: usize = 300;
 
-/// Bytes per second over the window; absent in a run of requests.
+/// Bits per second over the window, as the headline has them; absent in a run of requests.
 pub(super) fn chart(judged: &Judged<'_>) -> Option<Chart> {
     let one_way = judged.run.plan.one_way?;
     let intervals = joined(&judged.run.bandwidth_intervals(), POINTS_MAX);
     let middle_s = |from_ns: u64, to_ns: u64| (from_ns + to_ns) as f64 / 2e9;
     let x = intervals.iter().map(|it| middle_s(it.from_ns, it.to_ns));
-    let y = ("bytes per second", Unit::Bytes);
+    let y = ("bits per second", Unit::BitsPerSecond);
+    let bits_per_s = |bytes_per_s: f64| Some(bytes_per_s * 8.0);
     let mut chart = Chart::over_time("bandwidth", "Bandwidth", y, x.collect());
     if one_way.sends {
-        let up = intervals.iter().map(|it| Some(it.up_bytes_per_s));
+        let up = intervals.iter().map(|it| bits_per_s(it.up_bytes_per_s));
         let up = up.collect::<Vec<_>>();
         chart
             .series
             .push(Series::new("acknowledged", 1, Shape::Area, up));
     }
     if one_way.receives {
-        let down = intervals.iter().map(|it| Some(it.down_bytes_per_s));
+        let down = intervals.iter().map(|it| bits_per_s(it.down_bytes_per_s));
         let down = down.collect::<Vec<_>>();
         chart
             .series

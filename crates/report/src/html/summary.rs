@@ -167,11 +167,9 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
                 (bound, "others were never answered".to_owned())
             }
             Quantile::TooFew { samples, needed } => {
-                let [samples, needed] = [samples, needed].map(units::count);
-                (
-                    "too few".to_owned(),
-                    format!("{samples} replies, needs {needed}"),
-                )
+                let samples = units::counted(samples, "reply", "replies");
+                let needed = units::count(needed);
+                ("too few".to_owned(), format!("{samples}, needs {needed}"))
             }
         };
         tile(&format!("{name} response time"), &value, &beside, &mut html);
@@ -215,7 +213,8 @@ fn tile(label: &str, value: &str, beside: &str, html: &mut String) {
 /// What sets this run apart from what was asked for.
 pub(super) fn notes(judged: &Judged<'_>) -> String {
     let run = judged.run;
-    let mut notes = describe::notes(run, &judged.summary);
+    let mut notes: Vec<String> = text::unopened(run, &judged.summary).into_iter().collect();
+    notes.extend(describe::notes(run, &judged.summary));
     if judged.withheld().is_none() {
         notes.extend(describe::drift(&run.steadiness()));
     }

@@ -2,9 +2,8 @@
 
 use brunt_measure::{AgentRecord, Judged, Run, Standing, Summary};
 
-use super::describe::counted;
 use super::layout::{Page, Tone};
-use crate::units;
+use crate::units::{self, counted};
 
 /// Characters of an id that are shown: enough to tell a few apart.
 const ID_CHARS: usize = 8;

@@ -2,10 +2,9 @@
 
 use brunt_measure::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, Run};
 
-use super::describe::counted;
 use super::layout::{Page, Tone};
 use crate::figures::ids;
-use crate::units;
+use crate::units::{self, counted};
 
 /// Rows over time; more intervals are joined.
 const ROWS_MAX: usize = 20;
@@ -63,8 +62,9 @@ pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
     if sends {
         rate("up", &bandwidth.up_bytes_per_s);
     }
-    // What an echo sends back is printed as well.
-    if receives || bandwidth.down_bytes > 0 {
+    // What an echo sends back is printed as well. The end of a stream may be counted as a byte.
+    let ends = judged.summary.lifetime.connections_opened;
+    if receives || bandwidth.down_bytes > ends {
         rate("down", &bandwidth.down_bytes_per_s);
     }
     if sends {
@@ -105,9 +105,9 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
             units::count(window.segments_sent)
         ),
         again => format!(
-            "{} of {} segments sent again ({})",
+            "{} of {} sent again ({})",
             units::count(again),
-            units::count(window.segments_sent),
+            counted(window.segments_sent, "segment", "segments"),
             units::percent(again as f64 / window.segments_sent.max(1) as f64)
         ),
     }];

@@ -3,8 +3,8 @@
 
 use brunt_measure::{Accuracy, Calibration, Ceiling};
 
-use super::describe::counted;
 use super::layout::{Page, Tone};
+use crate::units::counted;
 use crate::{Style, units};
 
 /// What stands in a cell without a figure.

@@ -1,23 +1,13 @@
 //! The words of the text report: each function gives the items of one row.
 
 use brunt_measure::{
-    AgentRecord, CarriedIn, FailureCounts, Once, Run, RunEdges, StatusCounts, Steadiness, Summary,
-    after_ns,
+    AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, Steadiness, Summary, after_ns,
 };
 
-use crate::units;
+use crate::units::{self, counted};
 
 /// Status codes named per class, the most frequent ones, unless all are asked for.
 const CODES_MAX: usize = 5;
-
-/// `count` and the word for it.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        units::count(count),
-        if count == 1 { one } else { many }
-    )
-}
 
 /// How long the drain may take without being told of.
 const DRAIN_USUAL_NS: u64 = 1_000_000_000;
@@ -85,20 +75,93 @@ pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
             });
         }
     }
-    if summary.stamps_clamped > 0 {
-        notes.push(format!(
-            "{} out of range and moved: the wall clock was set",
-            counted(
-                summary.stamps_clamped,
-                "kernel stamp was",
-                "kernel stamps were"
-            )
-        ));
-    }
+    notes.extend(begun_anew(run, summary));
+    notes.extend(misplaced_stamps(run, summary));
+    notes.extend(unasked(run, summary));
     if run.own_server() {
         notes.push("the target was brunt's reference server, in the same process".to_owned());
     }
     notes
+}
+
+/// Messages that came unasked, as a share of the replies, from which on they are told of.
+const UNASKED_SHARE: f64 = 0.01;
+
+/// So many messages that nobody asked for that replies may end elsewhere than where `--reply` says.
+/// In Redis' protocol what is sent unasked says so.
+fn unasked(run: &Run, summary: &Summary) -> Option<String> {
+    let messages = run.plan.messages.as_ref()?;
+    let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
+    let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
+    if pushes == 0 || is_few || messages.reply == "resp" || !run.plan.awaits_replies() {
+        return None;
+    }
+    Some(format!(
+        "{} came unasked beside {}: does --reply {} end a reply too early? A server that answers \
+         by several parts needs another framing, as --reply resp for Redis",
+        counted(pushes, "message", "messages"),
+        counted(replies, "reply", "replies"),
+        messages.reply,
+    ))
+}
+
+/// What was sent by workers that were too few, where there were any.
+fn begun_anew(run: &Run, summary: &Summary) -> Option<String> {
+    let trials = &summary.trials;
+    let times = match trials.number {
+        0 => return None,
+        1 => String::new(),
+        number => format!(" {} times", units::count(number)),
+    };
+    if run.is_streams() || run.is_held() {
+        return Some(format!("the run began anew{times} with more workers"));
+    }
+    let cut_off = match trials.cut_off {
+        0 => String::new(),
+        count => format!(", {} of them cut off by brunt", units::count(count)),
+    };
+    Some(format!(
+        "the run began anew{times} with more workers: {} sent before count in all phases alone\
+         {cut_off}",
+        counted(trials.tally.requests_sent, run.unit().one, run.unit().many)
+    ))
+}
+
+/// A wall clock that moved by less against the monotonic one was not seen to be set: it is read in
+/// milliseconds.
+const STEP_SEEN_NS: u64 = 3_000_000;
+
+/// Kernel stamps that were outside of what is possible, and what is known of why.
+fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
+    if summary.stamps_clamped == 0 {
+        return None;
+    }
+    let stamps = counted(
+        summary.stamps_clamped,
+        "kernel stamp was",
+        "kernel stamps were",
+    );
+    let moved_ns = run.agents.iter().map(|agent| agent.clock.stepped_ns);
+    let moved_ns = moved_ns.max_by_key(|ns| ns.unsigned_abs()).unwrap_or(0);
+    let before_send = units::count(summary.stamps_before_send);
+    Some(if moved_ns.unsigned_abs() >= STEP_SEEN_NS {
+        let by = units::duration(moved_ns.unsigned_abs());
+        format!("{stamps} out of range and moved: the wall clock was set, by {by} in all")
+    } else if summary.stamps_before_send > 0 && run.plan.may_mistake_pushes() {
+        format!(
+            "{stamps} out of range and moved, {before_send} of them from before the send: what the \
+             server sends unasked was taken for replies"
+        )
+    } else if summary.stamps_before_send > 0 {
+        format!(
+            "{stamps} out of range and moved, {before_send} of them from before the send; at the \
+             end of the run the wall clock was as expected"
+        )
+    } else {
+        format!(
+            "{stamps} out of range and moved; at the end of the run the wall clock was as expected"
+        )
+    })
 }
 
 /// What an agent could not do as it was asked to.
@@ -208,14 +271,17 @@ pub(crate) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
     ]
 }
 
-/// The failures of all phases by kind; empty when there were none. `in_window`: those of the window
-/// alone.
-pub(crate) fn failures(counts: &FailureCounts, in_window: &FailureCounts) -> Vec<String> {
-    let mut items: Vec<String> = counts
+/// The failures of all phases by kind; empty when there were none. They are named as such where
+/// those of the window, or of the requests issued in it, are not the same.
+pub(crate) fn failures(run: &Run, summary: &Summary) -> Vec<String> {
+    let all = &summary.lifetime.failures;
+    let mut items: Vec<String> = all
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    if counts.iter().ne(in_window.iter()) {
+    let of_requests = all.of_requests(run.plan.connects_only());
+    let is_of_window = all.iter().eq(summary.window.failures.iter());
+    if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
         items.push("in the whole run".to_owned());
     }
     items

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use brunt_measure::{AgentRecord, Calibration, Diagnosis, Evidence, Figure, Route, Run, Summary};
 
-use super::describe::counted;
 use super::layout::{Page, Tone};
 use crate::figures::ceiling_share;
-use crate::units;
+use crate::units::{self, counted};
 
 /// Prints all of it; `is_withheld`: without what the rates of the run come to.
 pub(crate) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {

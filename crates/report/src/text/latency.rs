@@ -6,11 +6,9 @@ use brunt_measure::{
     Quantile, Run, SignalId, Summary, TooFewInTail, Verdict,
 };
 
-use super::describe::counted;
 use super::layout::{Grid, Page, Tone};
 use super::precision::{self, Precision};
-use crate::figures::AllPhases;
-use crate::units;
+use crate::units::{self, counted};
 
 /// The columns of the table.
 const COLUMNS: &[Column] = &[
@@ -150,8 +148,8 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
                 format!("mean {}", duration(mean_ns)),
                 format!("{} to {}", units::duration(min_ns), units::duration(max_ns)),
                 format!(
-                    "too few for quantiles ({} replies)",
-                    units::count(response.count())
+                    "too few for quantiles ({})",
+                    counted(response.count(), "reply", "replies")
                 ),
             ]
         }
@@ -164,9 +162,8 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    let all = AllPhases::new(&run.plan, summary);
     !matches!(run.plan.model, ModelDescription::Sessions { .. })
-        && all.connections_opened > run.plan.connections.into()
+        && summary.round.connections_opened > run.plan.connections.into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -204,7 +201,7 @@ fn transfer_counts(latencies: &Latencies) -> bool {
 
 /// Which handshakes the row of TLS is of.
 fn handshakes(summary: &Summary) -> &'static str {
-    let lifetime = &summary.lifetime;
+    let lifetime = &summary.round;
     match (lifetime.handshakes_full, lifetime.handshakes_resumed) {
         (_, 0) => "full",
         (0, _) => "resumed",
@@ -311,7 +308,7 @@ impl<'a> Table<'a> {
             .table_row(GRID, "  response", &cells, note, Tone::Plain);
         // Where latencies grow with the duration, an interval would be one of nothing.
         if verbose || run.overload().is_none() {
-            self.precision(&precision);
+            self.precision(&precision, run.window_ns);
         }
         if is_bound_told || (is_bound && verbose) {
             let unit = run.unit();
@@ -358,12 +355,12 @@ impl<'a> Table<'a> {
     }
 
     /// How well the response times are known.
-    fn precision(&mut self, precision: &Precision) {
+    fn precision(&mut self, precision: &Precision, window_ns: u64) {
         let rows = precision.rows();
         for (label, cells) in &rows {
             self.page.table_row(GRID, label, cells, "", Tone::Plain);
         }
-        if let Some(reason) = precision.unknown() {
+        if let Some(reason) = precision.unknown(window_ns) {
             let label = if rows.is_empty() {
                 precision::LABEL
             } else {
@@ -469,8 +466,9 @@ impl<'a> Table<'a> {
                 self.page.row(&label, &mean_parts(&parts), Tone::Plain);
             }
             Err(TooFewInTail { responses, needed }) => {
-                let [has, needs] = [responses, needed].map(units::count);
-                let words = format!("not known: {has} responses with kernel stamps, needs {needs}");
+                let has = counted(responses, "response", "responses");
+                let needs = units::count(needed);
+                let words = format!("not known: {has} with kernel stamps, needs {needs}");
                 self.none(label, &words);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Style, printable};
+use crate::{Style, foreign, printable};
 
 /// Columns of the label and the gap after it.
 const LABEL: usize = 12;
@@ -120,6 +120,11 @@ impl Page {
     }
 
     fn end_line(&mut self) {
+        let start = self.text.rfind('\n').map_or(0, |end| end + 1);
+        if let Some(at) = foreign::command_in(&self.text[start..]) {
+            self.text
+                .replace_range(start + at..=start + at, foreign::COLON);
+        }
         self.text.push('\n');
     }
 

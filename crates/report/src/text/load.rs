@@ -1,29 +1,28 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_measure::{
-    ArrivalCounts, ArrivalProcess, ListOrder, ModelDescription, Overload, Placement,
-    PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
-    Summary, ThinkSpread, WebSocketDescription, cpu_list,
+    ArrivalCounts, ArrivalProcess, Http2Description, ListOrder, ModelDescription, Overload,
+    Placement, PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription,
+    StreamsDescription, Summary, ThinkSpread, WebSocketDescription, cpu_list,
 };
 
-use super::describe::counted;
 use crate::figures::arrivals_sent_per_s;
-use crate::units;
+use crate::shortened;
+use crate::units::{self, counted};
 
 /// Where the requests go and how; `verbose`: with all that was negotiated.
 pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     let plan = &run.plan;
-    let mut items = vec![plan.url.clone()];
+    let mut items = vec![shortened::word(&plan.url).into_owned()];
     let address = &run.first().negotiated.address;
     if let Some(path) = &plan.unix_socket {
         items.push(format!("Unix socket {path}"));
     } else if !plan.url.contains(address) {
         items.push(format!("at {address}"));
     }
-    let first = plan.requests.first.as_ref();
-    let method = first.map_or("GET", |first| &first.method);
-    if method != "GET" {
-        items.push(method.to_owned());
+    let methods = plan.requests.methods();
+    if methods.iter().any(|method| *method != "GET") {
+        items.push(methods.join(", "));
     }
     items.extend(protocol(run, verbose));
     if let Some(messages) = &plan.messages {
@@ -190,10 +189,16 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     }
     items.extend(plan.requests.list.as_ref().map(|list| {
         let requests = counted(list.requests, unit.one, unit.many);
+        let weights = if list.is_weighted { " by weight" } else { "" };
         match (list.order, run.seed(|seeds| seeds.order)) {
-            (ListOrder::Turns, _) => format!("{requests} in turns"),
-            (ListOrder::Random, Some(seed)) => format!("{requests} at random (seed {seed})"),
-            (ListOrder::Random, None) => format!("{requests} at random"),
+            (ListOrder::Turns, _) => format!("{requests} in turns{weights}"),
+            (ListOrder::ConnectionTurns, _) => {
+                format!("{requests} in turns{weights} on each connection")
+            }
+            (ListOrder::Random, Some(seed)) => {
+                format!("{requests} at random{weights} (seed {seed})")
+            }
+            (ListOrder::Random, None) => format!("{requests} at random{weights}"),
         }
     }));
     items.extend([workers(run), backends(run)]);
@@ -230,6 +235,10 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             items.push(format!("seed {seed}"));
         }
     }
+    if plan.has_equal_parts {
+        items.push("an equal part for each connection".to_owned());
+    }
+    items.extend(plan.http2.iter().flat_map(http2));
     items.extend(plan.sockets.iter().flat_map(sockets));
     items.extend(sources(run));
     if let Some(schedule) = plan.model.schedule()
@@ -257,6 +266,23 @@ fn one_way_streams(connections: u32, one_way: StreamsDescription) -> Vec<String>
         format!("paced by the kernel at {rate} in all")
     }));
     items
+}
+
+/// What HTTP/2 is told of the client, where that is not the usual.
+fn http2(http2: &Http2Description) -> [String; 3] {
+    [
+        format!(
+            "windows of {} bytes for a stream and {} for a connection",
+            count(http2.stream_window_bytes),
+            count(http2.connection_window_bytes)
+        ),
+        format!("frames of at most {} bytes", count(http2.frame_bytes_max)),
+        format!(
+            "header tables of {} bytes for the server and {} for brunt",
+            count(http2.decoder_table_bytes),
+            count(http2.encoder_table_bytes)
+        ),
+    ]
 }
 
 /// Options of the sockets that are not the usual ones.
@@ -406,10 +432,10 @@ pub(crate) fn commands(run: &Run) -> Vec<String> {
     commands.map(|words| command(words)).collect()
 }
 
-/// A command line for a shell.
+/// A command line for a shell, but for words that are too long to be printed.
 pub(crate) fn command(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    words.join(" ")
+    let words = words.iter().map(|word| quoted(&shortened::word(word)));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A word that a shell takes as it is.

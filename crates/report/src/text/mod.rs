@@ -43,6 +43,10 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     let mut page = Page::new(style);
     refusal(judged, &mut page);
     outcome::first_line(judgement, &mut page);
+    if let Some(line) = unopened(run, summary) {
+        page.line(&line, Tone::Warning);
+        page.blank();
+    }
     page.row("target", &load::target(run, style.verbose), Tone::Plain);
     let asked = load::load(run, style.verbose);
     page.row("load", &asked, Tone::Plain);
@@ -71,10 +75,10 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     page.blank();
     if run.is_streams() {
         bandwidth::rows(judged, style.verbose, &mut page);
-        failures(summary, &mut page);
+        failures(run, summary, &mut page);
     } else if run.is_held() {
         held::rows(judged, &mut page);
-        failures(summary, &mut page);
+        failures(run, summary, &mut page);
         beside(run, summary, &mut page);
     } else {
         throughput(judged, &mut page);
@@ -142,6 +146,17 @@ fn refusal(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
+/// The line above all others where connections were still missing when the window began.
+pub(crate) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
+    let unopened = summary.live.unopened_at_start.filter(|&count| count > 0)?;
+    let were = if unopened == 1 { "was" } else { "were" };
+    Some(format!(
+        "{} of {} {were} not open when the window began",
+        units::count(unopened.into()),
+        units::counted(run.plan.connections.into(), "connection", "connections")
+    ))
+}
+
 pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary) = (judged.run, &judged.summary);
     let verdict = judged.judgement.verdict;
@@ -156,7 +171,12 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             let unit = run.unit();
             let per_s = format!("{} {}", units::rate(*rate), unit.per_s);
             items.push(match verdict {
-                Verdict::ServerFailed => format!("{per_s} on average, outages included"),
+                Verdict::ServerFailed => {
+                    let failure = run.server_failure();
+                    let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
+                    let what = if is_silence { "silence" } else { "outages" };
+                    format!("{per_s} on average, {what} included")
+                }
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s} (brunt was the limit)"),
@@ -237,18 +257,23 @@ pub(crate) fn arrivals(
     }
 }
 
-/// Replies that are no successes.
+/// Replies that are no successes, in protocols with statuses and without.
 const ERROR_STATUSES: &str = "error statuses";
+const ERROR_REPLIES: &str = "error replies";
 
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let carried_in = summary.carried_in.unwrap_or_default();
+    let errors = match run.protocol().has_statuses() {
+        true => ERROR_STATUSES,
+        false => ERROR_REPLIES,
+    };
     let mut items = vec![format!(
         "{} ok",
         units::count(run.latencies.response.count())
     )];
     for (count, words) in [
-        (run.latencies.response_error.count(), ERROR_STATUSES),
+        (run.latencies.response_error.count(), errors),
         (population.failed, "failed"),
         (population.censored, "without a reply at the end"),
         (
@@ -257,7 +282,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         ),
         (summary.unsent, "never sent"),
     ] {
-        let is_possible = words != ERROR_STATUSES || run.protocol().has_statuses();
+        let is_possible = words != ERROR_REPLIES;
         if verbose && is_possible || count > 0 {
             items.push(format!("{} {words}", units::count(count)));
         }
@@ -284,15 +309,16 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     let has_statuses = run.protocol().has_statuses();
     if has_statuses && (verbose || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = describe::statuses(replies, verbose);
-        let answered = run.latencies.response.count() + run.latencies.response_error.count();
-        if replies.total() != answered {
+        let latencies = &run.latencies;
+        let answered = (latencies.response.count(), latencies.response_error.count());
+        if (replies.successes(), replies.errors()) != answered {
             // Some were answered in drain, others were sent in warm-up.
             statuses.push("of replies in the window".to_owned());
         }
         page.row("statuses", &statuses, Tone::Plain);
     }
     errors::rows(run, page);
-    failures(summary, page);
+    failures(run, summary, page);
     beside(run, summary, page);
 }
 
@@ -318,7 +344,7 @@ pub(crate) fn beside(run: &Run, summary: &Summary, page: &mut Page) {
         ),
     ] {
         if count > 0 {
-            items.push(describe::counted(count, one, many));
+            items.push(units::counted(count, one, many));
         }
     }
     if !items.is_empty() {
@@ -327,8 +353,8 @@ pub(crate) fn beside(run: &Run, summary: &Summary, page: &mut Page) {
 }
 
 /// What failed, where something did.
-pub(crate) fn failures(summary: &Summary, page: &mut Page) {
-    let failures = describe::failures(&summary.lifetime.failures, &summary.window.failures);
+pub(crate) fn failures(run: &Run, summary: &Summary, page: &mut Page) {
+    let failures = describe::failures(run, summary);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);
     }
@@ -352,12 +378,15 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
         items.push(format!("{planned} planned, all opened"));
         items.extend(load::waited(run, summary));
     }
-    let opened_beside = verbose || all.connections_opened != u64::from(live.asked);
+    // Those of workers that were too few are no connections of this load.
+    let opened = summary.round.connections_opened;
+    let opened_beside = verbose || opened != u64::from(live.asked);
     if opened_beside && !is_plan_told {
-        items.push(format!("{} opened", units::count(all.connections_opened)));
+        items.push(format!("{} opened", units::count(opened)));
         if run.first().negotiated.tls.is_some() {
-            let full = describe::counted(all.handshakes_full, "full handshake", "full handshakes");
-            items.push(match all.handshakes_resumed {
+            let full = summary.round.handshakes_full;
+            let full = units::counted(full, "full handshake", "full handshakes");
+            items.push(match summary.round.handshakes_resumed {
                 0 if !verbose => full,
                 resumed => format!("{full}, {} resumed", units::count(resumed)),
             });
@@ -405,10 +434,10 @@ fn short_set_up(run: &Run) -> Option<String> {
         "{} of {} open when set-up {}",
         units::count(set_up.open.into()),
         units::count(set_up.asked.into()),
-        if set_up.timed_out {
-            "was over its limit"
-        } else {
-            "ended"
+        match (set_up.timed_out, set_up.waited_ns) {
+            (false, _) => "ended".to_owned(),
+            (true, None) => "was over its limit".to_owned(),
+            (true, Some(ns)) => format!("ended, after {} without a new one", units::duration(ns)),
         }
     );
     Some(match set_up.main_failure() {
@@ -453,13 +482,16 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
         return;
     }
     let all = AllPhases::new(&run.plan, summary);
-    let mut items = vec![
-        format!("{} sent", units::count(all.sent)),
-        format!("{} answered", units::count(all.answered)),
-    ];
+    let mut items = vec![format!("{} sent", units::count(all.sent))];
+    if all.in_trials > 0 {
+        let in_trials = units::count(all.in_trials);
+        items.push(format!("{in_trials} of them with too few workers"));
+    }
+    items.push(format!("{} answered", units::count(all.answered)));
     for (count, words) in [
         (all.failed, "failed"),
         (all.in_flight, "in flight at the end"),
+        (all.cut_off, "cut off by brunt"),
     ] {
         if verbose || count > 0 {
             items.push(format!("{} {words}", units::count(count)));
@@ -498,16 +530,12 @@ pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &m
         items.push(format!("{} BROKEN", units::count(broken)));
         tone = Tone::Refusal;
     }
-    items.push(describe::counted(
-        held,
-        "invariant holds",
-        "invariants hold",
-    ));
+    items.push(units::counted(held, "invariant holds", "invariants hold"));
     if flagged > 0 {
         items.push(format!("{} flagged", units::count(flagged)));
     }
     if verbose && beside > 0 {
-        items.push(describe::counted(beside, "does not apply", "do not apply"));
+        items.push(units::counted(beside, "does not apply", "do not apply"));
     }
     page.row("checks", &items, tone);
     for standing in [

@@ -7,6 +7,7 @@ use brunt_measure::{NameRecord, Quantile, Run};
 use super::latency::at_least;
 use super::layout::{Grid, Page, Tone};
 use crate::foreign::printable;
+use crate::shortened::shortened;
 use crate::units;
 
 const CELL_COLUMNS: usize = 9;
@@ -53,14 +54,14 @@ fn badness(name: &NameRecord) -> (u64, u64) {
         Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
         Quantile::TooFew { .. } => name.response.max_ns().unwrap_or(0),
     };
-    let share = not_ok(name).saturating_mul(1_000) / name.population.issued.max(1);
+    let share = not_ok(name).saturating_mul(1_000) / name.population().issued.max(1);
     (share, tail_ns)
 }
 
 /// Of those that were issued in the window.
 fn not_ok(name: &NameRecord) -> u64 {
     let successes = name.response.count();
-    name.population.issued.saturating_sub(successes)
+    name.population().issued.saturating_sub(successes)
 }
 
 /// The cells of a name, by the headings.
@@ -70,48 +71,16 @@ pub(crate) fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
         Quantile::AtLeast { ns } => at_least(ns),
         Quantile::TooFew { .. } => "too few".to_owned(),
     };
-    let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
+    let longest = match (name.unfinished_max_ns(), name.response.max_ns()) {
         (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
         (_, Some(ns)) => units::duration(ns),
         (_, None) => "-".to_owned(),
     };
     [
-        units::count(name.population.issued),
+        units::count(name.population().issued),
         units::count(not_ok(name)),
         quantile(0.5),
         quantile(0.99),
         longest,
     ]
-}
-
-/// The end of a long path tells more than its middle.
-fn shortened(name: &str, columns: usize) -> String {
-    const DOTS: &str = "...";
-    let length = name.chars().count();
-    if length <= columns {
-        return name.to_owned();
-    }
-    let kept = columns.saturating_sub(DOTS.len());
-    let (head, tail) = (kept / 3, kept - kept / 3);
-    let characters: Vec<char> = name.chars().collect();
-    let head: String = characters[..head].iter().collect();
-    let tail: String = characters[length - tail..].iter().collect();
-    format!("{head}{DOTS}{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shortened("/short", 31), "/short");
-        let exact = "x".repeat(31);
-        assert_eq!(shortened(&exact, 31), exact);
-        let long = format!("/begin/{}/end", "m".repeat(50));
-        let short = shortened(&long, 31);
-        assert_eq!(short.chars().count(), 31);
-        assert!(short.starts_with("/begin/"), "{short}");
-        assert!(short.ends_with("mmm/end"), "{short}");
-    }
 }

@@ -16,8 +16,12 @@ pub(crate) fn rows(run: &Run, verbose: bool, page: &mut Page) {
         }
     }
     if verbose {
-        for found in &failure.outages {
-            page.row("  outage", &outage(*found, run.window_ns), Tone::Plain);
+        let label = match failure.outages.is_empty() {
+            true => "  silence",
+            false => "  outage",
+        };
+        for found in failure.down() {
+            page.row(label, &outage(*found, run.window_ns), Tone::Plain);
         }
     }
 }

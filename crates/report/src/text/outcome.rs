@@ -38,8 +38,8 @@ pub(crate) fn redirects(replies: &StatusCounts) -> Option<String> {
             statuses.join(", ")
         )),
         _ => Some(format!(
-            "of these {} were redirects ({}), not followed",
-            units::count(count),
+            "of these {} ({}), not followed",
+            units::counted(count, "was a redirect", "were redirects"),
             statuses.join(", ")
         )),
     }
@@ -55,7 +55,7 @@ mod tests {
             (&[200, 204, 304, 404][..], None),
             (
                 &[200, 302, 404],
-                Some("of these 1 were redirects (302), not followed"),
+                Some("of these 1 was a redirect (302), not followed"),
             ),
             (
                 &[301, 302, 302],

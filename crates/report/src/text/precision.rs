@@ -9,7 +9,7 @@ pub(super) const LABEL: &str = "  ± 95 %";
 /// A share beyond which `±` says little: the ends do.
 const SHARE_MOST: f64 = 0.5;
 /// What stands in place of an interval.
-const UNKNOWN: &str = "unknown";
+const UNKNOWN: &str = "?";
 
 /// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
 pub(crate) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) ->
     } = match interval {
         Ok(interval) => interval,
         Err(NoInterval::PlannedToVary) => return String::new(),
-        Err(_) => return format!(" (± {UNKNOWN}: too short)"),
+        Err(_) => return " (± unknown: too short)".to_owned(),
     };
     let off = (high_per_s - per_s).max(per_s - low_per_s);
     if per_s <= 0.0 || !off.is_finite() {
@@ -85,12 +85,13 @@ impl Precision {
         }
     }
 
-    /// Which columns have no interval, and why the first of them has none.
-    pub(crate) fn unknown(&self) -> Option<String> {
+    /// Which columns have no interval, why the first of them has none, and where length is what is
+    /// missing, which one a window of `window_ns` would need.
+    pub(crate) fn unknown(&self, window_ns: u64) -> Option<String> {
         let columns = || self.columns.iter().flatten();
         let unknown = |&&(_, _, interval): &&Known| interval.is_err();
         let (heading, _, interval) = columns().find(unknown)?;
-        let reason = words(interval.err()?);
+        let reason = words(interval.err()?, window_ns);
         let which = match columns().filter(unknown).count() {
             count if count == columns().count() => String::new(),
             1 => format!(" for {heading}"),
@@ -109,20 +110,22 @@ fn share(ns: u64, interval: Interval) -> f64 {
     off_ns as f64 / ns as f64
 }
 
-/// The reason with numbers as people read them.
-fn words(reason: NoInterval) -> String {
-    match reason {
-        NoInterval::TooAlike {
-            samples,
-            worth,
-            needed,
-        } => format!(
-            "{} replies tell no more than {} independent ones (need {})",
-            units::count(samples),
-            units::count(worth),
-            units::count(needed)
-        ),
-        other => other.to_string(),
+/// The reason, with the option that mends it.
+fn words(reason: NoInterval, window_ns: u64) -> String {
+    match reason.times_longer() {
+        Some(times) => format!("{reason} (-d {})", typed(window_ns.saturating_mul(times))),
+        None => reason.to_string(),
+    }
+}
+
+/// A duration as `-d` takes it, rounded up: `40s`, `12m`, `3h`.
+fn typed(duration_ns: u64) -> String {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let seconds = duration_ns.div_ceil(SECOND_NS);
+    match seconds {
+        0..=300 => format!("{seconds}s"),
+        301..=10_800 => format!("{}m", seconds.div_ceil(60)),
+        _ => format!("{}h", seconds.div_ceil(3_600)),
     }
 }
 
@@ -164,6 +167,8 @@ mod tests {
         precision
     }
 
+    const WINDOW_NS: u64 = 10_000_000_000;
+
     const ALIKE: NoInterval = NoInterval::TooAlike {
         samples: 20_000,
         worth: 1_234,
@@ -180,15 +185,22 @@ mod tests {
         let [(label, cells)] = narrow.rows().try_into().unwrap();
         assert_eq!(label, LABEL);
         assert_eq!(cells, ["", "1.0 %", "50 %"]);
-        assert_eq!(narrow.unknown(), None);
+        assert_eq!(narrow.unknown(WINDOW_NS), None);
         let wide = of(&[
             Some(("p50", Ok((990, 1_005)))),
             Some(("p90", Ok((900, 43_190)))),
             Some(("p99", Err(ALIKE))),
         ]);
         let [low, high] = wide.rows().try_into().unwrap();
-        assert_eq!(low.1, ["990 ns", "900 ns", "unknown"]);
-        assert_eq!(high.1, ["1.00 µs", "43.2 µs", "unknown"]);
+        assert_eq!(low.1, ["990 ns", "900 ns", "?"]);
+        assert_eq!(high.1, ["1.00 µs", "43.2 µs", "?"]);
+    }
+
+    #[test]
+    fn lengths_are_as_they_are_typed() {
+        for (seconds, words) in [(1, "1s"), (300, "300s"), (301, "6m"), (10_801, "4h")] {
+            assert_eq!(typed(seconds * 1_000_000_000), words);
+        }
     }
 
     #[test]
@@ -197,8 +209,8 @@ mod tests {
         for (columns, words) in [
             (
                 of(&[Some(("p50", ends())), Some(("p90", Err(ALIKE)))]),
-                "unknown for p90: 20,000 replies tell no more than 1,234 independent ones (need \
-                 3,688)",
+                "? for p90: it varied over the window; a run about 3 times as long would tell \
+                 (-d 30s)",
             ),
             (
                 of(&[
@@ -207,15 +219,15 @@ mod tests {
                     Some(("p99", Err(ALIKE))),
                     None,
                 ]),
-                "unknown from p90 on: 20,000 replies tell no more than 1,234 independent ones \
-                 (need 3,688)",
+                "? from p90 on: it varied over the window; a run about 3 times as long would \
+                 tell (-d 30s)",
             ),
             (
                 of(&[Some(("p50", Err(NoInterval::PlannedToVary))), None]),
-                "unknown: the rate is planned to vary over the window",
+                "?: the rate is planned to vary over the window",
             ),
         ] {
-            assert_eq!(columns.unknown().as_deref(), Some(words));
+            assert_eq!(columns.unknown(WINDOW_NS).as_deref(), Some(words));
         }
         assert!(of(&[Some(("p50", Err(ALIKE)))]).rows().is_empty());
         assert!(of(&[None]).rows().is_empty());

@@ -2,11 +2,10 @@
 
 use brunt_measure::{CpuUse, Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
 
-use super::describe::counted;
 use super::layout::{Page, Tone};
 use crate::figures::{GeneratorFigures, ceiling_share, cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
-use crate::units;
+use crate::units::{self, counted};
 
 /// Rows of the table over time; more readings are joined.
 const ROWS_MAX: usize = 20;

@@ -148,6 +148,7 @@ fn sweep_cut_short() -> Sweep {
 
 fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
     let side = |url: &str, ratio: f64| ComparedSide {
+        label: None,
         url: url.to_owned(),
         rounds: (0..10)
             .map(|round| {
@@ -250,7 +251,7 @@ fn capacity(holds: f64) -> Capacity {
     };
     let plan = CapacityPlan {
         url: "http://192.0.2.1:8080/".to_owned(),
-        objectives: vec![objective, Objective::Errors { below: 0.01 }],
+        objectives: vec![objective.clone(), Objective::Errors { below: 0.01 }],
         tolerance: 0.02,
         first_per_s: 500.0,
         least_per_s: 1.0,
@@ -281,7 +282,7 @@ fn capacity(holds: f64) -> Capacity {
             outcome,
             because: String::new(),
             objectives: vec![CapacityObjective {
-                objective,
+                objective: objective.clone(),
                 measured: Some(p99_ns),
                 bound: Some(1.1 * p99_ns),
                 is_met,
@@ -375,6 +376,42 @@ pub(crate) fn written(experiment: &Experiment, format: Format, style: &Style) ->
     let mut bytes = Vec::new();
     write_experiment(experiment, format, style, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn each_line_of_a_chart_has_a_colour_of_its_own() {
+    let mut search = capacity(1_000.0);
+    let outcomes = [
+        CapacityOutcome::Met,
+        CapacityOutcome::Missed,
+        CapacityOutcome::ClientLimited,
+        CapacityOutcome::Undecided,
+        CapacityOutcome::Invalid,
+    ];
+    let steps = search.steps.iter_mut();
+    for (step, outcome) in steps.zip(outcomes.into_iter().cycle()) {
+        step.outcome = outcome;
+    }
+    let of_every_outcome = ("every outcome", "capacity", Experiment::Capacity(search));
+    for (name, _, experiment) in all().into_iter().chain([of_every_outcome]) {
+        let page = written(&experiment, Format::Html, &Style::default());
+        let (_, rest) = page.split_once("id=\"data\">").unwrap();
+        let (json, _) = rest.split_once("</script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(json).unwrap();
+        for chart in data["charts"].as_array().unwrap() {
+            let mut tints = BTreeMap::new();
+            for series in chart["series"].as_array().unwrap() {
+                // Both ends of one interval.
+                let line = match series["name"].as_str().unwrap() {
+                    "to" => "95 % from",
+                    line => line,
+                };
+                let tint = series["tint"].as_u64().unwrap();
+                let other = *tints.entry(tint).or_insert(line);
+                assert_eq!(other, line, "{name}: {}", chart["id"]);
+            }
+        }
+    }
 }
 
 #[test]

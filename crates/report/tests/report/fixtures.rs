@@ -10,7 +10,7 @@ mod watched;
 
 use brunt_measure::{
     AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
-    FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
+    FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, Misplaced,
     ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,
     Recording, RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges,
     ScheduleDescription, Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread,
@@ -108,6 +108,12 @@ pub(crate) fn objectives() -> Run {
         Objective::Errors { below: 0.01 },
         Objective::NoErrors,
         Objective::SuccessesPerS { above: 1_000_000.0 },
+        Objective::ResponseMax { below_ns: S },
+        Objective::ResponseMean { below_ns: MS },
+        Objective::Named {
+            name: "login".to_owned(),
+            objective: Box::new(Objective::NoErrors),
+        },
     ];
     run
 }
@@ -412,7 +418,7 @@ fn answer(status: u16) -> Answer {
 }
 
 /// The parts of a response: brunt takes 2 µs to send, 3 to 6 to receive and 1 to parse.
-fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, bool) {
+fn parts(due_ns: u64, free_ns: u64, sent_ns: u64, done_ns: u64) -> (Parts, Option<Misplaced>) {
     Parts::of(&Instants {
         due_ns,
         free_ns,
@@ -458,6 +464,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         tls: None,
         pipeline: 1,
         streams: 1,
+        http2: None,
         one_way: None,
         sockets: None,
         requests_per_connection: None,
@@ -466,9 +473,10 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             duration_ns: Some(10 * S),
             requests: None,
         },
+        has_equal_parts: false,
         warmup_ns: S,
         timeout_ns: 10 * S,
-        setup_timeout_ns: 30 * S,
+        setup_timeout_ns: Some(30 * S),
         connect_timeout_ns: 5 * S,
         drain_limit_ns: S,
         backend: BackendChoice::Auto,
@@ -493,8 +501,10 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             tls: None,
             request_bytes: REQUEST_BYTES,
         },
+        speaks_tls: false,
         backend: Backend::Uring,
         backend_note: None,
+        trials: Some(Vec::new()),
         placement: None,
         source_addresses: Vec::new(),
         source_addresses_chosen: false,
@@ -532,6 +542,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             ports_available: Some(28_232),
             memory_needed_bytes: 9_000_000,
             memory_available_bytes: Some(8_000_000_000),
+            ..LimitsChecked::default()
         },
         calibration: None,
         evidence: Evidence::default(),

@@ -36,6 +36,89 @@ pub(crate) fn compare(file: &str, found: &str) {
     );
 }
 
+/// `text` without scripts and styles, which are no words of ours.
+fn without_code(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, begin)) = rest.split_once("<s") {
+        kept.push_str(before);
+        rest = match begin.get(..5) {
+            Some("cript") => begin.split_once("</script>").map_or("", |(_, rest)| rest),
+            Some("tyle>") => begin.split_once("</style>").map_or("", |(_, rest)| rest),
+            _ => begin,
+        };
+    }
+    kept + rest
+}
+
+/// Counts of one with a noun for several, such as `1 workers`.
+fn plurals_of_one(text: &str) -> Vec<String> {
+    // They end in s and stand for one thing, or are verbs.
+    const SINGULAR: [&str; 12] = [
+        "s", "ms", "ns", "is", "was", "has", "does", "holds", "process", "status", "address",
+        "class",
+    ];
+    let text = without_code(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_one = |word: &str| word.trim_start_matches(|it: char| !it.is_alphanumeric()) == "1";
+    let found = words.windows(2).filter(|pair| {
+        let noun = pair[1].trim_end_matches(|it: char| !it.is_alphanumeric());
+        let is_word = noun
+            .chars()
+            .all(|it| it.is_ascii_lowercase() || it == '-' || it == 'C')
+            || noun == "CPUs";
+        is_one(pair[0]) && is_word && noun.ends_with('s') && !SINGULAR.contains(&noun)
+    });
+    found.map(|pair| pair.join(" ")).collect()
+}
+
+#[test]
+fn one_thing_is_singular() {
+    assert_eq!(plurals_of_one("of 1 workers, 1 s"), ["1 workers,"]);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files = 0;
+    for entry in std::fs::read_dir(golden).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let found = plurals_of_one(&text);
+        assert_eq!(found, Vec::<String>::new(), "{}", path.display());
+        files += 1;
+    }
+    assert!(files > 100, "{files}");
+    // What is not in them in full.
+    for (name, run) in fixtures::all() {
+        let style = Style {
+            verbose: true,
+            spectrum: true,
+            ..PIPED
+        };
+        for format in [Format::Text, Format::Html, Format::Markdown] {
+            let found = plurals_of_one(&report(&run, format, &style));
+            assert_eq!(found, Vec::<String>::new(), "{name} {format:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_url_is_cut_where_people_read() {
+    let mut run = fixtures::normal();
+    let query = "q".repeat(9_000);
+    run.plan.url = format!("http://127.0.0.1:8080/begin?{query}/the-end");
+    for format in [Format::Text, Format::Html, Format::Markdown] {
+        let text = report(&run, format, &PIPED);
+        assert!(!text.contains(&"q".repeat(400)), "{format:?}");
+        let unbroken = text.replace(['\n', ' '], "");
+        for part in ["/begin?", "...", "/the-end"] {
+            assert!(unbroken.contains(part), "{format:?} {part}");
+        }
+    }
+    let text = report(&run, Format::Text, &PIPED);
+    assert!(text.lines().count() < 60, "{text}");
+    for format in [Format::Json, Format::Csv] {
+        assert!(report(&run, format, &PIPED).contains(&query), "{format:?}");
+    }
+}
+
 #[test]
 fn one_fixture_is_invalid() {
     for (name, run) in fixtures::all() {

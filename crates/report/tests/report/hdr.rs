@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use brunt_measure::{Latencies, Run};
-use brunt_report::{write_hgrm, write_hlog};
+use brunt_report::{write_hgrm, write_hlog, write_service_hlog};
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
@@ -15,6 +15,20 @@ fn hlog(run: &Run) -> String {
     let mut bytes = Vec::new();
     write_hlog(run, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
+}
+
+fn service_hlog(run: &Run) -> String {
+    let mut bytes = Vec::new();
+    write_service_hlog(run, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The histogram of an interval, whatever its tag.
+fn decoded(encoded: &str) -> hdrhistogram::Histogram<u64> {
+    let bytes = base64::prelude::BASE64_STANDARD.decode(encoded).unwrap();
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .unwrap()
 }
 
 fn hgrm(run: &Run) -> String {
@@ -43,7 +57,6 @@ fn the_interval_log_reads_back_as_what_was_recorded() {
         let start = Duration::from_millis(run.agents[0].clock.window_start_unix_ms);
         let (mut started, mut based) = (None, None);
         let (mut next, mut count, mut max_ns) = (Duration::ZERO, 0, 0);
-        let mut service = None;
         for entry in IntervalLogIterator::new(log.as_bytes()) {
             let interval = match entry.unwrap() {
                 LogEntry::StartTime(at) => {
@@ -56,20 +69,10 @@ fn the_interval_log_reads_back_as_what_was_recorded() {
                 }
                 LogEntry::Interval(interval) => interval,
             };
-            let bytes = base64::prelude::BASE64_STANDARD
-                .decode(interval.encoded_histogram())
-                .unwrap();
-            let histogram: hdrhistogram::Histogram<u64> = Deserializer::new()
-                .deserialize(&mut bytes.as_slice())
-                .unwrap();
+            let histogram = decoded(interval.encoded_histogram());
             let printed_max_ns = interval.max() * 1e6;
             let max_diff_ns = printed_max_ns - histogram.max() as f64;
             assert!(max_diff_ns.abs() <= 500.0, "{name}: {max_diff_ns} ns");
-            if let Some(tag) = interval.tag() {
-                assert_eq!(tag.as_str(), "service", "{name}");
-                service = Some(histogram.len());
-                continue;
-            }
             assert_eq!(interval.start_timestamp(), next, "{name}");
             next += interval.duration();
             count += histogram.len();
@@ -81,9 +84,30 @@ fn the_interval_log_reads_back_as_what_was_recorded() {
         // Two significant digits.
         let exact_ns = response.max_ns().unwrap_or(0);
         assert!(max_ns.abs_diff(exact_ns) <= exact_ns / 100, "{name}");
-        let is_open = matches!(name, "open" | "growing" | "overloaded" | "merged_apart");
-        assert_eq!(service, is_open.then_some(response.count()), "{name}");
         assert!(next <= Duration::from_nanos(run.window_ns), "{name}");
+    }
+}
+
+/// Plotters and mergers add up all lines of a log, with and without tags.
+#[test]
+fn each_log_holds_every_reply_once_for_readers_that_ignore_tags() {
+    for (name, run) in fixtures::all() {
+        for (times, log) in [("response", hlog(&run)), ("service", service_hlog(&run))] {
+            let mut count = 0;
+            for entry in IntervalLogIterator::new(log.as_bytes()) {
+                if let LogEntry::Interval(interval) = entry.unwrap() {
+                    count += decoded(interval.encoded_histogram()).len();
+                }
+            }
+            assert_eq!(count, run.latencies.response.count(), "{name} {times}");
+            assert!(
+                log.contains(&format!("{times} times in nanoseconds")),
+                "{name}"
+            );
+        }
+        let of_window = service_hlog(&run);
+        let window_s = format!("0.000,{:.3},", run.window_ns as f64 / 1e9);
+        assert!(of_window.contains(&window_s), "{name}: {of_window}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! and printed in every form, and never a panic.
 
 use brunt_measure::Judged;
-use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
+use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog, write_junit};
 use serde_json::{Value, json};
 
 use crate::fixtures;
@@ -210,4 +210,111 @@ fn a_number_may_have_a_million_digits() {
         let error = taken(json.as_bytes()).expect_err("no counter");
         assert!(error.to_string().len() < 1_500, "{error}");
     }
+}
+
+/// What strangers may write, one that begins with each kind of harm.
+const HOSTILE: [&str; 3] = [
+    "\n ::error::x\u{1b}[2J\u{9b}31m\u{202e}\u{feff} ##[error]</script><script>x\"'><b>`|*x*",
+    "::error::x",
+    "=1+1\u{7}",
+];
+
+/// Markdown without its spans of code, in which nothing is obeyed.
+fn without_code(text: &str) -> String {
+    let mut rest = text;
+    let mut plain = String::new();
+    while let Some(at) = rest.find('`') {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let fence = &from[..from.len() - from.trim_start_matches('`').len()];
+        let inside = &from[fence.len()..];
+        if before.ends_with('\\') {
+            rest = inside;
+            continue;
+        }
+        let is_end = |at: &usize| {
+            !inside[..*at].ends_with('`') && !inside[*at + fence.len()..].starts_with('`')
+        };
+        let mut ends = inside.match_indices(fence).map(|(at, _)| at);
+        let end = ends.find(is_end).expect("a span of code ends");
+        rest = &inside[end + fence.len()..];
+    }
+    plain + rest
+}
+
+/// Checks that no reader of this form obeys anything in it.
+#[track_caller]
+fn assert_inert(bytes: &[u8], format: Format) {
+    let text = std::str::from_utf8(bytes).expect("UTF-8");
+    let is_harmful = |character: char| {
+        (character.is_control() && character != '\n')
+            || matches!(
+                character,
+                '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}' | '\u{feff}'
+            )
+    };
+    if let Some(at) = text.find(is_harmful) {
+        panic!("{format}: {:?}", &text[..text.ceil_char_boundary(at + 80)]);
+    }
+    match format {
+        Format::Text => {
+            let is_command = |line: &str| line.trim_start().starts_with("::");
+            assert!(!text.lines().any(is_command), "{text}");
+            assert!(!text.contains("##["), "{text}");
+        }
+        Format::Markdown => assert!(!without_code(text).contains('<'), "{text}"),
+        Format::Html => assert!(!text.contains("<script>x"), "{text}"),
+        Format::Csv => {
+            let mut rows = csv::Reader::from_reader(bytes);
+            for row in rows.records() {
+                let row = row.expect("CSV");
+                let is_formula = |cell: &str| cell.starts_with(['=', '@', '|']);
+                assert!(!row.iter().any(is_formula), "{row:?}");
+            }
+        }
+        Format::Json => {}
+    }
+}
+
+/// Every text of every run that may be any text is replaced, and no form of the report obeys it.
+#[test]
+fn texts_of_strangers_are_inert_in_every_form() {
+    let mut replaced_texts = 0;
+    for (name, whole) in stored() {
+        let mut places = Vec::new();
+        pointers(&whole, "", &mut places);
+        places.retain(|place| whole.pointer(place).is_some_and(Value::is_string));
+        for hostile in HOSTILE {
+            let mut run = whole.clone();
+            for place in &places {
+                let json = replaced(&run, place, json!(hostile));
+                if read(&mut &json[..]).is_ok() {
+                    *run.pointer_mut(place).expect("it was found there") = json!(hostile);
+                    replaced_texts += 1;
+                }
+            }
+            let run = read(&mut run.to_string().as_bytes()).expect("it was read in part");
+            let judged = Judged::of(&run);
+            for &format in Format::ALL {
+                for verbose in [false, true] {
+                    let style = Style {
+                        verbose,
+                        ..Style::default()
+                    };
+                    let mut bytes = Vec::new();
+                    write(&judged, format, &style, &mut bytes).expect(name);
+                    assert_inert(&bytes, format);
+                }
+            }
+            let mut bytes = Vec::new();
+            write_junit(&judged, &mut bytes).expect(name);
+            let text = String::from_utf8(bytes).expect("UTF-8");
+            assert!(
+                !text.contains("<script>x") && !text.contains('\u{1b}'),
+                "{text}"
+            );
+        }
+    }
+    assert!(replaced_texts > 200, "{replaced_texts}");
 }

@@ -110,6 +110,31 @@ fn a_set_up_that_fell_short_is_told() {
 }
 
 #[test]
+fn what_is_not_open_when_the_window_begins_is_said_first() {
+    let mut run = fixtures::normal();
+    let written = |run: &Run, format| {
+        let mut bytes = Vec::new();
+        write(&Judged::of(run), format, &Style::default(), &mut bytes).expect("it is written");
+        String::from_utf8(bytes).expect("it is text")
+    };
+    let says = "5 of 64 connections were not open when the window began";
+    run.plan.connections = 64;
+    for count in [None, Some(0)] {
+        run.agents[0].workers[0].live.unopened_at_start = count;
+        assert!(!written(&run, Format::Text).contains("not open when"));
+    }
+    run.agents[0].workers[0].live.unopened_at_start = Some(5);
+    let text = written(&run, Format::Text);
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    // Above it is the headline alone, where there is one.
+    let first = lines.find(|line| !line.starts_with("INVALID"));
+    assert_eq!(first, Some(says), "{text}");
+    assert!(written(&run, Format::Html).contains(says));
+    let figures = StoredSummary::new(&Judged::of(&run));
+    assert_eq!(figures.live.unopened_at_start, Some(5));
+}
+
+#[test]
 fn stages_together_are_the_window() {
     for (name, run) in fixtures::all() {
         let figures = StoredSummary::new(&Judged::of(&run));

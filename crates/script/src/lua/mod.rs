@@ -21,6 +21,7 @@ mod text;
 
 pub(crate) use functions::Function;
 pub(crate) use hot::{Beside, Requested, ResponseArguments};
+pub(crate) use interrupt::Interrupter;
 pub(crate) use owner::State;
 pub(crate) use state::{Answer, Argument, Settings};
 pub(crate) use text::TEXT_BYTES_MAX;

@@ -10,6 +10,32 @@ local tonumber, tostring, type = tonumber, tostring, type
 local concat, remove = table.concat, table.remove
 local format, length = string.format, string.len
 local _G = _G
+local io_output, write_to, stdout = io.output, io.stdout.write, io.stdout
+local original_write = io.write
+
+-- Threads print at the same time. What one call prints goes out as one text, which C's lock of the
+-- stream keeps whole.
+function _G.print(...)
+   local parts, count = {}, select("#", ...)
+   for i = 1, count do
+      local part = _G.tostring((select(i, ...)))
+      if type(part) ~= "string" then
+         error("'tostring' must return a string to 'print'", 2)
+      end
+      parts[i] = part
+   end
+   write_to(stdout, concat(parts, "\t", 1, count) .. "\n")
+end
+
+function io.write(...)
+   for i = 1, select("#", ...) do
+      local kind = type((select(i, ...)))
+      if kind ~= "string" and kind ~= "number" then
+         return original_write(...)
+      end
+   end
+   return write_to(io_output(), concat({ ... }))
+end
 
 local wrk = {
    scheme = settings.scheme,

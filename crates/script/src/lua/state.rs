@@ -131,6 +131,13 @@ impl State {
         }
     }
 
+    /// Bytes that its values take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        // SAFETY: the state is valid as long as `self`, and to ask for its size changes nothing.
+        let kib = unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCCOUNT, 0) };
+        u64::try_from(kib).unwrap_or(0) << 10
+    }
+
     /// Whether a global variable is a function.
     pub(crate) fn is_function(&mut self, name: &str) -> Result<bool, String> {
         let answer = self.call(Function::Defines, &[Argument::Text(name.as_bytes())])?;

@@ -1,6 +1,6 @@
 //! Scripts that fail, before a run and in it, and scripts that do not return.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use brunt_script::ScriptError;
@@ -215,4 +215,26 @@ fn huge_strings_are_refused() {
         let source = format!("function request() local text = {call} return text end");
         assert_eq!(Trial::new(&source).refusal(), message, "{call}");
     }
+}
+
+#[test]
+fn calls_beyond_the_load_are_interrupted() {
+    let source = "function teardown() while true do end end function done() say('done') end";
+    let trial = Trial::with(source, |options| options.workers = 2);
+    let mut script = trial.load();
+    drop(script.generators().expect("generators"));
+    let interrupt = script.interrupter();
+    let (ends, ended) = mpsc::channel::<()>();
+    // As long as it lasts: each worker's state makes the call.
+    let interrupting = std::thread::spawn(move || {
+        while ended.recv_timeout(Duration::from_millis(10)) == Err(RecvTimeoutError::Timeout) {
+            interrupt.interrupt();
+        }
+    });
+    let error = script.teardown().expect_err("it is interrupted");
+    drop(ends);
+    interrupting.join().expect("the thread ends");
+    assert!(error.to_string().contains("still running"), "{error}");
+    script.done(Default::default()).expect("done");
+    assert_eq!(trial.said(), ["done"]);
 }

@@ -239,7 +239,7 @@ fn pattern(end: u64, request: &Request, after: After, batch: &mut Batch) -> Next
     } else {
         end
     };
-    if end <= reply::INLINE_BODY_BYTES_MAX {
+    if end <= reply::INLINE_BODY_BYTES_MAX.min(batch.piece_bytes_max() as u64) {
         pattern::write_pattern(batch.bytes(), 0, end);
         return Next::after(after);
     }
@@ -267,7 +267,7 @@ fn chunked(request: &Request, bytes: u64, batch: &mut Batch, counters: &WorkerCo
         after,
     };
     // The first chunk goes with the head; for a short body it is the only one.
-    stream.step(0, batch.bytes(), counters);
+    stream.step(0, batch, counters);
     match stream {
         Stream::End(after) => Next::after(after),
         stream => Next::Stream(stream),
@@ -287,11 +287,12 @@ fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCoun
 }
 
 fn malformed(kind: &'static Malformation, batch: &mut Batch) -> Next {
-    kind.write(batch.bytes());
+    if let Some(left) = kind.write(batch.bytes()) {
+        return Next::Stream(Stream::Repeated { kind, left });
+    }
     match kind.ending {
         Ending::Close => Next::End(After::Close),
         Ending::KeepOpen => Next::Request,
-        Ending::Silence => Next::Stream(Stream::Silence),
-        Ending::Endless => Next::Stream(Stream::Endless(kind)),
+        Ending::Silence | Ending::Endless => Next::Stream(Stream::Silence),
     }
 }

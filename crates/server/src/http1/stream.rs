@@ -3,9 +3,10 @@
 use super::reply::{self, Length};
 use super::request::Request;
 use crate::answer::{Drip, Trickle};
+use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
-use crate::malformed::http1::Malformation;
+use crate::malformed::http1::{Ending, Malformation};
 use crate::pattern;
 
 /// Bytes of data in one chunk of `/chunked`.
@@ -52,8 +53,11 @@ pub(crate) enum Stream {
     },
     /// A body that takes its time.
     Drip { drip: Drip, after: After },
-    /// A malformed answer without end.
-    Endless(&'static Malformation),
+    /// The repeated part of a malformed answer, so many times.
+    Repeated {
+        kind: &'static Malformation,
+        left: u64,
+    },
     /// Nothing, until the client leaves.
     Silence,
     /// Nothing more.
@@ -78,19 +82,21 @@ pub(crate) enum Step {
 }
 
 impl Stream {
-    /// Goes on by one step, at `now_ns`.
+    /// Goes on by one step, at `now_ns`; what is appended to `batch` is no more than it allows.
     pub(crate) fn step(
         &mut self,
         now_ns: u64,
-        out: &mut Vec<u8>,
+        batch: &mut Batch,
         counters: &WorkerCounters,
     ) -> Step {
+        let piece_bytes_max = batch.piece_bytes_max();
         match self {
             Self::NullAt { at_ns, .. } if now_ns < *at_ns => Step::Wait { until_ns: *at_ns },
             Self::NullAt { at_ns, request } => {
                 let due_ns = *at_ns;
                 let after = After::request(request);
                 counters.reply(200);
+                let out = batch.bytes();
                 reply::write_head(out, request, 200, Length::Bytes(0), request.keep_alive);
                 *self = Self::End(after);
                 Step::Answer { due_ns }
@@ -100,7 +106,7 @@ impl Stream {
                 end,
                 after,
             } => {
-                let length = (*end - *position).min(pattern::PIECE_BYTES_MAX);
+                let length = (*end - *position).min(batch.pattern_bytes_max());
                 if length == 0 {
                     return Step::Done(*after);
                 }
@@ -116,10 +122,9 @@ impl Stream {
                 end,
                 after,
             } => {
-                let chunk_end = (*position + CHUNK_BYTES).min(*end);
-                write_chunk(out, *position, chunk_end);
-                *position = chunk_end;
-                if chunk_end == *end {
+                let out = batch.bytes();
+                *position = write_chunk(out, *position, *end, piece_bytes_max as u64);
+                if position == end {
                     out.extend_from_slice(b"0\r\nBrunt-Length: ");
                     write_decimal(out, *end);
                     out.extend_from_slice(b"\r\n\r\n");
@@ -129,14 +134,21 @@ impl Stream {
             }
             Self::Drip { drip, after } => match drip.next(now_ns) {
                 Trickle::Byte(byte) => {
-                    out.push(byte);
+                    batch.bytes().push(byte);
                     Step::Bytes
                 }
                 Trickle::Wait { until_ns } => Step::Wait { until_ns },
                 Trickle::End => Step::Done(*after),
             },
-            Self::Endless(kind) => {
-                kind.write_more(out);
+            Self::Repeated { kind, left } => {
+                *left = kind.write_more(*left, piece_bytes_max, batch.bytes());
+                if *left == 0 {
+                    *self = match kind.ending {
+                        Ending::Close => Self::End(After::Close),
+                        Ending::KeepOpen => Self::End(After::KeepOpen),
+                        Ending::Silence | Ending::Endless => Self::Silence,
+                    };
+                }
                 Step::Bytes
             }
             Self::Silence => Step::Silence,
@@ -145,14 +157,22 @@ impl Stream {
     }
 }
 
-/// Appends a chunk (RFC 9112 section 7.1), unless it would be the last one.
-fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64) {
+/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1), and
+/// of so many bytes at most; gives the position behind it.
+fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64, bytes_max: u64) -> u64 {
     if position == end {
-        return;
+        return end;
     }
-    out.extend_from_slice(format!("{:x}\r\n", end - position).as_bytes());
-    pattern::write_pattern(out, position, end);
-    out.extend_from_slice(b"\r\n");
+    let chunk_end = (position - position % CHUNK_BYTES + CHUNK_BYTES).min(end);
+    if position.is_multiple_of(CHUNK_BYTES) {
+        out.extend_from_slice(format!("{:x}\r\n", chunk_end - position).as_bytes());
+    }
+    let piece_end = chunk_end.min(position + bytes_max);
+    pattern::write_pattern(out, position, piece_end);
+    if piece_end == chunk_end {
+        out.extend_from_slice(b"\r\n");
+    }
+    piece_end
 }
 
 #[cfg(test)]
@@ -160,12 +180,22 @@ mod tests {
     use super::*;
 
     /// Runs a stream in virtual time; the bytes, the instant of the end, and what comes after.
-    fn run(mut stream: Stream) -> (Vec<u8>, u64, After) {
+    fn run(stream: Stream) -> (Vec<u8>, u64, After) {
+        run_within(stream, usize::MAX)
+    }
+
+    /// The same with little room.
+    fn run_within(mut stream: Stream, grant_bytes: usize) -> (Vec<u8>, u64, After) {
         let counters = WorkerCounters::default();
         let payload = pattern::pattern_payload();
         let (mut now_ns, mut out) = (0, Vec::new());
+        let mut batch = Batch::new(true);
         loop {
-            match stream.step(now_ns, &mut out, &counters) {
+            batch.fit_into(grant_bytes);
+            let step = stream.step(now_ns, &mut batch, &counters);
+            assert!(batch.length() <= grant_bytes, "{step:?}");
+            out.extend(batch.take_bytes(Vec::new()));
+            match step {
                 Step::Pattern { start, end } => {
                     out.extend_from_slice(&payload[start as usize..end as usize]);
                 }
@@ -201,6 +231,9 @@ mod tests {
                 after: After::Close,
             };
             let (chunks, _, after) = run(stream);
+            for grant_bytes in [150, 10_000] {
+                assert!(run_within(stream, grant_bytes).0 == chunks, "{grant_bytes}");
+            }
             assert_eq!(after, After::Close);
             let (mut rest, mut body) = (&chunks[..], Vec::new());
             loop {

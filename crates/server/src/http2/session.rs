@@ -195,6 +195,11 @@ impl Session {
         self.gathering.is_some()
     }
 
+    /// Whether the body of a request is coming.
+    pub(crate) fn is_in_body(&self) -> bool {
+        self.streams.incoming_count() > 0
+    }
+
     /// How the connection goes on.
     pub(crate) fn end(&self) -> End {
         self.end

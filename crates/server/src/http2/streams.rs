@@ -121,6 +121,8 @@ pub(super) struct Streams {
     wakes: BTreeSet<(u64, u32)>,
     /// Bytes of the texts of all answers.
     text_bytes: usize,
+    /// Requests whose bodies are still coming.
+    incoming_count: usize,
     /// Bytes of DATA that the client takes on all streams together.
     window_bytes: i64,
     /// The window of a new stream.
@@ -137,6 +139,7 @@ impl Default for Streams {
             ready: VecDeque::new(),
             wakes: BTreeSet::new(),
             text_bytes: 0,
+            incoming_count: 0,
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
             #[cfg(test)]
@@ -153,6 +156,11 @@ impl Streams {
     /// Bytes of memory that they take, about.
     pub(super) fn bytes(&self) -> usize {
         self.by_id.len() * STREAM_BYTES + self.text_bytes
+    }
+
+    /// Requests whose bodies are still coming.
+    pub(super) fn incoming_count(&self) -> usize {
+        self.incoming_count
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -189,6 +197,7 @@ impl Streams {
             self.wakes.insert((at_ns, id));
         }
         self.text_bytes += state.text_bytes();
+        self.incoming_count += usize::from(matches!(state, State::Incoming(_)));
         let stream = Stream {
             state,
             window_bytes,
@@ -227,12 +236,14 @@ impl Streams {
         self.ready.clear();
         self.wakes.clear();
         self.text_bytes = 0;
+        self.incoming_count = 0;
         due as u64
     }
 
     fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.by_id.remove(&id)?;
         self.text_bytes -= stream.state.text_bytes();
+        self.incoming_count -= usize::from(matches!(stream.state, State::Incoming(_)));
         if stream.is_ready {
             self.ready.retain(|other| *other != id);
         }

@@ -22,7 +22,7 @@ pub(crate) struct Malformation {
     pub(crate) meaning: &'static str,
     start: &'static str,
     repeated: &'static str,
-    times: usize,
+    times: u64,
     end: &'static str,
     /// What follows the bytes that `write` gives.
     pub(crate) ending: Ending,
@@ -46,27 +46,42 @@ impl Malformation {
         }
     }
 
-    const fn repeat(mut self, repeated: &'static str, times: usize, end: &'static str) -> Self {
+    const fn repeat(mut self, repeated: &'static str, times: u64, end: &'static str) -> Self {
         self.repeated = repeated;
         self.times = times;
         self.end = end;
         self
     }
 
-    /// Appends the answer; for an endless one, its beginning.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the answer up to its repeated part, or all of it, where it has none. Gives how often
+    /// that part is to follow; absent: not at all.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Option<u64> {
         out.extend_from_slice(self.start.as_bytes());
-        for _ in 0..self.times {
-            out.extend_from_slice(self.repeated.as_bytes());
+        let times = match self.ending {
+            Ending::Endless => u64::MAX,
+            _ => self.times,
+        };
+        if times == 0 {
+            out.extend_from_slice(self.end.as_bytes());
         }
-        out.extend_from_slice(self.end.as_bytes());
+        (times > 0).then_some(times)
     }
 
-    /// Appends the next piece of an endless answer.
-    pub(crate) fn write_more(&self, out: &mut Vec<u8>) {
+    /// Appends the repeated part, which is to follow `left` times, and what comes behind it; about
+    /// `bytes_max` bytes at most. Gives how often it is still to follow.
+    pub(crate) fn write_more(&self, left: u64, bytes_max: usize, out: &mut Vec<u8>) -> u64 {
         let repeated = self.repeated.as_bytes();
-        for _ in 0..ENDLESS_PIECE_BYTES / repeated.len().max(1) {
+        let fitting = bytes_max.min(PIECE_BYTES) / repeated.len().max(1);
+        let count = left.min(fitting.max(1) as u64);
+        for _ in 0..count {
             out.extend_from_slice(repeated);
+        }
+        if count == left {
+            out.extend_from_slice(self.end.as_bytes());
+        }
+        match self.ending {
+            Ending::Endless => left,
+            _ => left - count,
         }
     }
 }
@@ -75,8 +90,8 @@ const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\n";
 const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// Bytes of an endless part that are sent at once, about.
-const ENDLESS_PIECE_BYTES: usize = 16 * 1024;
+/// Bytes of a repeated part that are sent at once, about.
+const PIECE_BYTES: usize = 16 * 1024;
 
 /// In the order of the documentation.
 pub(crate) static KINDS: &[Malformation] = &[
@@ -285,11 +300,18 @@ mod tests {
     fn every_kind_sends_something_or_closes() {
         for kind in KINDS {
             let mut bytes = Vec::new();
-            kind.write(&mut bytes);
-            if kind.ending == Ending::Endless {
-                kind.write_more(&mut bytes);
-                assert!(bytes.len() > ENDLESS_PIECE_BYTES / 2, "{}", kind.name);
+            let mut left = kind.write(&mut bytes).unwrap_or(0);
+            let mut pieces = 0;
+            while left > 0 && pieces < 2_000 {
+                let before = bytes.len();
+                left = kind.write_more(left, 1_000, &mut bytes);
+                let more = before + 1..=before + 1_000 + kind.end.len();
+                assert!(more.contains(&bytes.len()), "{}", kind.name);
+                pieces += 1;
             }
+            assert!(bytes.ends_with(kind.end.as_bytes()), "{}", kind.name);
+            let is_endless = kind.ending == Ending::Endless;
+            assert_eq!(left > 0, is_endless, "{}", kind.name);
             assert!(
                 !bytes.is_empty() || kind.ending == Ending::Close,
                 "{}",

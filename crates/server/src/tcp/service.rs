@@ -362,6 +362,11 @@ fn framed(framing: &Framing, letters: u64) -> Option<Vec<u8>> {
                 reply.extend_from_slice(pattern.bytes());
             }
         }
+        Framing::Resp => {
+            let length = format!("${letters}\r\n");
+            reply.splice(..0, length.into_bytes());
+            reply.extend_from_slice(b"\r\n");
+        }
         Framing::Fixed(_)
         | Framing::Length(_)
         | Framing::UntilClose

@@ -98,6 +98,8 @@ enum Ending {
 #[derive(Debug, Default)]
 struct Work {
     scanner: Scanner,
+    /// Bytes that came since the connection got on, and completed nothing.
+    trickled_bytes: u64,
     answers: Answers,
     /// Bytes to be sent back: those of `answers`, then those of an incomplete message.
     echo: Vec<u8>,
@@ -344,13 +346,23 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         if connection.ending.is_some() || connection.is_deaf {
             return;
         }
-        connection.moved = self.calendar.page();
+        let units = connection.units;
         match &self.options.service {
             TcpService::Source(_) => {}
             TcpService::Sink(None) | TcpService::Echo(None) => self.take_bytes(slot, length),
             TcpService::Sink(Some(framing))
             | TcpService::Echo(Some(framing))
             | TcpService::Reply { framing, .. } => self.take_messages(slot, framing),
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        let is_progress = match &mut connection.work {
+            Some(work) if connection.units == units && work.scanner.pending_bytes() > 0 => {
+                self.calendar.is_fast(&mut work.trickled_bytes, length)
+            }
+            _ => true,
+        };
+        if is_progress {
+            connection.moved = self.calendar.page();
         }
         self.go_on(slot);
     }

@@ -87,8 +87,16 @@ impl<B: ServerBackend> Worker<'_, B> {
             false
         };
         if taken > 0 && !session.is_gathering() {
-            // Parts of a frame, or of a field block, are no progress.
-            connection.moved = self.calendar.page();
+            // Parts of a frame, or of a field block, are no progress; those of a body are as long
+            // as there are enough of them.
+            let is_progress = !session.is_in_body()
+                || self
+                    .calendar
+                    .is_fast(&mut http2.trickled_bytes, taken as u64);
+            if is_progress {
+                http2.trickled_bytes = 0;
+                connection.moved = self.calendar.page();
+            }
         }
         if !is_kept {
             self.counters.overflowed.add(1);
@@ -188,7 +196,7 @@ impl<B: ServerBackend> Worker<'_, B> {
             || !http2.input.rest().is_empty()
             || http2.pending.content() != Content::Nothing;
         if has_more {
-            self.again.push(slot);
+            self.go_on_later(slot);
         }
     }
 

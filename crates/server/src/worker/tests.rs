@@ -4,7 +4,11 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 use brunt_io::backend::{Event, Slot};
+use brunt_proto::http2::frame;
+use brunt_proto::websocket::{Opcode, put_head};
 
+use super::tests_http2::begun_stream;
+use super::tests_websocket::upgrade;
 use super::*;
 use crate::batch::NULL_ANSWERS_MAX;
 use crate::connection::INPUT_BYTES_MAX;
@@ -18,6 +22,19 @@ const MS: u64 = 1_000_000;
 const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+pub(super) const SETTINGS: Settings = Settings {
+    connections_max: 1_000,
+    spin: false,
+    is_tls: false,
+    idle_timeout_ns: None,
+    input_bytes_max: 64 << 20,
+    output_bytes_max: 256 << 20,
+    http2: Http2Options {
+        streams_max: Http2Options::STREAMS_MAX,
+        requests_max: None,
+    },
+};
 
 /// A worker and its scripted clients.
 pub(super) struct Site<'a> {
@@ -34,17 +51,19 @@ impl<'a> Site<'a> {
     }
 
     fn with(shared: &'a Shared, connections_max: u32, spin: bool) -> Self {
+        Self::with_settings(
+            shared,
+            Settings {
+                connections_max,
+                spin,
+                ..SETTINGS
+            },
+        )
+    }
+
+    pub(super) fn with_settings(shared: &'a Shared, settings: Settings) -> Self {
         let listener = File::open("/dev/null").unwrap();
         let backend = Scripted::default();
-        let settings = Settings {
-            connections_max,
-            spin,
-            is_tls: false,
-            idle_timeout_ns: None,
-            input_bytes_max: 64 << 20,
-            output_bytes_max: 256 << 20,
-            http2: Http2Options::default(),
-        };
         let mut worker = Worker::new(backend, listener.as_fd(), shared, 0, settings).unwrap();
         worker.turn().unwrap();
         Self { worker }
@@ -81,7 +100,7 @@ impl<'a> Site<'a> {
     }
 }
 
-fn get(path: &str) -> String {
+pub(super) fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
 }
 
@@ -709,9 +728,10 @@ fn a_client_that_leaves_is_let_go() {
     );
 }
 
-/// A connection without progress is closed: idle connections, half heads that come byte by byte,
-/// half prefaces, answers that nobody reads and those that never come. What waits for its time, a
-/// body that comes slowly and a client that asks now and then stay.
+/// A connection without progress is closed: idle connections, half heads, bodies and messages that
+/// come byte by byte, half prefaces, answers that nobody reads and those that never come. What
+/// waits for its time, a body and a message that come at a fair pace and a client that asks now and
+/// then stay.
 #[test]
 fn connections_on_which_nothing_gets_on_are_closed() {
     const TIMEOUT_NS: u64 = 800 * MS;
@@ -719,30 +739,59 @@ fn connections_on_which_nothing_gets_on_are_closed() {
     let mut site = Site::new(&shared);
     site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let [quiet, half, preface, never] = std::array::from_fn(|_| site.connect());
-    let [delayed, body, asking] = std::array::from_fn(|_| site.connect());
+    let [delayed, body, message, asking] = std::array::from_fn(|_| site.connect());
+    let [slow_body, slow_chunks, slow_message, slow_stream] =
+        std::array::from_fn(|_| site.connect());
     site.say(preface, "PRI * HT");
     site.say(never, get("/never"));
     site.say(delayed, get("/delay/10s"));
+    for slot in [body, slow_body] {
+        site.say(
+            slot,
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n",
+        );
+    }
     site.say(
-        body,
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
+        slow_chunks,
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
     );
+    for slot in [message, slow_message] {
+        let mut begun = upgrade("/websocket").into_bytes();
+        put_head(&mut begun, Opcode::Binary, true, 10_000, Some([0; 4]));
+        site.say(slot, begun);
+    }
+    site.say(slow_stream, begun_stream());
     site.say(half, "G");
     for _ in 0..40 {
         site.script().now_ns += TIMEOUT_NS / 20;
-        if !site.seen(half).closed {
-            site.say(half, "x");
+        let byte = b"x".to_vec();
+        let mut data = Vec::new();
+        frame::write_data_header(&mut data, 1, 1, false);
+        data.push(b'x');
+        for (slot, bytes) in [
+            (half, &byte),
+            (slow_body, &byte),
+            (slow_chunks, &b"1\r\nx\r\n".to_vec()),
+            (slow_message, &byte),
+            (slow_stream, &data),
+            // More than 500 bytes per second.
+            (body, &byte.repeat(21)),
+            (message, &byte.repeat(21)),
+        ] {
+            if !site.seen(slot).closed {
+                site.say(slot, bytes);
+            }
         }
-        site.say(body, "x");
         site.say(asking, get("/"));
     }
-    for slot in [quiet, half, preface, never] {
+    let slow = [slow_body, slow_chunks, slow_message, slow_stream];
+    for slot in [&[quiet, half, preface, never][..], &slow].concat() {
         assert!(site.seen(slot).closed, "{slot:?}");
     }
-    for slot in [delayed, body, asking] {
+    for slot in [delayed, body, message, asking] {
         assert!(!site.seen(slot).closed, "{slot:?}");
     }
-    assert_eq!(shared.totals().connections_timed_out, 4);
+    assert_eq!(shared.totals().connections_timed_out, 8);
     // A client that does not read.
     site.script().hold_sends = true;
     site.say(asking, get("/bytes/1m"));

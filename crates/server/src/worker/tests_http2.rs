@@ -35,6 +35,22 @@ fn many(streams: impl Iterator<Item = u32>, path: &str) -> Vec<u8> {
     streams.flat_map(|at| get(2 * at + 1, path)).collect()
 }
 
+/// A greeting, and a request whose body is to come.
+pub(super) fn begun_stream() -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in [(":method", "POST"), (":scheme", "http"), (":path", "/")] {
+        encode_field(
+            &mut block,
+            name.as_bytes(),
+            value.as_bytes(),
+            Indexing::Without,
+        );
+    }
+    let mut out = greeting();
+    frame::write_head(&mut out, 1, &block, false, frame::PAYLOAD_BYTES);
+    out
+}
+
 /// A connection after its greeting.
 fn greeted(site: &mut Site<'_>) -> Slot {
     let slot = site.connect();
@@ -412,9 +428,9 @@ fn output_of_all_connections_together_is_bounded() {
     (0..1_000).for_each(|_| frame::write_ping(&mut pings, [0; 8], false));
     let asked = [
         get(1, "/bytes/60000"),
-        pings,
         many(1..200, "/delay/60m"),
         many(200..220, "/counters"),
+        pings,
     ];
     for &slot in &hoarders {
         for said in &asked {

@@ -10,9 +10,9 @@ use crate::counters::Counters;
 use crate::route::MESSAGE_BYTES_MAX;
 
 const MS: u64 = 1_000_000;
-const KEY: [u8; 4] = [1, 2, 3, 4];
+pub(super) const KEY: [u8; 4] = [1, 2, 3, 4];
 
-fn upgrade(path: &str) -> String {
+pub(super) fn upgrade(path: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\n\
          Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -23,14 +23,14 @@ fn upgrade(path: &str) -> String {
 const AGREED: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
     Connection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-fn frame(opcode: Opcode, payload: &[u8], key: Option<[u8; 4]>) -> Vec<u8> {
+pub(super) fn frame(opcode: Opcode, payload: &[u8], key: Option<[u8; 4]>) -> Vec<u8> {
     let mut wire = Vec::new();
     put_frame(&mut wire, opcode, payload, key);
     wire
 }
 
 /// Of the client.
-fn text(payload: &str) -> Vec<u8> {
+pub(super) fn text(payload: &str) -> Vec<u8> {
     frame(Opcode::Text, payload.as_bytes(), Some(KEY))
 }
 
@@ -241,7 +241,7 @@ fn a_message_of_the_greatest_length_comes_back() {
     for piece in frame(Opcode::Binary, &payload, Some(KEY)).chunks(65_536) {
         site.say(slot, piece);
     }
-    site.turns(3);
+    site.turns(20);
     let expected = [AGREED, &frame(Opcode::Binary, &payload, None)].concat();
     assert!(site.seen(slot).sent == expected);
 }

@@ -15,17 +15,19 @@ impl<B: ServerBackend> Worker<'_, B> {
             return;
         };
         let now_ns = self.backend.now_ns();
-        let waits = work.wake_ns.is_some() || !work.input.rest().is_empty();
+        let Some(websocket) = &mut work.websocket else {
+            return;
+        };
+        let waits =
+            work.wake_ns.is_some() || !work.input.rest().is_empty() || websocket.is_sending();
         if connection.sending || waits {
             if !work.keep(bytes, now_ns, &self.room) {
                 self.overflow(slot);
             }
             return;
         }
-        let Some(websocket) = &mut work.websocket else {
-            return;
-        };
         work.noticed_ns = now_ns;
+        self.batch.fit_into(self.output.grant_bytes());
         let context = Context {
             shared: self.shared,
             counters: self.counters,
@@ -33,6 +35,9 @@ impl<B: ServerBackend> Worker<'_, B> {
             now_ns: &|| self.backend.now_ns(),
         };
         let (taken, step) = websocket.advance(bytes, &mut self.batch, &self.room, &context);
+        if !websocket.is_in_message() {
+            connection.moved = self.calendar.page();
+        }
         let rest = &bytes[taken..];
         if !rest.is_empty() && !work.input.keep(rest, &self.room) {
             self.batch.clear();
@@ -49,6 +54,7 @@ impl<B: ServerBackend> Worker<'_, B> {
         let Some(websocket) = &mut work.websocket else {
             return;
         };
+        self.batch.fit_into(self.output.grant_bytes());
         let noticed_ns = work.noticed_ns;
         let context = Context {
             shared: self.shared,
@@ -69,6 +75,7 @@ impl<B: ServerBackend> Worker<'_, B> {
                 self.batch.clear();
                 return self.overflow(slot);
             }
+            Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
             Step::End(after) => connection.after = after,
             Step::Answer { due_ns } => {
                 if let Some(work) = &mut connection.work {

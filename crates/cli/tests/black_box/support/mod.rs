@@ -21,7 +21,6 @@ pub(crate) mod recorder;
 pub(crate) mod redis;
 pub(crate) mod run;
 pub(crate) mod serve;
-pub(crate) mod streams;
 pub(crate) mod websocket;
 
 use std::time::{Duration, Instant};

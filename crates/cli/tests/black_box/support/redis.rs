@@ -60,6 +60,20 @@ impl Redis {
         digits.map_or(0, |digits| digits.parse().expect("a count"))
     }
 
+    /// Sends a command, and waits for a line of its reply.
+    pub(crate) fn tell(&self, command: &str) {
+        let mut stream = TcpStream::connect(self.address).expect("redis listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+        let command = format!("{command}\r\n");
+        stream.write_all(command.as_bytes()).expect("it reads");
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("a reply");
+        assert!(
+            b"+:".contains(&first[0]),
+            "{command} is answered by an error"
+        );
+    }
+
     /// The bulk string that answers a command.
     fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("redis listens");

@@ -115,6 +115,15 @@ impl Serve {
         panic!("no server starts at {address} any more");
     }
 
+    /// The most memory that it has had.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a size") * 1024
+    }
+
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()

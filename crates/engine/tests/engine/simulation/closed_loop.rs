@@ -1,7 +1,7 @@
 //! The closed loop, where the figures are known beforehand.
 
 use brunt_engine::RunError;
-use brunt_load::{Plan, ThinkSpread};
+use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
 use brunt_measure::{Grade, SignalId, Standing};
 use brunt_sim::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
@@ -32,6 +32,41 @@ fn n_connections_give_n_replies_per_service_time() {
             "{in_flight}"
         );
     }
+}
+
+#[test]
+fn requests_have_the_shares_of_their_weights() {
+    let requests = ["/a", "/b", "/c"].map(RequestSpec::get).to_vec();
+    let set = |order| {
+        let set = RequestSet::of(requests.clone(), order).expect("a list");
+        set.with_weights(&[50, 10, 40]).expect("few turns")
+    };
+    let shares = |order, workers| {
+        let mut plan = plan();
+        plan.requests = set(order);
+        plan.connections = many(6);
+        plan.workers = many(workers);
+        plan.warmup_ns = 0;
+        plan.stop.duration_ns = None;
+        plan.stop.requests = Some(3_000);
+        let (run, _) = run(plan, &textbook(800 * US));
+        expect_valid(&run, "weights");
+        let list = run.plan.requests.list.as_ref().expect("a list");
+        assert!(list.is_weighted);
+        let names = run.names.iter();
+        let sent: Vec<u64> = names.map(|name| name.requests_sent).collect();
+        assert_eq!(sent.iter().sum::<u64>(), 3_000);
+        sent
+    };
+    assert_eq!(shares(RequestOrder::Turns, 1), [1_500, 300, 1_200]);
+    // Each worker takes whole rounds of its own, but for the last.
+    let expected = [1_500, 300, 1_200];
+    let of_three = shares(RequestOrder::Turns, 3);
+    let near = |most: u64| move |(sent, share): (&u64, u64)| sent.abs_diff(share) <= most;
+    assert!(of_three.iter().zip(expected).all(near(3)), "{of_three:?}");
+    // Five standard deviations.
+    let random = shares(RequestOrder::Random { seed: 4 }, 2);
+    assert!(random.iter().zip(expected).all(near(137)), "{random:?}");
 }
 
 #[test]

@@ -46,12 +46,8 @@ fn plans() -> Vec<(&'static str, Plan)> {
     let requests = (0..7)
         .map(|number| RequestSpec::get(&format!("/{number}")))
         .collect();
-    listed.requests = RequestSet::list(
-        requests,
-        RequestOrder::Random { seed: 3 },
-        RequestSpec::name,
-    )
-    .expect("a list");
+    let order = RequestOrder::Random { seed: 3 };
+    listed.requests = RequestSet::of(requests, order).expect("a list");
     let open = |schedule: Schedule| {
         let mut open = closed.clone();
         open.model = LoadModel::Open {

@@ -24,6 +24,7 @@ mod stall;
 mod stolen;
 mod streams;
 mod throttled;
+mod trials;
 mod verdict;
 mod websocket;
 mod with_connect;

@@ -1,9 +1,11 @@
 //! A server that is gone for a while: when, for how long, and what it did before and after, against
 //! what was simulated.
 
+use std::num::NonZeroU64;
+
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
 use brunt_measure::{Run, ServerFailure, Standing, Verdict};
-use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
+use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{plan, rate, run};
 use crate::common::{MS, S, expect_valid, many, many_long, standing, window_start_ns};
@@ -221,4 +223,61 @@ fn connections_that_are_refused_now_and_then_are_no_fault_of_brunt() {
     assert_eq!(standing(&run, "L1"), Standing::Flagged);
     let judgement = run.judge();
     assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
+}
+
+/// A server that is silent for 1.2 s of every 2.5 s.
+fn silent() -> SimSettings {
+    let mut settings = gone(0, 0);
+    settings.server.outage = None;
+    settings.server.stall = Some(Stall {
+        silence_ns: 1_200 * MS,
+        period_ns: NonZeroU64::new(2_500 * MS).expect("not 0"),
+    });
+    settings
+}
+
+#[test]
+fn a_silence_is_found_when_it_was_whatever_the_rate_was_before() {
+    for (what, mut plan) in plans() {
+        // From 1.5 to 4.5 s, which holds the silence from 2.5 to 3.7 s.
+        plan.warmup_ns = 1_500 * MS;
+        plan.stop.duration_ns = Some(3 * S);
+        let (run, _) = run(plan, &silent());
+        let failure = failure_of(&run, what);
+        let [silence] = failure.silences[..] else {
+            panic!("{what}: {failure:?}");
+        };
+        let start_ns = window_start_ns(&run);
+        let until_ns = silence.until_ns.expect("it ended");
+        for (ns, expected_ns) in [(silence.from_ns, 2_500 * MS), (until_ns, 3_700 * MS)] {
+            let at_ns = start_ns + ns;
+            assert!(at_ns.abs_diff(expected_ns) <= 60 * MS, "{what}: {at_ns}");
+        }
+        let because = run.judge().because;
+        assert!(because.starts_with("no reply from "), "{what}: {because}");
+        assert!(
+            failure.before.is_some() && failure.after.is_some(),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn slow_and_rare_replies_are_no_silence() {
+    let mut slow = gone(0, 0);
+    slow.server.outage = None;
+    slow.server.service = ServiceTime::Constant(1_100 * MS);
+    let mut rare = closed(8);
+    rare.model = LoadModel::Open {
+        schedule: rate(ArrivalProcess::Poisson, 2.0, 1),
+        connections_max: many(8),
+        queue_max: many(100),
+    };
+    rare.stop.duration_ns = Some(20 * S);
+    let mut quick = gone(0, 0);
+    quick.server.outage = None;
+    for (plan, settings) in [(closed(8), slow), (rare, quick)] {
+        let (run, _) = run(plan, &settings);
+        assert_eq!(run.server_failure(), None, "{:?}", run.plan.model);
+    }
 }

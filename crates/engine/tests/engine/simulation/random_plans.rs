@@ -298,6 +298,7 @@ impl Case {
             sends,
             receives,
             paced_bits_per_s: None,
+            is_arranged: false,
         });
         let connections = values.within(1, 6);
         plan.connections = many(connections as u32);

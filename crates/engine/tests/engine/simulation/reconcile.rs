@@ -46,7 +46,8 @@ type Check = (&'static str, bool);
 fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let lifetime = lifetime(run);
     let replies = lifetime.replies.total();
-    let ended = replies + failed(run) + run.summary().in_flight_at_end;
+    let summary = run.summary();
+    let ended = replies + failed(run) + summary.in_flight_at_end + summary.trials.cut_off;
     // In HTTP/2 and WebSocket a request may wait in brunt until an earlier send is taken, and be
     // lost with the connection.
     let unsent = match run.agents[0].negotiated.protocol {
@@ -260,7 +261,7 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
             checks.extend([
                 (
                     "planned requests are sent once",
-                    all.sent == lifetime.requests_sent,
+                    all.sent == summary.round.requests_sent,
                 ),
                 (
                     "those of the window, too",

@@ -161,7 +161,7 @@ pub(super) fn involuntary_switches(case: &Case<'_>) -> Reading {
         return Reading::unknown("the workers' threads were not read");
     };
     let per_s = threads.switches_per_s;
-    let words = format!("workers lost their CPU {} times a second", rate(per_s));
+    let words = format!("workers lost their CPU {}/s", rate(per_s));
     let is_brief = threads.run_wait.is_some_and(|wait| wait < RUN_WAIT_WARN);
     // What counts is how long they were without it [tuned].
     Reading::new(
@@ -246,10 +246,7 @@ pub(super) fn worker_imbalance(case: &Case<'_>) -> Reading {
     let Some(apart) = extremes.and_then(|(most, least)| ratio(most, least)) else {
         return Reading::unknown("no worker held a connection");
     };
-    let words = format!(
-        "a worker got {} times the replies of another",
-        number(apart)
-    );
+    let words = format!("a worker got {}× the replies of another", number(apart));
     if apart > IMBALANCE_WARN {
         Reading::warn(words)
     } else {
@@ -336,7 +333,7 @@ pub(super) fn client_limits(case: &Case<'_>) -> Reading {
         Reading::fail(fails.join(", "))
     } else if !warns.is_empty() {
         Reading::warn(warns.join(", "))
-    } else if case.summary.lifetime.connections_opened == 0 {
+    } else if case.summary.round.connections_opened == 0 {
         Reading::unknown("no connection was opened")
     } else {
         Reading::healthy("ports and descriptors sufficed")

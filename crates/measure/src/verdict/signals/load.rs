@@ -101,12 +101,12 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         return Reading::unknown("the window is too short to show a backlog");
     }
     let unit = if case.is_open() {
-        case.run.unit().many
+        case.run.unit().per_s
     } else {
-        "connections"
+        "connections/s"
     };
     let words = format!(
-        "{} of {} {unit} per second",
+        "{} of {} {unit}",
         percent(share.min(1.0)),
         rate(planned_per_s)
     );
@@ -182,7 +182,7 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
     };
     if times > UNQUEUED_RATIO {
         let words = format!(
-            "{places}, all busy; service time {} times its best",
+            "{places}, all busy; service time {}× its best",
             number(times)
         );
         return Reading::warn(words);

@@ -157,7 +157,7 @@ pub(super) fn queueing(case: &Case<'_>) -> Reading {
         return Reading::unknown("the smallest round trip is 0");
     };
     let words = format!(
-        "round trip of data up to {}, {} times the smallest",
+        "round trip of data up to {}, {}× the smallest",
         duration(largest_ns),
         number(times)
     );

@@ -6,7 +6,7 @@ use super::sample::{closed, open};
 use crate::SignalId;
 use crate::invariants::sample::{MS, WINDOW, emptied};
 use crate::verdict::{Grade, Verdict};
-use crate::{Downtime, FailureKind, MissingConnections, Pause, Run, Tally};
+use crate::{Downtime, FailureKind, MissingConnections, Pause, Population, Protocol, Run, Tally};
 
 #[test]
 fn what_never_succeeded_is_no_result() {
@@ -21,17 +21,17 @@ fn what_never_succeeded_is_no_result() {
     let cases: &[Case] = &[
         (
             |tally| status(tally, 404, 1_234),
-            "all 1,234 replies had status 404",
+            "all 1,234 requests had status 404",
             "path of the URL",
         ),
         (
             |tally| status(tally, 500, 1),
-            "the only reply had status 500",
+            "the only request had status 500",
             "server's log",
         ),
         (
             |tally| status(tally, 429, 9),
-            "all 9 replies had status 429",
+            "all 9 requests had status 429",
             "-r RATE",
         ),
         (
@@ -59,7 +59,7 @@ fn what_never_succeeded_is_no_result() {
         ),
         (
             |tally| failure(tally, FailureKind::ConnectRefused, 40),
-            "all 40 attempts to connect failed (connection refused)",
+            "all 40 attempts to connect since the window began failed (connection refused)",
             "start the server",
         ),
         (|_| (), "none was sent", "-d"),
@@ -67,7 +67,17 @@ fn what_never_succeeded_is_no_result() {
     for sound in [closed(), open()] {
         for (happened, because, advice) in cases {
             let mut run = emptied(sound.clone());
-            happened(&mut run.agents[0].workers[0].tallies.measure);
+            let worker = &mut run.agents[0].workers[0];
+            happened(&mut worker.tallies.measure);
+            let tally = &worker.tallies.measure;
+            let (recorded, failed) = (tally.replies.total(), tally.failures.of_requests(false));
+            worker.population = Population {
+                issued: recorded + failed,
+                recorded,
+                failed,
+                censored: 0,
+            };
+            (0..recorded).for_each(|_| run.latencies.response_error.record(MS));
             let judgement = judged(&run);
             assert_eq!(judgement.verdict, Verdict::NoSuccess, "{judgement:#?}");
             let expected = format!("no request succeeded: {because}");
@@ -80,12 +90,56 @@ fn what_never_succeeded_is_no_result() {
 #[test]
 fn what_was_never_answered_is_no_result() {
     let mut run = emptied(closed());
-    run.agents[0].workers[0].in_flight_at_end = 4;
+    let worker = &mut run.agents[0].workers[0];
+    worker.in_flight_at_end = 4;
+    worker.population.issued = 4;
+    worker.population.censored = 4;
     let judgement = judged(&run);
     assert_eq!(judgement.verdict, Verdict::NoSuccess);
     let because = "no request succeeded: all 4 requests got no reply in a window of 2 s";
     assert_eq!(judgement.because, because);
     assert!(judgement.advice[0].contains("-d"), "{judgement:#?}");
+}
+
+#[test]
+fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
+    let mut run = emptied(closed());
+    run.plan.url = "http://host:8443/a?b=c&d".to_owned();
+    run.agents[0].speaks_tls = true;
+    let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+    (0..9).for_each(|_| replies.add(400));
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    let advice = ["the server speaks TLS at that port: 'https://host:8443/a?b=c&d'"];
+    assert_eq!(judgement.advice, advice);
+}
+
+#[test]
+fn what_shows_one_exchange_is_of_its_protocol() {
+    for (protocol, url, advice) in [
+        (Protocol::Http1, "http://h:1/", "curl -v URL"),
+        (Protocol::Http2, "http://h:1/", "curl -v URL"),
+        (
+            Protocol::WebSocket,
+            "ws://h:1/a?b",
+            "websocat -v 'ws://h:1/a?b'",
+        ),
+        (Protocol::Messages, "tcp://[::1]:6379", "nc ::1 6379"),
+        (Protocol::Messages, "tcp://h:6379", "nc h 6379"),
+    ] {
+        let mut run = emptied(closed());
+        run.plan.url = url.to_owned();
+        run.agents[0].negotiated.protocol = protocol;
+        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+        failures.add(FailureKind::ClosedBeforeReply);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::NoSuccess);
+        assert!(
+            judgement.advice[0].ends_with(advice),
+            "{:?}",
+            judgement.advice
+        );
+    }
 }
 
 #[test]
@@ -113,6 +167,8 @@ fn gone(times: &[(u64, Option<u64>)]) -> Run {
         (0..20).for_each(|_| failures.add(FailureKind::ConnectRefused));
         (0..4).for_each(|_| failures.add(FailureKind::Reset));
         worker.tallies.measure.connections_opened = 4;
+        worker.population.issued += 4;
+        worker.population.failed = 4;
     }
     run
 }

@@ -627,7 +627,7 @@ fn the_connections_limit() {
             [
                 "connections_busy",
                 "would give more",
-                "-c 16, or --streams 20; --diagnose",
+                "-c 16, or --streams 20; make sure",
             ],
         ),
         situation(
@@ -639,7 +639,7 @@ fn the_connections_limit() {
                 run.plan.requests_per_connection = Some(1);
             },
             ConcurrencyLimited,
-            ["connections_busy", "would give more", "-c 16; --diagnose"],
+            ["connections_busy", "would give more", "-c 16; make sure"],
         ),
         situation(
             "all of the streams that the server allows",

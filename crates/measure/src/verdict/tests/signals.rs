@@ -123,14 +123,14 @@ fn the_network() {
             tcp(run).segments_out_of_order = 1_600
         }),
         bent("out_of_order", UNKNOWN, "no segments", no_segments),
-        bent("queueing", HEALTHY, "2 times", |run| bulk(run, 60)).on(remote_closed),
+        bent("queueing", HEALTHY, "2×", |run| bulk(run, 60)).on(remote_closed),
         // Many times the smallest, and still nothing.
-        bent("queueing", HEALTHY, "50 times", |run| bulk(run, 1_500)).on(remote_closed),
+        bent("queueing", HEALTHY, "50×", |run| bulk(run, 1_500)).on(remote_closed),
         bent("queueing", WARN, "nothing was lost", |run| {
             bulk(run, 60_000)
         })
         .on(remote_closed),
-        bent("queueing", FAIL, "up to 60 ms, 2000 times", |run| {
+        bent("queueing", FAIL, "up to 60 ms, 2000×", |run| {
             bulk(run, 60_000);
             tcp(run).segments_out_of_order = 160;
         })
@@ -492,11 +492,11 @@ fn the_load() {
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
         }),
-        bent("planned_rate", HEALTHY, "of 4,000 requests", |_| ()).on(overloaded),
+        bent("planned_rate", HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
         bent(
             "planned_rate",
             FAIL,
-            "100 % of 4,000 requests per second answered",
+            "100 % of 4,000 req/s answered",
             |_| (),
         )
         .on(open),
@@ -541,7 +541,7 @@ fn the_load() {
             run.latencies.tls = histogram(&[(100, 1_000 * MS)]);
         })
         .on(sessions_run),
-        bent("connections_busy", WARN, "times its best", |run| {
+        bent("connections_busy", WARN, "× its best", |run| {
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         }),
         bent(

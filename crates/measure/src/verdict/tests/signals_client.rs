@@ -64,14 +64,14 @@ fn the_workers() {
                 .flat_map(|worker| &mut worker.thread)
                 .for_each(|thread| thread.run_queue_wait_ns = None);
         }),
-        bent("involuntary_switches", HEALTHY, "10 times", |_| ()),
-        bent("involuntary_switches", WARN, "60 times", |run| {
+        bent("involuntary_switches", HEALTHY, "10/s", |_| ()),
+        bent("involuntary_switches", WARN, "60/s", |run| {
             thread(run).involuntary_switches = 120;
         }),
         bent("involuntary_switches", WARN, "briefly", |run| {
             thread(run).involuntary_switches = 9_000;
         }),
-        bent("involuntary_switches", FAIL, "4,500 times", |run| {
+        bent("involuntary_switches", FAIL, "4,500/s", |run| {
             thread(run).involuntary_switches = 9_000;
             thread(run).cpu_system_ns = 1_500 * MS;
             thread(run).run_queue_wait_ns = Some(80 * MS);
@@ -83,7 +83,7 @@ fn the_workers() {
                 .for_each(|worker| worker.thread = None);
         }),
         bent("worker_imbalance", HEALTHY, "alike", |_| ()),
-        bent("worker_imbalance", WARN, "2 times", |run| {
+        bent("worker_imbalance", WARN, "2×", |run| {
             run.agents[0].workers[0].live.connection_ns *= 2;
         }),
         bent("worker_imbalance", UNKNOWN, "one worker", |run| {

@@ -4,7 +4,7 @@ use super::bend::busy_for;
 use super::rules::{judged, situation, verify};
 use super::sample::closed;
 use crate::invariants::sample_streams::streamed;
-use crate::{Run, StreamRecord, Verdict};
+use crate::{FailureKind, Run, StreamRecord, Verdict};
 
 /// Streams between a client and a server that both have time.
 fn streams() -> Run {
@@ -117,4 +117,25 @@ fn a_rate_of_bytes_that_falls_off_drifts() {
         }
     });
     assert!(run.steadiness().drifts);
+}
+
+#[test]
+fn streams_that_do_not_last_are_a_server_that_fails() {
+    let asked = u64::from(streams().summary().live.asked);
+    for (ended, reset, verdict) in [
+        (asked, 0, Verdict::ServerFailed),
+        (1, asked, Verdict::ServerFailed),
+        (0, 1, judged(&streams()).verdict),
+    ] {
+        let mut run = streams();
+        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+        (0..ended).for_each(|_| failures.add(FailureKind::StreamEnded));
+        (0..reset).for_each(|_| failures.add(FailureKind::StreamReset));
+        let found = run.ended_streams().expect("some ended");
+        assert_eq!((found.ended, found.reset), (ended, reset));
+        assert_eq!(found.do_last(), verdict != Verdict::ServerFailed);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, verdict, "{}", judgement.because);
+    }
+    assert_eq!(streams().ended_streams(), None);
 }

@@ -1,6 +1,6 @@
 //! Splitting received bytes into frames, and the frames about the connection as a whole.
 
-use super::{Call, Client, RECEIVE_WINDOW_BYTES};
+use super::{Call, Client};
 use crate::http2::frame::{
     self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PAYLOAD_BYTES, Setting, flags,
 };
@@ -137,7 +137,9 @@ impl Client {
             self.pending_bytes += length as u64;
             return Ok((length, self.whole_frame(header, payload, call)?));
         }
-        self.gathered.get_or_insert_default().payload = Vec::with_capacity(length);
+        // Of a longer one, memory is taken as it comes.
+        let room = length.min(PAYLOAD_BYTES as usize);
+        self.gathered.get_or_insert_default().payload = Vec::with_capacity(room);
         self.stage = Stage::Payload(header);
         Ok((0, None))
     }
@@ -148,7 +150,7 @@ impl Client {
         if !self.is_ready && (header.kind != Kind::Settings || header.has(flags::ACK)) {
             return Err(ConnectionError::NotHttp2);
         }
-        if header.length > PAYLOAD_BYTES {
+        if header.length > self.settings.frame_bytes_max {
             return Err(ConnectionError::FrameSize);
         }
         let continues = header.kind == Kind::Continuation;
@@ -374,9 +376,10 @@ impl Client {
     ) -> Result<(), ConnectionError> {
         let window = self.receive_window_bytes.checked_sub(bytes);
         self.receive_window_bytes = window.ok_or(ConnectionError::FlowControl)?;
-        if self.receive_window_bytes <= RECEIVE_WINDOW_BYTES / 2 {
-            frame::write_window_update(out, 0, RECEIVE_WINDOW_BYTES - self.receive_window_bytes);
-            self.receive_window_bytes = RECEIVE_WINDOW_BYTES;
+        let whole_bytes = self.settings.connection_window_bytes;
+        if self.receive_window_bytes <= whole_bytes / 2 && whole_bytes > 0 {
+            frame::write_window_update(out, 0, whole_bytes - self.receive_window_bytes);
+            self.receive_window_bytes = whole_bytes;
         }
         Ok(())
     }

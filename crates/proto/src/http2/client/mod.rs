@@ -4,16 +4,18 @@
 mod frames;
 mod replies;
 mod sending;
+mod settings;
 mod streams;
 #[cfg(test)]
 mod tests;
 
 use self::frames::{Gathered, Stage};
 use self::sending::PeerTable;
+pub use self::settings::ClientSettings;
 use self::streams::{Stream, Streams};
-use super::frame::{self, ErrorCode, HEADER_BYTES, PREFACE, STREAM_MAX, Setting, WINDOW_BYTES};
+use super::frame::{self, ErrorCode, HEADER_BYTES, PREFACE, STREAM_MAX, WINDOW_BYTES};
 use super::head::{KnownHead, Meaning};
-use super::hpack::{Decoder, TABLE_BYTES};
+use super::hpack::Decoder;
 use super::reply::{ConnectionError, Event, Progress, StreamFailure};
 use super::template::Template;
 use crate::bodies::Bodies;
@@ -23,14 +25,11 @@ use crate::{Body, Limits};
 /// 5.1.1).
 pub const STREAMS_MAX: u64 = (STREAM_MAX as u64).div_ceil(2);
 
-/// The flow-control windows that the server gets, of the connection and of each stream: so large
-/// that no reply waits for us to open them. Half used, they are opened again.
-const RECEIVE_WINDOW_BYTES: u32 = 1 << 30;
-
 /// The client's side of one connection (RFC 9113).
 ///
 /// It is small, and takes memory as streams are used, as the server's field blocks fill the
-/// dynamic table (at most 4,096 bytes by HPACK's account), and for the one frame that is split
+/// dynamic table (by HPACK's account at most what the settings give it), and for the one frame that
+/// is split
 /// over reads, DATA excepted, which is counted and not kept.
 ///
 /// The events depend on the bytes alone, not on how they are cut. Every byte is accounted for: the
@@ -42,6 +41,7 @@ const RECEIVE_WINDOW_BYTES: u32 = 1 << 30;
 /// what was received, bodies apart, and what is kept by [`Limits`].
 #[derive(Debug)]
 pub struct Client {
+    settings: ClientSettings,
     streams: Streams,
     /// Streams that may be in flight at most.
     depth: u32,
@@ -101,8 +101,9 @@ struct Call<'a> {
 
 impl Client {
     /// A connection on which at most `depth` streams are in flight.
-    pub fn new(depth: u32) -> Self {
+    pub fn new(depth: u32, settings: ClientSettings) -> Self {
         Self {
+            settings,
             streams: Streams::new(),
             depth,
             next_stream: 1,
@@ -112,15 +113,15 @@ impl Client {
             frame_from_ns: 0,
             block_stream: 0,
             gathered: None,
-            decoder: Decoder::new(TABLE_BYTES),
+            decoder: Decoder::new(settings.decoder_table_bytes),
             bodies: Bodies::default(),
-            receive_window_bytes: RECEIVE_WINDOW_BYTES,
+            receive_window_bytes: settings.connection_window_bytes.max(WINDOW_BYTES),
             pending_bytes: 0,
             overhead_bytes: 0,
             is_ready: false,
             peer_streams_max: None,
             initial_window_bytes: WINDOW_BYTES,
-            table: PeerTable::default(),
+            table: PeerTable::new(settings.encoder_table_bytes),
             last_stream: None,
             refuse_from: None,
             send_window_bytes: WINDOW_BYTES as i32,
@@ -133,16 +134,15 @@ impl Client {
         }
     }
 
-    /// Appends what a client sends first: the preface, SETTINGS (no push, large windows), and a
-    /// WINDOW_UPDATE of the connection. To be called once, before anything else.
+    /// Appends what a client sends first: the preface, SETTINGS (no push, the stream window), and,
+    /// for a larger one, a WINDOW_UPDATE of the connection. To be called once, before anything
+    /// else.
     pub fn open(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(PREFACE);
-        let settings = [
-            Setting::EnablePush(0),
-            Setting::InitialWindowSize(RECEIVE_WINDOW_BYTES),
-        ];
-        frame::write_settings(out, &settings);
-        frame::write_window_update(out, 0, RECEIVE_WINDOW_BYTES - WINDOW_BYTES);
+        frame::write_settings(out, &self.settings.frame());
+        if let Some(bytes) = self.settings.connection_increment_bytes() {
+            frame::write_window_update(out, 0, bytes);
+        }
     }
 
     /// The server's first SETTINGS are in.

@@ -1,7 +1,7 @@
 //! Frames that carry replies: HEADERS, CONTINUATION, DATA.
 
 use super::frames::{Data, Stage};
-use super::{Call, Client, RECEIVE_WINDOW_BYTES};
+use super::{Call, Client};
 use crate::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, flags};
 use crate::http2::head::ContentLength;
 use crate::http2::reply::{ConnectionError, Event, MalformedReply, Reply, Violation};
@@ -199,10 +199,12 @@ impl Client {
         }
         let window = stream.receive_window_bytes.checked_sub(header.length);
         stream.receive_window_bytes = window.ok_or(ConnectionError::FlowControl)?;
-        if stream.receive_window_bytes <= RECEIVE_WINDOW_BYTES / 2 && !ends_stream {
-            let increment_bytes = RECEIVE_WINDOW_BYTES - stream.receive_window_bytes;
+        let whole_bytes = self.settings.stream_window_bytes;
+        let is_used = stream.receive_window_bytes <= whole_bytes / 2 && header.length > 0;
+        if is_used && !ends_stream {
+            let increment_bytes = whole_bytes - stream.receive_window_bytes;
             frame::write_window_update(call.out, stream.id, increment_bytes);
-            stream.receive_window_bytes = RECEIVE_WINDOW_BYTES;
+            stream.receive_window_bytes = whole_bytes;
         }
         if left_bytes == 0 && ends_stream {
             return Ok(self.complete(place, call));

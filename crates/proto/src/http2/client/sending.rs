@@ -1,7 +1,7 @@
 //! Sending requests: heads with the server's dynamic table, bodies under flow control.
 
+use super::Client;
 use super::streams::Stream;
-use super::{Client, RECEIVE_WINDOW_BYTES};
 use crate::http2::frame::{self, PAYLOAD_BYTES};
 use crate::http2::hpack::{TABLE_BYTES, encode_size_update};
 use crate::http2::template::Template;
@@ -12,7 +12,9 @@ const OUT_BYTES: usize = 128 * 1024;
 /// The server's dynamic table, as far as its state is our doing (RFC 7541 section 4.2).
 #[derive(Debug)]
 pub(super) struct PeerTable {
-    /// What the server allows, at most the default: more is of no use to us.
+    /// What is used at most: no more than the default is of use to us.
+    bytes_max: u32,
+    /// What the server allows of that.
     allowed_bytes: u32,
     /// The lowest that it allowed since the last field block.
     lowest_bytes: u32,
@@ -22,21 +24,22 @@ pub(super) struct PeerTable {
     is_filled: bool,
 }
 
-impl Default for PeerTable {
-    fn default() -> Self {
+impl PeerTable {
+    /// One of which at most so many bytes are used.
+    pub(super) fn new(bytes_max: u32) -> Self {
+        let bytes_max = bytes_max.min(TABLE_BYTES);
         Self {
-            allowed_bytes: TABLE_BYTES,
-            lowest_bytes: TABLE_BYTES,
+            bytes_max,
+            allowed_bytes: bytes_max,
+            lowest_bytes: bytes_max,
             current_bytes: TABLE_BYTES,
             is_filled: false,
         }
     }
-}
 
-impl PeerTable {
     /// The server's SETTINGS_HEADER_TABLE_SIZE.
     pub(super) fn allow(&mut self, bytes: u32) {
-        self.allowed_bytes = bytes.min(TABLE_BYTES);
+        self.allowed_bytes = bytes.min(self.bytes_max);
         self.lowest_bytes = self.lowest_bytes.min(self.allowed_bytes);
     }
 
@@ -95,7 +98,11 @@ impl Client {
         let id = self.next_stream;
         self.next_stream += 2;
         self.table.write_head(template, id, out);
-        let mut stream = Stream::new(id, self.initial_window_bytes as i32, RECEIVE_WINDOW_BYTES);
+        let mut stream = Stream::new(
+            id,
+            self.initial_window_bytes as i32,
+            self.settings.stream_window_bytes,
+        );
         stream.request = request;
         stream.is_head = template.is_head();
         stream.is_sending = !template.body().is_empty();
@@ -185,7 +192,7 @@ mod tests {
             (&[200, 100, 9_999], &[100, 4_096]),
         ] {
             let template = super::super::tests::get("/");
-            let mut table = PeerTable::default();
+            let mut table = PeerTable::new(TABLE_BYTES);
             let mut first = Vec::new();
             table.write_head(&template, 1, &mut first);
             for bytes in allowed {

@@ -10,8 +10,8 @@ use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
 use crate::http2::hpack::{HpackError, Indexing, encode_field, encode_indexed};
 use crate::http2::{
-    Client, ConnectionError, Event, KnownHead, MalformedReply, Reply, Request, StreamFailure,
-    Template, Violation,
+    Client, ClientSettings, ConnectionError, Event, KnownHead, MalformedReply, Reply, Request,
+    StreamFailure, Template, Violation,
 };
 
 pub(super) fn get(path: &str) -> Template {
@@ -570,7 +570,11 @@ fn faults_of_the_connection() {
 #[test]
 fn an_error_stays() {
     let (template, limits) = (get("/"), Limits::default());
-    let (mut client, mut known, mut out) = (Client::new(1), KnownHead::default(), Vec::new());
+    let (mut client, mut known, mut out) = (
+        Client::new(1, ClientSettings::default()),
+        KnownHead::default(),
+        Vec::new(),
+    );
     let mut receive = |bytes: &[u8]| {
         let received = client.receive(bytes, 0, from_ref(&template), &limits, &mut known, &mut out);
         (
@@ -697,8 +701,17 @@ struct Open {
 
 impl Open {
     fn new(depth: u32, template: Template, first: &[Setting]) -> Self {
+        Self::with(depth, template, first, ClientSettings::default())
+    }
+
+    fn with(
+        depth: u32,
+        template: Template,
+        first: &[Setting],
+        settings_of_client: ClientSettings,
+    ) -> Self {
         let mut open = Self {
-            client: Client::new(depth),
+            client: Client::new(depth, settings_of_client),
             template,
             known: KnownHead::default(),
             out: Vec::new(),
@@ -773,13 +786,16 @@ impl Open {
 
 #[test]
 fn a_connection_opens_with_large_windows_and_without_push() {
-    let mut client = Client::new(1);
+    let mut client = Client::new(1, ClientSettings::default());
     let mut out = Vec::new();
     client.open(&mut out);
     let rest = out.strip_prefix(frame::PREFACE).unwrap();
     let expected = [
-        settings(&[Setting::EnablePush(0), Setting::InitialWindowSize(1 << 30)]),
-        window(0, (1 << 30) - 65_535),
+        settings(&[
+            Setting::EnablePush(0),
+            Setting::InitialWindowSize((1 << 30) - 1),
+        ]),
+        window(0, (1 << 30) - 1 - 65_535),
     ];
     assert_eq!(rest, expected.concat());
     assert!(!client.is_ready());
@@ -878,6 +894,102 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
         (open.client.take_overhead(), open.client.pending_bytes()),
         (10, 0)
     );
+}
+
+#[test]
+fn a_client_says_what_its_settings_are() {
+    let default = ClientSettings::default();
+    for (settings_of_client, said, increment) in [
+        (
+            ClientSettings {
+                stream_window_bytes: (1 << 20) - 1,
+                connection_window_bytes: 65_536,
+                ..default
+            },
+            &[Setting::InitialWindowSize((1 << 20) - 1)][..],
+            Some(1),
+        ),
+        (
+            ClientSettings {
+                stream_window_bytes: 0,
+                connection_window_bytes: 1_023,
+                frame_bytes_max: 32_768,
+                decoder_table_bytes: 0,
+                encoder_table_bytes: 0,
+            },
+            &[
+                Setting::InitialWindowSize(0),
+                Setting::HeaderTableSize(0),
+                Setting::MaxFrameSize(32_768),
+            ],
+            None,
+        ),
+    ] {
+        let mut out = Vec::new();
+        Client::new(1, settings_of_client).open(&mut out);
+        let rest = out.strip_prefix(frame::PREFACE).unwrap();
+        let said: Vec<Setting> = [Setting::EnablePush(0)]
+            .into_iter()
+            .chain(said.iter().copied())
+            .collect();
+        let increment = increment.map(|bytes| window(0, bytes));
+        let expected = [settings(&said), increment.unwrap_or_default()];
+        assert_eq!(rest, expected.concat());
+    }
+}
+
+#[test]
+fn small_windows_are_kept_and_opened_when_half_is_used() {
+    let small = ClientSettings {
+        stream_window_bytes: 1_000,
+        connection_window_bytes: 10_000,
+        frame_bytes_max: 20_000,
+        ..ClientSettings::default()
+    };
+    let update = |stream| (Kind::WindowUpdate, 0, stream, 4);
+    let mut open = Open::with(200, get("/"), &[], small);
+    for _ in 0..4 {
+        open.request();
+    }
+    for stream in [1, 3, 5, 7] {
+        open.receive(&head(stream, 0, &[(":status", "200")]));
+    }
+    open.sent();
+    open.receive(&data(1, 0, 499));
+    assert_eq!(open.sent(), []);
+    open.receive(&data(1, 0, 1));
+    assert_eq!(open.sent(), [update(1)]);
+    // Every connection begins with 65,535 bytes, of which 500 are used: the server is told nothing
+    // before no more than half of its own window is left.
+    for _ in 0..60 {
+        open.receive(&data(1, 0, 1_000));
+        assert_eq!(open.sent(), [update(1)]);
+    }
+    open.receive(&data(1, 0, 35));
+    assert_eq!(open.sent(), [update(0)]);
+    // What is over a window breaks the connection.
+    let mut client = open.client;
+    let (mut known, mut out) = (KnownHead::default(), Vec::new());
+    let outcome = client.receive(
+        &data(3, 0, 1_001),
+        0,
+        from_ref(&get("/")),
+        &Limits::default(),
+        &mut known,
+        &mut out,
+    );
+    assert_eq!(outcome.err(), Some(ConnectionError::FlowControl));
+
+    // Frames may be as long as was said.
+    let wide = ClientSettings {
+        frame_bytes_max: 20_000,
+        ..ClientSettings::default()
+    };
+    let mut open = Open::with(1, get("/"), &[], wide);
+    open.request();
+    open.receive(&head(1, 0, &[(":status", "200")]));
+    let events = open.receive(&data(1, END, 20_000));
+    assert!(matches!(events[..], [Event::Reply { .. }]), "{events:?}");
 }
 
 #[test]

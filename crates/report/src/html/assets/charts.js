@@ -42,6 +42,8 @@
     share: (value) => `${significant(value * 100)} %`,
     cpus: (value) => significant(value),
     bytes: (value) => scaled(value, [[1, "B"], [1e3, "kB"], [1e6, "MB"], [1e9, "GB"]]),
+    bits_per_second: (value) =>
+      scaled(value, [[1, "bit/s"], [1e3, "kbit/s"], [1e6, "Mbit/s"], [1e9, "Gbit/s"]]),
     count: (value) => significant(value),
     rest: quantile,
   };
@@ -58,7 +60,7 @@
       grid: of("--grid"),
       span: of("--span"),
       paper: of("--card"),
-      tints: [1, 2, 3, 4, 5].map((number) => of(`--tint-${number}`)),
+      tints: [1, 2, 3, 4, 5, 6].map((number) => of(`--tint-${number}`)),
       heat: Array.from({ length: HEAT_STOPS }, (_, index) => channels(of(`--heat-${index}`))),
     };
   }
@@ -146,6 +148,10 @@
     const { ctx } = plot;
     const ratio = devicePixelRatio;
     ctx.save();
+    // A reader may have chosen a part of the axis.
+    ctx.beginPath();
+    ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+    ctx.clip();
     ctx.lineWidth = 1.5 * ratio;
     for (const { intervals, tint } of chart.series) {
       ctx.strokeStyle = theme.tints[tint - 1];
@@ -258,6 +264,21 @@
     };
   }
 
+  // What stands for a series in the legend: drawn as its line is.
+  function marker(series, theme) {
+    if (!series) return "none";
+    const tint = theme.tints[series.tint - 1];
+    const middle = "center / 14px 3px no-repeat";
+    switch (series.shape) {
+      case "dashed":
+        return `repeating-linear-gradient(90deg, ${tint} 0 4px, transparent 4px 7px) ${middle}`;
+      case "points":
+        return `radial-gradient(circle, ${tint} 0 3.5px, transparent 4px) center / 14px 8px no-repeat`;
+      default:
+        return `linear-gradient(${tint}, ${tint}) ${middle}`;
+    }
+  }
+
   // Whether a value stands alone, so that no line goes through it.
   function hasLonely(values) {
     const isGap = (at) => values[at] === null || values[at] === undefined;
@@ -269,11 +290,14 @@
       const edges = chart.heat.edges_ns;
       return () => [edges[0], edges[edges.length - 1]];
     }
-    if (LOGARITHMIC.has(chart.y_unit)) {
-      return (_, min, max) => (min > 0 ? [min / 1.2, max * 1.2] : [1, 10]);
-    }
-    // From zero: a difference looks as large as it is. With the ends of intervals.
+    // With the ends of intervals, which are drawn as bars.
     const ends = chart.series.flatMap((it) => (it.intervals || []).flatMap((pair) => pair || []));
+    if (LOGARITHMIC.has(chart.y_unit)) {
+      const above = ends.filter((end) => end > 0);
+      return (_, min, max) =>
+        min > 0 ? [Math.min(min, ...above) / 1.2, Math.max(max, ...above) * 1.2] : [1, 10];
+    }
+    // From zero: a difference looks as large as it is.
     return (_, min, max) => {
       const most = Math.max(max, 0, ...ends) * 1.08;
       const least = Math.min(min, 0, ...ends) * 1.08;
@@ -329,7 +353,7 @@
         axis(theme, chart.x_label, chart.x_unit, 2, isLogarithmicX),
         axis(theme, chart.y_label, chart.y_unit, 3, LOGARITHMIC.has(chart.y_unit)),
       ],
-      legend: { show: !chart.heat },
+      legend: { show: !chart.heat, markers: { width: 0, fill: (_, at) => marker(chart.series[at - 1], theme) } },
       cursor: {
         points: { size: 6 },
         ...(isOverTime ? { sync: { key: "time" } } : {}),

@@ -1,0 +1,71 @@
+//! Command lines of other load generators, each run by the tool or compared with its record, by
+//! brunt in its place, and by the command line that `--explain` prints: the tables of
+//! `bench/drop-ins/lines`, by the program that the bench runs them with.
+
+use std::process::{Command, Stdio};
+
+use crate::support::process::STATE_HOME;
+
+const COMMAND_LINES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../bench/drop-ins/command-lines"
+);
+const LINES_LEAST: usize = 25;
+
+/// Runs the table of a tool; where `is_recorded` holds, it is not one of those that tests find
+/// installed.
+fn run(tool: &str, is_recorded: bool) {
+    let mut command = Command::new("python3");
+    command.args([COMMAND_LINES, "--quiet", "--tool", tool]);
+    command.args(["--brunt", env!("CARGO_BIN_EXE_brunt")]);
+    if is_recorded {
+        command.arg("--recorded");
+    }
+    command.env("XDG_STATE_HOME", STATE_HOME);
+    command.env_remove("GITHUB_ACTIONS");
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.expect("python3 is installed");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{errors}");
+    let row = said
+        .lines()
+        .find(|line| line.starts_with(&format!("| {tool} |")));
+    let lines = row.and_then(|row| row.split('|').nth(3)?.trim().parse::<usize>().ok());
+    assert!(lines >= Some(LINES_LEAST), "{said}\n{errors}");
+}
+
+#[test]
+fn of_wrk() {
+    run("wrk", false);
+}
+
+#[test]
+fn of_wrk2() {
+    run("wrk2", true);
+}
+
+#[test]
+fn of_ab() {
+    run("ab", false);
+}
+
+#[test]
+fn of_weighttp() {
+    run("weighttp", true);
+}
+
+#[test]
+fn of_httperf() {
+    run("httperf", false);
+}
+
+#[test]
+fn of_h2load() {
+    run("h2load", false);
+}
+
+#[test]
+fn of_tcpkali() {
+    run("tcpkali", true);
+}

@@ -1,0 +1,227 @@
+//! `brunt nuttcp` over a table of command lines, beside the real one, against a real server of
+//! nuttcp's.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use crate::support::foreign::{free_address, program, start_accepting};
+use crate::support::process::{Outcome, Process, brunt};
+
+/// A server of nuttcp's, which serves one client after the other.
+struct Server {
+    control: SocketAddr,
+    /// The first of the ports of its streams.
+    data_port: u16,
+    _process: Process,
+}
+
+impl Server {
+    fn start() -> Self {
+        let control = free_address();
+        let mut command = Command::new(program("nuttcp"));
+        command.args(["-S", "--nofork"]);
+        command.arg(format!("-P{}", control.port()));
+        // Streams have ports of their own, one behind the other: none of those that the kernel
+        // gives to others.
+        static SERVERS: AtomicU16 = AtomicU16::new(0);
+        let own = (std::process::id() % 1_000) as u16 * 20;
+        let data_port = 6_000 + own + 4 * SERVERS.fetch_add(1, Ordering::Relaxed);
+        Self {
+            control,
+            data_port,
+            _process: start_accepting(command, control),
+        }
+    }
+
+    /// The command line behind the program's name.
+    fn words(&self, options: &str) -> String {
+        let (port, host) = (self.control.port(), self.control.ip());
+        format!("{options} -P{port} -p{} {host}", self.data_port)
+    }
+
+    /// What the real one makes of a command line.
+    fn real(&self, options: &str) -> Outcome {
+        between_clients(|| {
+            let mut command = Command::new(program("nuttcp"));
+            command.args(self.words(options).split_whitespace());
+            Process::start(command).wait()
+        })
+    }
+
+    fn ours(&self, options: &str) -> Outcome {
+        between_clients(|| brunt(&format!("nuttcp {}", self.words(options))))
+    }
+}
+
+/// Runs a client, again where the server was still busy with the one before.
+fn between_clients(run: impl Fn() -> Outcome) -> Outcome {
+    const ATTEMPTS: usize = 5;
+    let mut outcome = run();
+    for _ in 1..ATTEMPTS {
+        if outcome.code == Some(0) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        outcome = run();
+    }
+    outcome
+}
+
+/// The lines with their numbers masked, and blanks together.
+fn masked(text: &str) -> Vec<String> {
+    let word = |word: &str| -> String {
+        let mut masked = String::new();
+        for letter in word.chars() {
+            match letter {
+                '0'..='9' | '.' if masked.ends_with('#') => {}
+                '0'..='9' => masked.push('#'),
+                letter => masked.push(letter),
+            }
+        }
+        masked
+    };
+    let line = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(word).collect();
+        words.join(" ")
+    };
+    text.lines().map(line).collect()
+}
+
+/// Lines whose text is that of the real one.
+const BRIEF: &[&str] = &[
+    "-T0.4",
+    "-t -T0.4",
+    "-b -T0.4",
+    "-T0.4 -N3",
+    "-T0.4 -w256 -M1000",
+    "-T0.4 -ws128 -l8k -D",
+    "-T0.4 -R50m",
+    "-T0.4 -4 -wb64",
+    "-T0.4 -fparse",
+    "-T0.4 -f-rtt",
+    "-T0.4 -f-retrans -Iname",
+    "-T0.4 -fparse -N2 -B",
+    "-T0.7 -i0.3",
+    "-T0.7 -i0.3 -N2",
+    "-T0.7 -i0.3 -fparse -Iname",
+    "-r -T0.4",
+    "-r -F -T0.4",
+    "-r -T0.4 -N2",
+    "-r -T0.4 -fparse",
+    "-r -T0.4 -w256 -f-rtt",
+];
+
+#[test]
+fn text_and_exit_codes_are_those_of_nuttcp() {
+    let server = Server::start();
+    for options in BRIEF {
+        let (real, ours) = (server.real(options), server.ours(options));
+        assert_eq!(real.code, Some(0), "{options}: {real:?}");
+        assert_eq!(ours.code, real.code, "{options}: {ours:?}");
+        let (expected, found) = (masked(&real.stdout), masked(&ours.stdout));
+        let last = |lines: &[String]| lines.last().cloned();
+        assert_eq!(last(&found), last(&expected), "{options}: {ours:?}");
+        // Lines over time have no segments sent again here, and the machine may make one more or
+        // less of them.
+        let shapes = |lines: &[String]| {
+            let without = |line: &String| line.replace(" # retrans", "").replace(" retrans=#", "");
+            let over_time = &lines[..lines.len().saturating_sub(1)];
+            let mut shapes: Vec<String> = over_time.iter().map(without).collect();
+            shapes.extend(last(lines));
+            shapes.dedup();
+            shapes
+        };
+        assert_eq!(shapes(&found), shapes(&expected), "{options}: {ours:?}");
+        let said: Vec<&str> = ours.stderr.lines().collect();
+        assert!(
+            said.iter().all(|line| line.starts_with("brunt: ")),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn verbose_text_has_the_servers_report() {
+    let server = Server::start();
+    for (options, ours, theirs) in [
+        ("-v -T0.4", "nuttcp-t", "nuttcp-r"),
+        ("-v -r -T0.4", "nuttcp-r", "nuttcp-t"),
+        ("-v -T0.4 -fparse", "nuttcp-t", "nuttcp-r"),
+    ] {
+        let outcome = server.ours(options);
+        assert_eq!(outcome.code, Some(0), "{options}: {outcome:?}");
+        let real = masked(&server.real(options).stdout);
+        let found = masked(&outcome.stdout);
+        for side in [ours, theirs] {
+            let is_of = |line: &&String| {
+                let is_rate = line.contains("real seconds") || line.contains("real_seconds");
+                line.starts_with(side) && is_rate
+            };
+            let lines: Vec<&String> = found.iter().filter(is_of).collect();
+            let expected: Vec<&String> = real.iter().filter(is_of).collect();
+            assert_eq!(lines, expected, "{options}: {outcome:?}");
+            assert_eq!(lines.len(), 1, "{options}");
+        }
+    }
+}
+
+#[test]
+fn what_the_server_received_is_what_brunt_had_acknowledged() {
+    let server = Server::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("run.json");
+    let outcome = server.ours(&format!("-T0.5 --brunt-report {}", file.display()));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let megabytes: f64 = outcome
+        .stdout
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .expect("a number");
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let figures = &json["summary"]["bandwidth"];
+    let acked = figures["up_bytes_whole_run"].as_u64().expect("a count");
+    // It prints four digits. What is in its buffer when it stops is acknowledged and not read.
+    let unread = acked as f64 - megabytes * 1_048_576.0;
+    assert!(
+        acked > 0 && unread > -200.0 && unread < 8e6,
+        "{megabytes} {acked}"
+    );
+    assert_eq!(
+        json["summary"]["valid"], true,
+        "{}",
+        json["summary"]["broken"]
+    );
+    assert_eq!(figures["streams"], 1);
+    assert_eq!(json["summary"]["failures"], serde_json::json!({}));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_as_nuttcp_refuses() {
+    let nobody = free_address();
+    for (line, part) in [
+        ("-u h".to_owned(), "brunt does not speak UDP"),
+        ("-n100 h".to_owned(), "give one with -T"),
+        ("-F h".to_owned(), "-F with -t is not supported"),
+        ("-S".to_owned(), "brunt serve --tcp sink"),
+        ("-fnosuch h".to_owned(), "invalid format option \"nosuch\""),
+        ("-p80 h".to_owned(), "invalid port = 80"),
+        (
+            format!("-P{} {}", nobody.port(), nobody.ip()),
+            "cannot reach nuttcp -S at",
+        ),
+    ] {
+        let outcome = brunt(&format!("nuttcp {line}"));
+        assert_eq!(outcome.code, Some(1), "{line}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{line}: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{line}");
+    }
+    for (option, part) in [("-V", "nuttcp-6.1.2\n"), ("-h", "Usage: nuttcp")] {
+        let outcome = brunt(&format!("nuttcp {option}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.contains(part), "{outcome:?}");
+    }
+}

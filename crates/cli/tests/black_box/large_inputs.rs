@@ -1,0 +1,161 @@
+//! Long lists, large bodies and files without an end: what is too much is refused before the load
+//! with what to type, and what is not takes as much memory as it has to.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::support::keeping::Keeping;
+use crate::support::process::{Outcome, Process, binary, brunt};
+use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
+
+/// A list of so many different URLs of so many bytes each, with its line ends.
+fn list(directory: &Path, urls: usize, bytes: usize) -> (PathBuf, u64) {
+    let path = directory.join("list");
+    let line = |number| {
+        let name = format!("/bytes/1?{number}");
+        name.clone() + &"x".repeat(bytes - 1 - name.len()) + "\n"
+    };
+    let text: String = (0..urls).map(line).collect();
+    std::fs::write(&path, &text).expect("the directory is ours");
+    (path, text.len() as u64)
+}
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+/// Runs the binary with at most so much address space: what is read without a bound ends it.
+fn with_memory(mib: u64, words: &str) -> Outcome {
+    let script = format!(
+        "ulimit -v {}; exec '{}' {words}",
+        mib << 10,
+        env!("CARGO_BIN_EXE_brunt")
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]);
+    Process::start(command).wait()
+}
+
+/// What a run of one request takes, and some room.
+const BASE_BYTES: u64 = 26 << 20;
+/// What a name may take beside twice its text, in one worker.
+const NAME_BYTES: u64 = 200;
+
+#[test]
+fn a_list_takes_twice_its_text() {
+    let server = Serve::start();
+    let directory = directory();
+    for (urls, bytes) in [(100_000, 37), (10_000, 1_000)] {
+        let (list, text_bytes) = list(directory.path(), urls, bytes);
+        let load = format!("-c 8 -t 1 -n {urls} --urls {}", list.display());
+        let report = run(&format!("{load} {}", server.url("/")));
+        assert_eq!(report.finding("R1")["standing"], "held", "{load}");
+        let resident = report.number("/agents/0/host/peak_resident_bytes");
+        let most = BASE_BYTES + 2 * text_bytes + NAME_BYTES * urls as u64;
+        assert!(resident <= most, "{load}: {resident} of {most}");
+        let names = report.at("/names").as_array().expect("a list");
+        assert_eq!(names.len(), urls);
+        assert!(names.iter().all(|name| name["requests_sent"] == 1));
+    }
+}
+
+#[test]
+fn what_is_stored_of_a_long_list_is_read_back() {
+    let server = Serve::start();
+    let directory = directory();
+    let (list, _) = list(directory.path(), 20_000, 60);
+    let stored = directory.path().join("run.json");
+    let load = format!(
+        "-c 8 -n 40000 -q -o {} --urls {} {}",
+        stored.display(),
+        list.display(),
+        server.url("/")
+    );
+    let outcome = brunt(&load);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let again = RunReport::of(brunt(&format!("report --format json {}", stored.display())));
+    assert_eq!(again.at("/names").as_array().map(Vec::len), Some(20_000));
+}
+
+#[test]
+fn a_list_that_could_not_be_read_back_is_refused_before_the_load() {
+    let directory = directory();
+    let (list, _) = list(directory.path(), 2, 1_100_000);
+    let stored = directory.path().join("run.json");
+    let load = format!("-d 100ms --urls {} http://127.0.0.1:1/", list.display());
+    let outcome = brunt(&format!("-o {} {load}", stored.display()));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("--redact"), "{outcome:?}");
+    assert!(!stored.exists());
+    // Nobody listens there: without a stored run, that is what ends it.
+    let outcome = brunt(&load);
+    assert!(!outcome.stderr.contains("--redact"), "{outcome:?}");
+}
+
+#[test]
+fn files_without_an_end_are_refused() {
+    let url = "https://127.0.0.1:1/";
+    let directory = directory();
+    let targets = directory.path().join("targets");
+    std::fs::write(&targets, "POST http://127.0.0.1:1/\n@/dev/zero\n").expect("it is ours");
+    for words in [
+        &format!("--cacert /dev/zero -d 100ms {url}"),
+        &format!("--cert /dev/zero --key /dev/zero -d 100ms {url}"),
+        &format!("-b @/dev/zero -d 100ms {url}"),
+        &format!("-H @/dev/zero -d 100ms {url}"),
+        &format!("--urls /dev/zero -d 100ms {url}"),
+        &format!("--targets {} -d 100ms", targets.display()),
+        "serve --tls --cert /dev/zero --key /dev/zero --listen 127.0.0.1:0",
+        &format!("ab -n 1 -p /dev/zero {url}"),
+        "weighttp -n 1 -p /dev/zero http://127.0.0.1:1/",
+        &format!("h2load -n 1 -d /dev/zero {url}"),
+        &format!("h2load -n 1 -i /dev/zero {url}"),
+        "tcpkali -T 1 --message-file /dev/zero 127.0.0.1:1",
+        "report /dev/zero",
+    ] {
+        let outcome = with_memory(3_000, words);
+        // tcpkali has an exit code of its own for what it cannot read.
+        assert!(
+            matches!(outcome.code, Some(1 | 2 | 65)),
+            "{words}: {outcome:?}"
+        );
+        let is_named = ["MiB", "bytes", "too large"]
+            .iter()
+            .any(|word| outcome.stderr.contains(word));
+        assert!(is_named, "{words}: {outcome:?}");
+    }
+}
+
+#[test]
+fn bodies_that_are_too_large_together_are_refused_before_they_are_read() {
+    let directory = directory();
+    let mut text = String::new();
+    for number in 0..5 {
+        let path = directory.path().join(format!("body{number}"));
+        let body = File::create(&path).expect("it is ours");
+        body.set_len(250_000_000).expect("it is empty");
+        text += &format!("POST http://127.0.0.1:1/{number}\n@{}\n", path.display());
+    }
+    let targets = directory.path().join("targets");
+    std::fs::write(&targets, text).expect("the directory is ours");
+    let words = format!("--targets {} -d 100ms", targets.display());
+    let outcome = with_memory(500, &words);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let words = "line 9: with its body the requests take more than 1 GiB";
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
+}
+
+#[test]
+fn a_pipeline_without_measure_is_refused() {
+    let server = Keeping::start();
+    let mut command = binary();
+    let url = format!("http://{}/", server.address);
+    command.args(["weighttp", "-K", "10000000k", "-n", "10", &url]);
+    let outcome = Process::start(command).wait();
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.stderr.contains("smaller --pipeline"), "{outcome:?}");
+}

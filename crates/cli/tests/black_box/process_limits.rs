@@ -1,0 +1,88 @@
+//! Limits that the system sets for the process: what they refuse has a message, and no limit ends a
+//! run by a signal. That of a file's size is tested with the files.
+
+use std::process::Command;
+
+use crate::support::BACKENDS;
+use crate::support::process::{Outcome, Process, binary};
+use crate::support::run::RunReport;
+use crate::support::serve::Serve;
+
+/// Runs brunt with `words` under what `limit` sets in a shell.
+fn limited(limit: &str, words: &str) -> Outcome {
+    let brunt = binary();
+    let mut command = Command::new("sh");
+    for (name, value) in brunt.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let script = format!("{limit} && exec \"$@\"");
+    command.args(["-c", &script, "sh"]).arg(brunt.get_program());
+    command.args(words.split_whitespace());
+    Process::start(command).wait()
+}
+
+#[test]
+fn an_address_space_that_is_too_small_is_an_error() {
+    let server = Serve::start();
+    let mut ran = 0;
+    for backend in BACKENDS {
+        for megabytes in [24, 40, 48, 56, 64, 72, 80, 96, 128, 192, 512] {
+            let line = format!("--backend {backend} -c 2 -n 20 {}", server.url("/"));
+            let limit = format!("ulimit -c 0; ulimit -v {}", megabytes << 10);
+            let outcome = limited(&limit, &line);
+            match outcome.code {
+                // A busy machine may leave the window too little of it.
+                Some(0 | 3) => ran += 1,
+                Some(2) => {
+                    let words = ["of address space are", "RLIMIT_AS", "ulimit -v"];
+                    let is_said = words.iter().all(|words| outcome.stderr.contains(words));
+                    assert!(is_said, "{megabytes} MB, {backend}: {outcome:?}");
+                }
+                _ => panic!("{megabytes} MB, {backend}: {outcome:?}"),
+            }
+        }
+    }
+    assert!(ran >= 6, "{ran} ran");
+}
+
+/// Forbids io_uring_enter(2), whose number is the same on all machines, by a filter of system
+/// calls: the rest of io_uring stays.
+const WITHOUT_ENTER: &str = r#"
+import ctypes, os, struct, sys
+NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
+LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1
+program = b"".join(struct.pack("HBBI", *line) for line in [
+    (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, 426), (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)])
+lines = ctypes.create_string_buffer(program)
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
+of = Program(4, ctypes.addressof(lines))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0, ctypes.get_errno()
+assert libc.prctl(SECCOMP, FILTER, ctypes.byref(of), 0, 0) == 0, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn a_ring_that_may_be_made_and_not_entered_is_not_used() {
+    let server = Serve::start();
+    for backend in ["auto", "uring"] {
+        let brunt = binary();
+        let mut command = Command::new("python3");
+        command.args(["-c", WITHOUT_ENTER]).arg(brunt.get_program());
+        command.args(["--backend", backend, "-c", "2", "-n", "100"]);
+        command.args(["--format", "json", &server.url("/")]);
+        let outcome = Process::start(command).wait();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let report = RunReport::of(outcome);
+        assert_eq!(report.requests().answered, 100);
+        assert_eq!(report.at("/agents/0/backend"), "epoll");
+        let note = report.at("/agents/0/backend_note").to_string();
+        assert!(note.contains("io_uring is not available"), "{note}");
+        assert!(note.contains("seccomp"), "{note}");
+    }
+}

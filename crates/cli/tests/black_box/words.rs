@@ -1,0 +1,155 @@
+//! The counts of a report: those of the same words are the same, and one thing is singular.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::process::brunt;
+use crate::support::serve::Serve;
+
+/// Rows whose label says that they are about something else than the window.
+const OTHER_POPULATIONS: [&str; 2] = ["whole run", "all phases"];
+/// Rows that are tables or have units.
+const NO_COUNTS: [&str; 3] = ["latency", "client", "server"];
+
+/// The rows of a text report: labels and what stands beside them, on one line.
+fn rows(text: &str) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        let (label, rest) = line.split_at(line.len().min(12));
+        match (label.trim(), rows.last_mut()) {
+            ("", Some((_, items))) => items.push_str(&format!(" {}", rest.trim())),
+            _ if label.is_ascii() => rows.push((label.trim().to_owned(), rest.trim().to_owned())),
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// Whole numbers with the words behind them, up to a mark or the next number.
+fn counts(items: &str) -> Vec<(String, u64)> {
+    let mut counts = Vec::new();
+    for part in items.split(['·', ';', '(', ')', ':', '\u{201c}']) {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        for (at, word) in words.iter().enumerate() {
+            let Ok(count) = word.replace(',', "").parse::<u64>() else {
+                continue;
+            };
+            let behind = words[at + 1..].iter();
+            let said: Vec<&str> = behind
+                .take_while(|word| !word.starts_with(|it: char| it.is_ascii_digit()))
+                .map(|word| word.trim_end_matches(','))
+                .collect();
+            let is_count = said.first().is_some_and(|word| {
+                word.len() > 2 && word.chars().all(|it| it.is_ascii_alphabetic())
+            });
+            if is_count {
+                counts.push((said.join(" "), count));
+            }
+        }
+    }
+    counts
+}
+
+/// Checks the reports of a stored run.
+fn check(stored: &Path, what: &str) {
+    let path = stored.display();
+    let text = brunt(&format!("report {path}")).stdout;
+    let mut known: BTreeMap<String, u64> = BTreeMap::new();
+    for (label, items) in rows(&text) {
+        if OTHER_POPULATIONS.contains(&&*label) || NO_COUNTS.contains(&&*label) {
+            continue;
+        }
+        for (words, count) in counts(&items) {
+            let first = *known.entry(words.clone()).or_insert(count);
+            assert_eq!(first, count, "{what}: two counts of `{words}` in\n{text}");
+        }
+    }
+    for more in ["report -v", "report --format markdown"] {
+        let text = brunt(&format!("{more} {path}")).stdout;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_one = |word: &str| word.trim_start_matches(['(', '[']) == "1";
+        for pair in words.windows(2).filter(|pair| is_one(pair[0])) {
+            let noun = pair[1].trim_end_matches([',', ';', ')', '.']);
+            let is_plural = noun.len() > 3 && noun.ends_with('s') && !noun.ends_with("ss");
+            let is_plural = is_plural
+                && !noun.contains('/')
+                && noun != "holds"
+                && noun != "does"
+                && noun != "status";
+            assert!(!is_plural, "{what}: {} in\n{text}", pair.join(" "));
+        }
+    }
+    let json = std::fs::read_to_string(stored).expect("it was stored");
+    let run: Value = serde_json::from_str(&json).expect("JSON");
+    let verdict = &run["summary"]["verdict"];
+    if verdict["name"] == "no_success" {
+        let because = verdict["because"].as_str().expect("words");
+        let requests = rows(&text);
+        let requests = requests.iter().find(|(label, _)| label == "requests");
+        let (_, items) = requests.expect("a row of the requests");
+        let told: Vec<u64> = counts(items).into_iter().map(|(_, count)| count).collect();
+        let all: u64 = told.iter().sum();
+        let is_other = because.contains("since the window began");
+        for (words, count) in counts(because) {
+            let is_known = told.contains(&count) || count == all;
+            assert!(is_other || is_known, "{what}: {count} {words} in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_count_is_the_same_wherever_a_report_has_it() {
+    let server = Serve::start();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let stored = directory.path().join("run.json");
+    let json = stored.display();
+    for (options, path) in [
+        ("-c 8 -d 150ms --warmup 50ms", "/status/404"),
+        (
+            "-c 4 -d 150ms --warmup 50ms --http2 --streams 4",
+            "/status/503",
+        ),
+        ("-c 4 -d 200ms --warmup 50ms", "/random-close/20"),
+        ("-c 4 -d 200ms --warmup 60ms -T 40ms", "/never"),
+        ("-c 2 -d 100ms --warmup 50ms --drain 10ms", "/never"),
+        ("-c 2 -d 150ms --warmup 50ms", "/malformed/garbage"),
+        ("-c 4 -r 400 -d 200ms --warmup 50ms", "/delay/20ms"),
+        ("-c 1 -t 1 -n 1", "/"),
+        ("-c 1 -t 1 -n 1", "/status/500"),
+    ] {
+        let outcome = brunt(&format!("{options} -q -o {json} {}", server.url(path)));
+        assert!(stored.exists(), "{options} {path}: {outcome:?}");
+        check(&stored, &format!("{options} {path}"));
+    }
+}
+
+#[test]
+fn in_random_simulated_runs_too() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let stored = directory.path().join("run.json");
+    let mut state: u64 = 1;
+    let mut pick = |of: &[&str]| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        of[(state >> 33) as usize % of.len()].to_owned()
+    };
+    for _ in 0..12 {
+        let options = [
+            pick(&["-c 1", "-c 2 -t 2", "-c 7", "-c 64"]),
+            pick(&["-n 1", "-n 50", "-d 100ms", "-d 400ms"]),
+            pick(&["", "-r 1", "-r 500", "-r 9k"]),
+            pick(&["", "--requests-per-connection 1", "--http2 --streams 3"]),
+            pick(&["--warmup 0s", "--warmup 30ms"]),
+        ]
+        .join(" ");
+        let json = stored.display();
+        let outcome = brunt(&format!(
+            "--backend sim --oversubscribe {options} -q -o {json} http://simulated/"
+        ));
+        assert!(stored.exists(), "{options}: {outcome:?}");
+        check(&stored, &options);
+    }
+}

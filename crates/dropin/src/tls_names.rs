@@ -1,0 +1,64 @@
+//! What OpenSSL calls the cipher suites and groups of TLS that brunt has.
+
+/// Cipher suites of TLS 1.2 that brunt has, as OpenSSL and as the IANA registry name them.
+pub(crate) const SUITES: [(&str, &str); 6] = [
+    (
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    ),
+    (
+        "ECDHE-RSA-AES256-GCM-SHA384",
+        "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    ),
+    (
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+        "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    ),
+    (
+        "ECDHE-RSA-CHACHA20-POLY1305",
+        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    ),
+    (
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+        "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    ),
+    (
+        "ECDHE-RSA-AES128-GCM-SHA256",
+        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    ),
+];
+/// Those of TLS 1.3, which both name alike.
+pub(crate) const SUITES_OF_1_3: [&str; 3] = [
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_AES_128_GCM_SHA256",
+];
+/// Groups of key exchange, as OpenSSL and as the IANA registry name them.
+pub(crate) const GROUPS: [(&str, &str); 8] = [
+    ("X25519", "x25519"),
+    ("P-256", "secp256r1"),
+    ("prime256v1", "secp256r1"),
+    ("secp256r1", "secp256r1"),
+    ("P-384", "secp384r1"),
+    ("secp384r1", "secp384r1"),
+    ("X25519MLKEM768", "X25519MLKEM768"),
+    ("SecP256r1MLKEM768", "SecP256r1MLKEM768"),
+];
+
+/// OpenSSL's name of a suite by that of the IANA registry.
+pub(crate) fn openssl_suite(iana: &str) -> &str {
+    let named = SUITES.iter().find(|(_, it)| *it == iana);
+    named.map_or(iana, |(openssl, _)| openssl)
+}
+
+/// OpenSSL's words for the key of a group; absent where it has none.
+pub(crate) fn temporary_key(group: &str) -> Option<String> {
+    let text = match group.to_ascii_lowercase().as_str() {
+        "x25519" => "X25519 253 bits",
+        "secp256r1" => "ECDH P-256 256 bits",
+        "secp384r1" => "ECDH P-384 384 bits",
+        "secp521r1" => "ECDH P-521 521 bits",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

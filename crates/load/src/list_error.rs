@@ -1,0 +1,100 @@
+//! Why a list of requests cannot be used.
+
+use thiserror::Error;
+
+use crate::{RequestSet, TargetError};
+
+/// Why a list of requests cannot be used. Each names the line, from 1.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListError {
+    /// There is no request in it.
+    #[error("there is no request in it; write one URL per line")]
+    Empty,
+    /// There are more than a run can have.
+    #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
+    TooMany,
+    /// A line is not UTF-8.
+    #[error("line {line}: it is no text in UTF-8")]
+    NotText {
+        /// Its number.
+        line: usize,
+    },
+    /// A line has no URL that can be used.
+    #[error("line {line}: {reason}")]
+    Url {
+        /// Its number.
+        line: usize,
+        /// Why not.
+        reason: TargetError,
+    },
+    /// A line has a path alone, and no URL says where.
+    #[error("line {line}: it is a path alone; give the URL of the server on the command line, too")]
+    NoOrigin {
+        /// Its number.
+        line: usize,
+    },
+    /// A line names another server than those before it.
+    #[error(
+        "line {line}: {url} is on another server than {first}; a run loads one server: make a list \
+         for each"
+    )]
+    OtherOrigin {
+        /// Its number.
+        line: usize,
+        /// Its scheme, host and port.
+        url: String,
+        /// Those of the others.
+        first: String,
+    },
+    /// A line holds more than a URL and a weight: it is written for another tool, say.
+    #[error("line {line}: {remedy}")]
+    Other {
+        /// Its number.
+        line: usize,
+        /// What it is, and what to write instead.
+        remedy: String,
+    },
+    /// A weight is none.
+    #[error("line {line}: `{typed}` is no weight; write a whole number from 1, such as weight=3")]
+    Weight {
+        /// Its number.
+        line: usize,
+        /// What is given.
+        typed: String,
+    },
+    /// The rows of a CSV file cannot be read.
+    #[error("line {line}: {reason}")]
+    Csv {
+        /// Its number.
+        line: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// The first line of a target is not a method and a URL.
+    #[error("line {line}: it is no target; write METHOD URL, such as GET http://localhost:8080/")]
+    NotTarget {
+        /// Its number.
+        line: usize,
+    },
+    /// A line below a target is not a header field.
+    #[error("line {line}: it is no header field; write NAME: VALUE, or @FILE for the body")]
+    NotHeader {
+        /// Its number.
+        line: usize,
+    },
+    /// A line is not a target in JSON.
+    #[error("line {line}: it is no target in JSON ({reason})")]
+    NotJson {
+        /// Its number.
+        line: usize,
+        /// The parser's reason.
+        reason: String,
+    },
+    /// The body of a target in JSON is not base64.
+    #[error("line {line}: its body is not base64")]
+    NotBase64 {
+        /// Its number.
+        line: usize,
+    },
+}

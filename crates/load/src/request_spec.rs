@@ -1,0 +1,93 @@
+//! One request: what it holds, owned or borrowed.
+
+/// What one request holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSpec {
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path and query, as sent.
+    pub path: String,
+    /// Header fields, in the order in which they are sent.
+    pub headers: Vec<(String, String)>,
+    /// Body; empty for none.
+    pub body: Vec<u8>,
+    /// Its bytes in HTTP/1, one whole request, where they are given: they are sent exactly so, and
+    /// the other parts say what they mean.
+    pub text: Option<Vec<u8>>,
+}
+
+impl RequestSpec {
+    /// A request with the method GET, and no header fields of its own.
+    pub fn get(path: &str) -> Self {
+        Self {
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            text: None,
+        }
+    }
+
+    /// What its figures stand under, as [`RequestRef::name`].
+    pub fn name(&self) -> String {
+        self.view().name()
+    }
+
+    /// The same, borrowed.
+    pub fn view(&self) -> RequestRef<'_> {
+        RequestRef {
+            method: &self.method,
+            path: &self.path,
+            headers: &self.headers,
+            body: &self.body,
+            text: self.text.as_deref(),
+        }
+    }
+}
+
+/// A request of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRef<'a> {
+    /// As [`RequestSpec::method`].
+    pub method: &'a str,
+    /// As [`RequestSpec::path`].
+    pub path: &'a str,
+    /// As [`RequestSpec::headers`].
+    pub headers: &'a [(String, String)],
+    /// As [`RequestSpec::body`].
+    pub body: &'a [u8],
+    /// As [`RequestSpec::text`].
+    pub text: Option<&'a [u8]>,
+}
+
+impl RequestRef<'_> {
+    /// A copy of it.
+    pub fn to_spec(self) -> RequestSpec {
+        RequestSpec {
+            method: self.method.to_owned(),
+            path: self.path.to_owned(),
+            headers: self.headers.to_vec(),
+            body: self.body.to_vec(),
+            text: self.text.map(<[u8]>::to_vec),
+        }
+    }
+
+    /// What its figures stand under: the path, behind the method unless that is GET.
+    pub fn name(self) -> String {
+        match self.method {
+            "GET" => self.path.to_owned(),
+            method => format!("{method} {}", self.path),
+        }
+    }
+
+    /// Bytes that it takes on the wire, beside what is the same for all requests of a run.
+    pub(crate) fn sent_bytes(self) -> u64 {
+        if let Some(text) = self.text {
+            return text.len() as u64;
+        }
+        let fields = self.headers.iter();
+        let fields = fields.map(|(name, value)| name.len() + value.len() + b": \r\n".len());
+        let head = self.method.len() + self.path.len() + fields.sum::<usize>();
+        (head + self.body.len()) as u64
+    }
+}

@@ -1,0 +1,61 @@
+//! What a client tells the server of itself, and holds itself and the server to.
+
+use crate::http2::frame::{PAYLOAD_BYTES, Setting, WINDOW_BYTES};
+use crate::http2::hpack::TABLE_BYTES;
+
+/// Settings of a client (RFC 9113 sections 6.5.2 and 6.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// Flow-control window that each stream gets, at most 2^31 - 1. Half used, it is opened again.
+    pub stream_window_bytes: u32,
+    /// The same of the connection. Every connection begins with 65,535: with less the server is
+    /// told nothing until that is used down to half of it.
+    pub connection_window_bytes: u32,
+    /// Longest payload of a frame that is taken, 16,384 to 16,777,215.
+    pub frame_bytes_max: u32,
+    /// Size of the dynamic table that the server's field blocks may use.
+    pub decoder_table_bytes: u32,
+    /// Size of the dynamic table that ours use at most; the server may allow less, and more than
+    /// 4,096 is never used.
+    pub encoder_table_bytes: u32,
+}
+
+impl ClientSettings {
+    /// Longest payload of a frame that any endpoint can take (RFC 9113 section 4.2).
+    pub const FRAME_BYTES_MAX: u32 = (1 << 24) - 1;
+
+    /// What SETTINGS hold; what is the protocol's default is left out, but for the window.
+    pub(super) fn frame(&self) -> Vec<Setting> {
+        let mut settings = vec![
+            Setting::EnablePush(0),
+            Setting::InitialWindowSize(self.stream_window_bytes),
+        ];
+        if self.decoder_table_bytes != TABLE_BYTES {
+            settings.push(Setting::HeaderTableSize(self.decoder_table_bytes));
+        }
+        if self.frame_bytes_max != PAYLOAD_BYTES {
+            settings.push(Setting::MaxFrameSize(self.frame_bytes_max));
+        }
+        settings
+    }
+
+    /// By how much the window of a new connection is raised; `None`: not at all.
+    pub(super) fn connection_increment_bytes(&self) -> Option<u32> {
+        self.connection_window_bytes
+            .checked_sub(WINDOW_BYTES)
+            .filter(|&bytes| bytes > 0)
+    }
+}
+
+impl Default for ClientSettings {
+    /// Windows so large that no reply waits for us to open them, and else the protocol's defaults.
+    fn default() -> Self {
+        Self {
+            stream_window_bytes: (1 << 30) - 1,
+            connection_window_bytes: (1 << 30) - 1,
+            frame_bytes_max: PAYLOAD_BYTES,
+            decoder_table_bytes: TABLE_BYTES,
+            encoder_table_bytes: TABLE_BYTES,
+        }
+    }
+}
