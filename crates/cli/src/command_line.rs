@@ -5,6 +5,7 @@ use clap::{ArgAction, Command, CommandFactory};
 use brunt_load::{HIDDEN, redact_field, redact_queries};
 
 use crate::args::Arguments;
+use crate::dropin;
 
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
@@ -33,14 +34,18 @@ pub(crate) fn here() -> Option<Vec<String>> {
     })
 }
 
-/// The same of a command line as it was stored, with its first word.
+/// The same of a command line as it was stored, with its first word. Those of other tools hold no
+/// messages: they are stored without.
 pub(crate) fn redacted(words: &[String]) -> Vec<String> {
     let typed = words.get(1..).unwrap_or_default();
-    let mut words = shown(
-        typed,
-        &Arguments::command(),
-        &[&SECRET[..], &REDACTED].concat(),
-    );
+    let mut words = match typed.first() {
+        Some(name) if dropin::is_peer(name) => words.to_vec(),
+        _ => shown(
+            typed,
+            &Arguments::command(),
+            &[&SECRET[..], &REDACTED].concat(),
+        ),
+    };
     words.iter_mut().for_each(|it| *it = redact_queries(it));
     words
 }

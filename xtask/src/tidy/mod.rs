@@ -191,7 +191,7 @@ mod tests {
             "broken.rs:2: does not parse",
             "built.whl:1: 2097152 bytes",
             "lib.rs:1: trailing whitespace",
-            "lib.rs:1: messages",
+            "lib.rs:1: crates/cli/src/message.rs alone writes",
             "lib.rs:1: says nowhere",
             "lib.rs:1: `now` is public",
             "lib.rs:2: `todo!`",

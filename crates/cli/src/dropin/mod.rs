@@ -107,6 +107,11 @@ impl Called {
     }
 }
 
+/// Whether `name` is the first word of another tool's command line.
+pub(crate) fn is_peer(name: &str) -> bool {
+    peer(name).is_some()
+}
+
 fn peer(name: &str) -> Option<Peer> {
     match name {
         "wrk" => Some(Peer::Wrk(Program::Wrk)),

@@ -7,7 +7,7 @@ use crate::support::listener::Port;
 use crate::support::process::{Outcome, brunt, start};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, in_common_window, run, start_run};
-use crate::support::serve::Serve;
+use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
 
 /// A server that speaks all protocols, and the options with which brunt speaks each of them.
@@ -303,6 +303,13 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             "--format json -t 1 -c 2 -d 4500ms --warmup 50ms {}",
             server.url("/stall/1500ms/3s")
         ))),
+        "the server ended or reset streams (`brunt tcp --send`)" => {
+            let server = ServeTcp::start("sink", &["--tcp-fault", "reset/100000"]);
+            of(&brunt(&format!(
+                "tcp --send --format json -t 1 -c 2 -d 1s --warmup 50ms {}",
+                server.address
+            )))
+        }
         "an objective was missed" => load("--objective rate>1g", "/"),
         "every reply had an error status" => load("", "/status/500"),
         "every request failed" => load("", "/reset"),
