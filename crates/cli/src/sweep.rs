@@ -8,7 +8,7 @@ use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{Plan, RequestRef, RequestSet, Round, Stop};
+use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
 use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict, counted};
 use brunt_report::Experiment;
 
@@ -454,7 +454,11 @@ impl Bench<'_, '_> {
 
     /// Waits until sockets of earlier rounds have given their ports back, as far as the next one
     /// needs them. Connections that brunt closes leave none: those that the server closes do.
-    fn settle(&self) -> Result<()> {
+    /// Simulated ones have no ports.
+    fn settle(&self, plan: &Plan) -> Result<()> {
+        if plan.backend == BackendChoice::Sim {
+            return Ok(());
+        }
         let client = self.state.sweep.environment.client.as_ref();
         let ports = client.and_then(|client| client.ports_available);
         match time_wait::settle(ports, || self.interrupts.came()) {
@@ -468,7 +472,7 @@ impl SweepBench for Bench<'_, '_> {
     type Error = anyhow::Error;
 
     fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
-        self.settle()?;
+        self.settle(plan)?;
         self.expect(plan);
         let axis = self.state.sweep.plan.varied.name();
         self.round(plan)

@@ -12,28 +12,13 @@ use crate::support::nginx::Nginx;
 use crate::support::process::{Process, brunt, first_line, start};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
-use crate::support::wait_for;
+use crate::support::{csv_row, wait_for};
 
 /// Long enough for the server's CPU time to be more than the kernel's clock tick.
 const LOAD: &str = "-c 8 -t 1 -d 1s --warmup 100ms";
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65_534;
-
-/// The only row of a CSV report, by column.
-fn csv_row(text: &str) -> Vec<(String, String)> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let columns = reader.headers().expect("a header").clone();
-    let rows: Vec<_> = reader
-        .records()
-        .map(|row| row.expect("a whole row"))
-        .collect();
-    assert_eq!(rows.len(), 1, "{text}");
-    let cells = columns.iter().zip(&rows[0]);
-    cells
-        .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
-        .collect()
-}
 
 /// Checks the evidence of a watched server that did all of the work.
 fn watched(report: &RunReport, name: &str, pid: u32) {

@@ -60,3 +60,18 @@ pub(crate) fn at_once<T: Send>(items: impl IntoIterator<Item = T>, each: impl Fn
         }
     });
 }
+
+/// The only row of a CSV report, by column.
+pub(crate) fn csv_row(text: &str) -> Vec<(String, String)> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let columns = reader.headers().expect("a header").clone();
+    let rows: Vec<_> = reader
+        .records()
+        .map(|row| row.expect("a whole row"))
+        .collect();
+    assert_eq!(rows.len(), 1, "{text}");
+    let cells = columns.iter().zip(&rows[0]);
+    cells
+        .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
+        .collect()
+}
