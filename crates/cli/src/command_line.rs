@@ -5,7 +5,7 @@ use clap::{ArgAction, Command, CommandFactory};
 use brunt_load::{HIDDEN, redact_field, redact_queries};
 
 use crate::args::Arguments;
-use crate::dropin;
+use crate::peer::Peer;
 
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
@@ -39,7 +39,7 @@ pub(crate) fn here() -> Option<Vec<String>> {
 pub(crate) fn redacted(words: &[String]) -> Vec<String> {
     let typed = words.get(1..).unwrap_or_default();
     let mut words = match typed.first() {
-        Some(name) if dropin::is_peer(name) => words.to_vec(),
+        Some(name) if Peer::named(name).is_some() => words.to_vec(),
         _ => shown(
             typed,
             &Arguments::command(),

@@ -27,6 +27,7 @@ mod message;
 mod messages;
 mod objectives;
 mod output;
+mod peer;
 mod plan;
 mod process_group;
 mod progress;

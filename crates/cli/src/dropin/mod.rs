@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_dropin::wrk::Program;
 use brunt_dropin::{Ending, Explanation};
 use brunt_engine::{RunError, RunObserver};
 use brunt_io::cpu::usable_cpus;
@@ -27,6 +26,7 @@ use brunt_measure::Run;
 
 use crate::load::add_origin;
 use crate::output::Destination;
+use crate::peer::Peer;
 use crate::request::BODY_BYTES_MAX;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
@@ -36,18 +36,6 @@ use crate::{EXIT_INTERRUPTED, command_line, message};
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
 /// What the peers exit with when something is wrong before the load.
 const EXIT_FAILED: u8 = 1;
-
-/// The other tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Peer {
-    Wrk(Program),
-    Ab,
-    Weighttp,
-    H2load,
-    Httperf,
-    Nuttcp,
-    Tcpkali,
-}
 
 /// Another tool in whose place brunt is called.
 #[derive(Debug)]
@@ -68,12 +56,12 @@ impl Called {
     fn of(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let path = arguments.next()?;
         let by_name = Path::new(&path).file_name().and_then(|name| name.to_str());
-        let (peer, name) = match by_name.and_then(peer) {
+        let (peer, name) = match by_name.and_then(Peer::named) {
             Some(peer) => (peer, path.to_string_lossy().into_owned()),
             None => {
                 let word = arguments.next()?;
                 let word = word.to_str()?;
-                (peer(word)?, word.to_owned())
+                (Peer::named(word)?, word.to_owned())
             }
         };
         Some(Self {
@@ -104,25 +92,6 @@ impl Called {
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
         command_line::if_short(head.into_iter().chain(words).collect())
-    }
-}
-
-/// Whether `name` is the first word of another tool's command line.
-pub(crate) fn is_peer(name: &str) -> bool {
-    peer(name).is_some()
-}
-
-fn peer(name: &str) -> Option<Peer> {
-    match name {
-        "wrk" => Some(Peer::Wrk(Program::Wrk)),
-        "wrk2" => Some(Peer::Wrk(Program::Wrk2)),
-        "ab" => Some(Peer::Ab),
-        "weighttp" => Some(Peer::Weighttp),
-        "h2load" => Some(Peer::H2load),
-        "httperf" => Some(Peer::Httperf),
-        "nuttcp" => Some(Peer::Nuttcp),
-        "tcpkali" => Some(Peer::Tcpkali),
-        _ => None,
     }
 }
 
