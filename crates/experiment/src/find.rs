@@ -151,6 +151,10 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::ClientLimited, because);
     }
+    if verdict == Verdict::Disturbed {
+        let because = judged.judgement.because.clone();
+        return (CapacityOutcome::Undecided, because);
+    }
     let may_be_met = missed.is_some_and(is_within);
     if !is_behind && (may_be_met || judged.clean.is_some()) {
         return (CapacityOutcome::Undecided, reason);

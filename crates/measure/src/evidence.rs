@@ -11,6 +11,8 @@ use crate::bounded::{self, CPUS_MAX, REMARKS_MAX};
 const READINGS_MAX: usize = 1_200;
 /// Most stretches of stolen time.
 pub(crate) const STOLEN_MAX: usize = 16_384;
+/// Most programs beside brunt and the server that are named.
+pub const PROGRAMS_MAX: usize = 3;
 /// Most processes of a server that are watched.
 const PROCESSES_MAX: usize = 1_024;
 
@@ -73,6 +75,9 @@ pub struct HostEvidence {
     pub pressure_ns: Option<u64>,
     /// How brunt's cgroup, or one above it, was held back by its CPU quota; absent without one.
     pub throttling: Option<Throttling>,
+    /// What programs beside brunt and the server used; absent where they were not read.
+    #[serde(default)]
+    pub programs: Option<OtherPrograms>,
     /// When the hypervisor took which CPU, oldest first, at most 16,384 stretches. Empty where it
     /// took none, and in runs of versions that did not look: `cpus` says then that it took some.
     #[serde(default, deserialize_with = "bounded::list::<_, _, STOLEN_MAX>")]
@@ -80,6 +85,28 @@ pub struct HostEvidence {
     /// Over time, oldest first: at most 1,200 readings.
     #[serde(deserialize_with = "bounded::list::<_, _, READINGS_MAX>")]
     pub series: Vec<HostPoint>,
+}
+
+/// What programs beside brunt and the server used over the window, by one look at all processes at
+/// either edge of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OtherPrograms {
+    /// CPU of all of them, nanoseconds.
+    pub cpu_ns: u64,
+    /// The three that used most, largest first; processes of one name together.
+    #[serde(deserialize_with = "bounded::list::<_, _, PROGRAMS_MAX>")]
+    pub largest: Vec<ProgramUse>,
+}
+
+/// What one program used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramUse {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// Its CPU, nanoseconds, with that of children that it has waited for.
+    pub cpu_ns: u64,
 }
 
 /// A stretch between two readings of a CPU in which the hypervisor took it.

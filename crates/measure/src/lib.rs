@@ -21,6 +21,7 @@ mod compared_rounds;
 mod comparison;
 mod confidence;
 mod counted;
+mod cpu_ledger;
 mod cpu_use;
 mod diagnosis;
 mod ended_streams;
@@ -107,15 +108,16 @@ pub use compared_rounds::{
 pub use comparison::{Basis, Claim, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use counted::{count, counted};
+pub use cpu_ledger::CpuLedger;
 pub use cpu_use::CpuUse;
 pub use diagnosis::{Diagnosis, DiagnosisPart, Effect};
 pub use ended_streams::EndedStreams;
 pub use environment::{ClientDescription, Environment, ServerDescription};
 pub use error_body::ErrorBody;
 pub use evidence::{
-    Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer, Route,
-    ServerConnections, ServerCount, ServerEvidence, ServerPoint, ServerScope, ServerThreads,
-    ServerWindow, Stolen, TcpCounters, Throttling,
+    Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer,
+    OtherPrograms, PROGRAMS_MAX, ProgramUse, Route, ServerConnections, ServerCount, ServerEvidence,
+    ServerPoint, ServerScope, ServerThreads, ServerWindow, Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use generator_use::{GeneratorUse, SessionUse};

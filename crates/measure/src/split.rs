@@ -270,6 +270,22 @@ impl Split {
         self.slowest(self.count() as f64 * (1.0 - q.clamp(0.0, 1.0)))
     }
 
+    /// The mean parts of the responses that take about as long as the `q`-quantile (0 to 1) of
+    /// response time: those within 6 % of it. Absent without one.
+    pub fn around(&self, q: f64) -> Option<MeanParts> {
+        let rank = self.count() as f64 * q.clamp(0.0, 1.0);
+        let mut below = 0.0;
+        let bucket = self.buckets.iter().find(|bucket| {
+            below += bucket.count as f64;
+            below >= rank
+        })?;
+        let only = Self {
+            buckets: vec![*bucket],
+            ..Self::default()
+        };
+        only.slowest(bucket.count as f64)
+    }
+
     /// [`Split::tail`], where enough responses lie there: the parts of fewer than 30 are chance.
     pub fn known_tail(&self, q: f64) -> Result<MeanParts, TooFewInTail> {
         let above = 1.0 - q.clamp(0.0, 1.0);

@@ -134,6 +134,7 @@ impl HostReader {
             client_cpus,
             pressure_ns,
             throttling: cgroup::throttling(&self.quota),
+            programs: None,
             stolen: Vec::new(),
             series: self.series.finish(last),
         }

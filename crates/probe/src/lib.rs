@@ -9,6 +9,7 @@ pub mod memory;
 pub mod network;
 pub mod observer;
 mod pace;
+mod programs;
 mod prometheus;
 mod route;
 mod series;

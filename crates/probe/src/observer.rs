@@ -1,7 +1,7 @@
 //! The evidence behind the verdict: a thread that reads the machine, the network and the server
 //! while the window lasts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -11,11 +11,12 @@ use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_io::threads;
-use brunt_measure::{Evidence, Observer as Cost, Window};
+use brunt_measure::{Evidence, Observer as Cost, ServerScope, Window};
 
 use crate::host::HostReader;
 use crate::network::NetworkReader;
 use crate::pace::Pace;
+use crate::programs::ProgramsReader;
 use crate::server::ServerWatch;
 use crate::server_connections::ConnectionsReader;
 use crate::steal::{self, StealReader};
@@ -182,6 +183,7 @@ fn observe(sources: Sources, orders: &Orders, end_ns: &dyn Fn() -> u64) -> Evide
         host: HostReader::new(),
         steal: StealReader::new(),
         network: NetworkReader::new(&sources.peer, sources.link_bits_per_s),
+        programs: ProgramsReader::default(),
         connections: ConnectionsReader::new(&sources.peer, sources.connections_max),
         server: sources.server,
         pace: Pace::new(PAUSE_MIN_NS, PAUSE_MAX_NS),
@@ -253,6 +255,7 @@ struct Reader {
     host: HostReader,
     steal: StealReader,
     network: NetworkReader,
+    programs: ProgramsReader,
     connections: ConnectionsReader,
     server: Option<ServerWatch>,
     pace: Pace,
@@ -270,6 +273,7 @@ impl Reader {
         self.start_cpu_ns = thread_cpu_ns();
         self.host.begin(now_ns);
         self.network.begin();
+        self.programs.begin();
         self.connections.begin(clock::now_ns());
         // The edges cost more than what comes in between, and come twice only: they say nothing of
         // how long the pause should be.
@@ -323,6 +327,11 @@ impl Reader {
         let server = self
             .server
             .map(|server| server.end(clock::now_ns(), &mut missing));
+        let watched = match server.as_ref().map(|server| &server.scope) {
+            Some(ServerScope::Processes { pids, .. }) => pids.iter().copied().collect(),
+            _ => BTreeSet::new(),
+        };
+        host.programs = Some(self.programs.end(&watched));
         Evidence {
             interval_ns: now_ns.saturating_sub(self.start_ns),
             host,

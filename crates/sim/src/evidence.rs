@@ -1,7 +1,8 @@
 //! What a reader of the simulated machine and server would have found.
 
 use brunt_measure::{
-    CpuTimes, Evidence, HostEvidence, ServerEvidence, ServerScope, ServerThreads, Stolen,
+    CpuTimes, Evidence, HostEvidence, OtherPrograms, ProgramUse, ServerEvidence, ServerScope,
+    ServerThreads, Stolen,
 };
 
 use super::ledger::{Ledger, Spent};
@@ -35,6 +36,7 @@ pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
                 .map(|(cpu, ledger)| cpu_times(cpu, host, ledger))
                 .chain(server_cpus(settings, ledgers))
                 .collect(),
+            programs: Some(programs(host, ledgers)),
             stolen: stolen(ledgers),
             client_cpus: (0..ledgers.len() as u32).collect(),
             ..HostEvidence::default()
@@ -98,6 +100,22 @@ fn stolen(ledgers: &[Ledger]) -> Vec<Stolen> {
     let mut stolen: Vec<_> = of_workers.chain(of_servers).collect();
     stolen.sort_by_key(|it| it.from_ns);
     stolen
+}
+
+/// What another process used, where there is one.
+fn programs(host: SimHost, ledgers: &[Ledger]) -> OtherPrograms {
+    let cpu_ns = ledgers.iter().map(|ledger| others_ns(host, ledger)).sum();
+    let program = ProgramUse {
+        name: "another".to_owned(),
+        cpu_ns,
+    };
+    OtherPrograms {
+        cpu_ns,
+        largest: Some(program)
+            .filter(|it| it.cpu_ns > 0)
+            .into_iter()
+            .collect(),
+    }
 }
 
 /// For how long another process ran.

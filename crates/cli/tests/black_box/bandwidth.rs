@@ -342,7 +342,7 @@ fn a_server_that_closes_streams_is_failing() {
         ] {
             assert!(text.stdout.contains(part), "{part}: {text:?}");
         }
-        assert!(!text.stdout.contains("idle"), "{text:?}");
+        assert!(!text.stdout.contains("worker idle"), "{text:?}");
         assert!(!text.stdout.contains("down "), "nothing came: {text:?}");
         let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
         let summary = &run["summary"];

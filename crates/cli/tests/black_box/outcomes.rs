@@ -296,7 +296,9 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
     };
     match what {
         "the server answered" => load("", "/"),
-        "the planned rate was met" => load("-r 200", "/"),
+        // Beside so slow a server, what a busy machine adds is little.
+        "the planned rate was met" => load("-r 50", "/delay/30ms"),
+        "connections paused by plan (`--think-time`)" => load("--think-time 5ms", "/"),
         "the server ended, and did not come back" => of_report(&killed("epoll", "")),
         "the server ended, and came back" => of_report(&restarted("epoll", "")),
         "the server answered nothing for over a tenth of the window" => of(&brunt(&format!(
@@ -358,8 +360,13 @@ fn every_row_of_the_readme_holds() {
     for [what, verdict, code] in rows {
         // A machine that is busy with other things may spoil a run: then another one is made.
         let mut attempts = (0..ATTEMPTS).map(|_| made(&what));
-        let is_as_told = |(_, found): &(_, Option<i32>)| *found != Some(3) || code == "3";
-        let (found, found_code) = attempts.find(is_as_told).expect("a valid run");
+        // The row names a verdict.
+        let is_one = !verdict.contains(' ');
+        let is_as_told = |(verdict, found): &(Option<String>, Option<i32>)| {
+            let is_disturbed = verdict.as_deref() == Some("\"disturbed\"") && is_one;
+            !is_disturbed && *found != Some(3) || code == "3"
+        };
+        let (found, found_code) = attempts.find(is_as_told).expect(&what);
         assert_eq!(found_code, code.parse().ok(), "{what}: {found:?}");
         let name = verdict.to_lowercase().replace('-', "_");
         match verdict.as_str() {

@@ -137,14 +137,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
                     .to_owned(),
             );
         }
-        if shows(
-            &[
-                SignalId::RunQueueWait,
-                SignalId::InvoluntarySwitches,
-                SignalId::CpuPressure,
-            ],
-            grade,
-        ) {
+        if shows(&[SignalId::RunQueueWait], grade) {
             advice.push("give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned());
         }
         let is_slow = [
@@ -243,6 +236,36 @@ pub(super) fn of_planned_rate(plan: &PlanDescription) -> Vec<String> {
         }
         .to_owned(),
     ]
+}
+
+/// Connections that paused by plan.
+pub(super) fn of_think_time(case: &Case<'_>) -> Vec<String> {
+    let more = u64::from(case.connections_most()).saturating_mul(MORE);
+    let pauses = match case.run.plan.think {
+        Some(_) => "a shorter --think-time",
+        None => "shorter pauses in the script",
+    };
+    vec![format!("for more load: -c {more}, or {pauses}")]
+}
+
+/// Response times that are brunt's, though all was sent and answered: what keeps it from being on
+/// time.
+pub(super) fn of_late(weighed: &Weighed<'_>) -> Vec<String> {
+    match weighed.all(Case::workers_have_time) {
+        // Its workers wake up late.
+        true => vec![
+            "give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned(),
+            "or no sleep between requests: --spin on".to_owned(),
+        ],
+        false => of_client(weighed),
+    }
+}
+
+/// Other programs had the CPUs.
+pub(super) fn of_other_programs(plan: &PlanDescription) -> Vec<String> {
+    let length_ns = plan.stop.duration_ns.unwrap_or(LONGER_LEAST_NS);
+    let line = command::repeated(plan, length_ns, &[]);
+    vec![format!("end the other programs, and repeat: {line}")]
 }
 
 /// `id`: the signal that decided.

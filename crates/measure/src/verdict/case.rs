@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use super::others::{Others, others_of};
 use super::thresholds::{
-    DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS, HOST_HAS_ROOM_BELOW,
-    IDLE_HEALTHY, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, RUN_WAIT_FAIL,
-    SERVER_THROTTLED_FAIL, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
+    CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS,
+    HOST_HAS_ROOM_BELOW, IDLE_HEALTHY, IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS,
+    QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
 };
 use super::words::{count, counted, duration};
 use crate::invariants::{Finding, Standing};
@@ -18,9 +18,9 @@ use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
     AgentRecord, Bandwidth, Clean, CleanFigures, CpuTimes, Effect, Evidence, FailureKind, Halving,
-    KernelSample, MeanParts, ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol,
-    Quantile, Route, Run, ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness,
-    Summary, TcpCounters, ThreadUse, Throttling, WorkerRecord, samples_needed,
+    KernelSample, ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol, Route, Run,
+    ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters,
+    ThreadUse, Throttling, WorkerRecord, samples_needed,
 };
 
 /// A run with what is derived from it, as one of its agents saw it.
@@ -69,8 +69,6 @@ pub(super) struct Threads {
     pub(super) run_wait: Option<f64>,
     /// Share of the time for which a worker waited for a CPU, the highest of all.
     pub(super) waited: Option<f64>,
-    /// Times per second that a worker lost its CPU, the most of all.
-    pub(super) switches_per_s: f64,
     /// CPUs that all workers used together.
     pub(super) cpus_used: f64,
 }
@@ -194,17 +192,12 @@ impl Threads {
         let waited = read.iter().filter_map(|thread| {
             Some(thread.run_queue_wait_ns? as f64 / thread.interval_ns as f64)
         });
-        let per_s = |thread: &&ThreadUse, count: f64| count * 1e9 / thread.interval_ns as f64;
         Some(Self {
             unread: workers.len() - read.len(),
             idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
             idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
             run_wait: waits.max_by(f64::total_cmp),
             waited: waited.max_by(f64::total_cmp),
-            switches_per_s: read
-                .iter()
-                .map(|thread| per_s(thread, thread.involuntary_switches as f64))
-                .max_by(f64::total_cmp)?,
             cpus_used: read
                 .iter()
                 .map(|thread| thread_cpu_ns(thread) as f64 / thread.interval_ns as f64)
@@ -225,11 +218,6 @@ pub(super) fn throttled_share(throttling: Throttling) -> f64 {
 /// Whether the interval of an effect excludes that the change went through, or that it did not.
 fn says_something(effect: &Effect) -> bool {
     effect.low > EFFECT_WEAK || effect.high < EFFECT_STRONG
-}
-
-fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
-    let parts = parts?;
-    ratio(parts.own_ns(), parts.response_ns())
 }
 
 /// The share of the time that the hypervisor left of these CPUs, of the one that it took most of.
@@ -405,40 +393,20 @@ impl<'a> Case<'a> {
             .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_HEALTHY)
     }
 
-    /// Whether a worker waited for a CPU for so much of the time that others held it up.
-    pub(super) fn workers_are_held_up(&self) -> bool {
-        let waited = self.threads.and_then(|threads| threads.waited);
-        waited.is_some_and(|waited| waited >= RUN_WAIT_FAIL)
+    /// Whether no worker of a closed loop had more than one request in flight, and each was idle
+    /// for a part of the time: what brunt does is a part of each round trip then, and its CPU is
+    /// not used up.
+    pub(super) fn is_one_at_a_time(&self) -> bool {
+        let has_time = self
+            .threads
+            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_OF_ONE);
+        self.is_closed() && self.places() <= self.run.workers().count() as u64 && has_time
     }
 
-    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
-    /// the verdict is found on a part of the window of which the own share is known: over time it
-    /// is not kept.
-    pub(super) fn lag_ns_p99(&self) -> Option<f64> {
-        if self.clean.is_some_and(|clean| clean.own_share.is_some()) {
-            return None;
-        }
-        match self.run.latencies.lag.quantile(0.99) {
-            Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
-            _ => None,
-        }
-    }
-
-    /// Brunt's own share of all response times, on connections with kernel stamps: of those that
-    /// the verdict is found on.
-    pub(super) fn own_share(&self) -> Option<f64> {
-        match self.clean {
-            Some(clean) => clean.own_share,
-            None => own_share_of(self.run.latencies.split.mean()),
-        }
-    }
-
-    /// The same of those above p99, where there are enough of them. Over time it is not kept.
-    pub(super) fn own_share_of_p99(&self) -> Option<f64> {
-        if self.clean.is_some() {
-            return None;
-        }
-        own_share_of(self.run.latencies.split.known_tail(0.99).ok())
+    /// How busy the connections of a closed loop were that paused by plan.
+    pub(super) fn paused_by_plan(&self) -> Option<f64> {
+        let busy = self.connections_busy().filter(|_| self.is_closed())?;
+        (busy < CONNECTIONS_BUSY).then_some(busy)
     }
 
     pub(super) fn network(&self) -> Option<&'a NetworkEvidence> {

@@ -6,9 +6,11 @@
 mod advice;
 mod case;
 mod command;
+mod disturbed;
 mod failed;
 mod held;
 mod others;
+mod own;
 mod rules;
 mod signal_id;
 mod signals;
@@ -38,6 +40,9 @@ pub enum Verdict {
     NoSuccess,
     /// The server failed while it was loaded: the figures are of before and after.
     ServerFailed,
+    /// Other programs, the hypervisor or a quota took CPUs that the server or brunt needed: on a
+    /// quiet machine it may do more.
+    Disturbed,
     /// The evidence does not decide.
     Inconclusive,
     /// Brunt or its machine: the throughput is a lower bound of the server's.
@@ -46,6 +51,8 @@ pub enum Verdict {
     NetworkLimited,
     /// The rate that was asked for, or a limiter of the server.
     RateLimited,
+    /// The pauses that were asked for: a closed loop whose connections wait by plan.
+    ThinkTime,
     /// The server: the figures describe it.
     ServerLimited,
     /// The number of connections: more of them would give more.
@@ -63,10 +70,12 @@ impl Verdict {
             Self::Invalid => "INVALID",
             Self::NoSuccess => "NO-SUCCESS",
             Self::ServerFailed => "SERVER-FAILED",
+            Self::Disturbed => "DISTURBED",
             Self::Inconclusive => "INCONCLUSIVE",
             Self::ClientLimited => "CLIENT-LIMITED",
             Self::NetworkLimited => "NETWORK-LIMITED",
             Self::RateLimited => "RATE-LIMITED",
+            Self::ThinkTime => "THINK-TIME",
             Self::ServerLimited => "SERVER-LIMITED",
             Self::ConcurrencyLimited => "CONCURRENCY-LIMITED",
             Self::SharedHost => "SHARED-HOST",
@@ -146,7 +155,9 @@ fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
         Verdict::Invalid
         | Verdict::NoSuccess
         | Verdict::ServerFailed
+        | Verdict::Disturbed
         | Verdict::RateLimited
+        | Verdict::ThinkTime
         | Verdict::Inconclusive => false,
         Verdict::ClientLimited
         | Verdict::NetworkLimited

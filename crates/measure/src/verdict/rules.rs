@@ -6,6 +6,7 @@
 use super::SignalId;
 use super::advice;
 use super::case::{Case, Elasticity};
+use super::disturbed;
 use super::failed;
 use super::held;
 use super::thresholds::{
@@ -70,21 +71,36 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         decide: failed::server_failed,
     },
     VerdictRule {
+        verdict: Verdict::ClientLimited,
+        rule: "the rate of an open loop was met, but over 20 % and 100 µs of its response times \
+               at p50 or p99 is brunt's own",
+        decide: rate_met_late,
+    },
+    VerdictRule {
         verdict: Verdict::RateLimited,
         rule: "the rate of a schedule was met without a backlog, whatever else is at its end, \
                stolen or short; on CPUs that brunt and the server share the next but one decides",
         decide: rate_met,
     },
     VerdictRule {
+        verdict: Verdict::Disturbed,
+        rule: "steal that leaves too little, or a throttled client that has time",
+        decide: disturbed::by_machine,
+    },
+    VerdictRule {
         verdict: Verdict::Inconclusive,
-        rule: "steal that leaves too little, too few samples, a throttled client that has time, \
-               or drift that nothing else explains and that the verdict depends on",
+        rule: "too few samples, or drift that nothing explains and that the verdict depends on",
         decide: doubtful,
     },
     VerdictRule {
         verdict: Verdict::SharedHost,
         rule: "client and server compete for the same CPUs",
         decide: shared_host,
+    },
+    VerdictRule {
+        verdict: Verdict::Disturbed,
+        rule: "other programs use the CPUs of client and server, and one of these waits for a CPU",
+        decide: disturbed::by_programs,
     },
     VerdictRule {
         verdict: Verdict::Inconclusive,
@@ -122,6 +138,11 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         verdict: Verdict::ConcurrencyLimited,
         rule: "the server did not take all connections, and answered on the others throughout",
         decide: failed::connections_refused,
+    },
+    VerdictRule {
+        verdict: Verdict::ThinkTime,
+        rule: "the connections of a closed loop paused by plan for 10 % of the time and more",
+        decide: think_time,
     },
     VerdictRule {
         verdict: Verdict::ConcurrencyLimited,
@@ -191,6 +212,7 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         || is_server
         || is_beside
         || weighed.fails(SignalId::SharedHost)
+        || weighed.fails(SignalId::OtherPrograms)
         || [Side::Client, Side::Network]
             .into_iter()
             .any(|side| !weighed.of(side, Grade::Fail).is_empty());
@@ -198,19 +220,13 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         .of(Side::Doubt, Grade::Fail)
         .into_iter()
         .filter(|id| match *id {
-            SignalId::SharedHost | SignalId::OtherClients => false,
+            SignalId::SharedHost | SignalId::OtherClients | SignalId::OtherPrograms => false,
             SignalId::Drift => !is_explained,
             SignalId::Samples => !(is_hard || is_server && is_long),
             _ => true,
         })
         .collect();
     let because = match *doubts.first()? {
-        SignalId::Steal => {
-            "the hypervisor took CPUs away, and left too little of the window to judge by"
-        }
-        SignalId::Throttling => {
-            "brunt's CPU quota stopped it now and then: the figures are not steady"
-        }
         SignalId::Drift => "the rate was not steady: no single figure describes it",
         _ => "there is too little to judge by",
     };
@@ -241,6 +257,47 @@ fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
     (is_planned && !is_spoilt)
         .then(|| planned_rate(weighed))
         .flatten()
+}
+
+/// All that was planned was sent and answered, but the response times are brunt's own.
+fn rate_met_late(weighed: &Weighed<'_>) -> Option<Decision> {
+    // What others took is told with the rate that was met.
+    let disturbed = [SignalId::Steal, SignalId::OtherPrograms];
+    let is_disturbed = disturbed.into_iter().any(|id| weighed.fails(id));
+    if !weighed.case.is_open() || is_disturbed || rate_met(weighed).is_none() {
+        return None;
+    }
+    let late = weighed.case.own_of_quantiles()?;
+    let because = format!(
+        "the rate asked for was met, but {} of {}, {}, is brunt's own: the latencies are not the \
+         server's",
+        percent(late.share),
+        late.of,
+        duration(late.ns)
+    );
+    let decisive = [
+        SignalId::ScheduleLag,
+        SignalId::OwnShare,
+        SignalId::PlannedRate,
+        SignalId::WorkerIdle,
+    ];
+    Some(weighed.decision(because, decisive, advice::of_late(weighed)))
+}
+
+/// Nobody was at its end: the load was no larger than this.
+fn think_time(weighed: &Weighed<'_>) -> Option<Decision> {
+    let busy = weighed.case.paused_by_plan()?;
+    let because = format!(
+        "connections paused by plan for {} of the time: the capacity was not measured",
+        percent(1.0 - busy)
+    );
+    let decisive = [
+        SignalId::ConnectionsBusy,
+        SignalId::WorkerIdle,
+        SignalId::ServerCpu,
+    ];
+    let words = with_own_share(weighed.case, because) + &disturbed_latency(weighed);
+    Some(weighed.decision(words, decisive, advice::of_think_time(weighed.case)))
 }
 
 fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
@@ -338,7 +395,7 @@ fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
         let words = "the rate asked for was met, the capacity not measured";
         let words = with_own_share(weighed.case, words.to_owned());
         weighed.decision(
-            words + &stolen_latency(weighed),
+            words + &disturbed_latency(weighed),
             [
                 SignalId::PlannedRate,
                 SignalId::WorkerIdle,
@@ -371,8 +428,9 @@ fn latency_is_ours(case: &Case<'_>) -> Option<String> {
         })
 }
 
-/// What of the latencies of a rate that was met is not to be trusted where time was stolen.
-fn stolen_latency(weighed: &Weighed<'_>) -> String {
+/// What of the latencies of a rate that was met is not to be trusted where time was stolen, or
+/// other programs had the CPUs.
+fn disturbed_latency(weighed: &Weighed<'_>) -> String {
     match weighed.case.clean_told() {
         Some(told) => format!("; latencies without steal are those of {told}"),
         None if weighed.fails(SignalId::Steal) => {
@@ -380,6 +438,10 @@ fn stolen_latency(weighed: &Weighed<'_>) -> String {
             format!(
                 "; the latencies are not the server's alone: the hypervisor took CPUs ({steal})"
             )
+        }
+        None if weighed.fails(SignalId::OtherPrograms) => {
+            let others = weighed.detail(SignalId::OtherPrograms);
+            format!("; the latencies are not the server's alone: {others}")
         }
         None => String::new(),
     }
@@ -522,7 +584,15 @@ fn more_would_give(weighed: &Weighed<'_>) -> Option<SignalId> {
 
 fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let first = more_would_give(weighed)?;
-    let words = with_own_share(weighed.case, "more connections would give more".to_owned());
+    let more = "more connections would give more".to_owned();
+    let words = match weighed.case.own_share() {
+        // Each request waits for the one before it, and for what brunt does with that.
+        Some(own) if weighed.case.places() == 1 => format!(
+            "one request at a time, {} of whose round trip is brunt's own: {more}",
+            percent(own)
+        ),
+        _ => with_own_share(weighed.case, more),
+    };
     Some(weighed.decision(
         with_drift(weighed, words),
         [

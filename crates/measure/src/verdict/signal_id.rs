@@ -17,10 +17,6 @@ pub enum SignalId {
     PlanSent,
     /// How long workers waited for a CPU.
     RunQueueWait,
-    /// How often workers lost their CPU.
-    InvoluntarySwitches,
-    /// How long anybody on the machine waited for a CPU.
-    CpuPressure,
     /// Whether a CPU quota stopped brunt.
     Throttling,
     /// Whether brunt did not run for long.
@@ -57,6 +53,8 @@ pub enum SignalId {
     ReceiveWindow,
     /// Whether others load the server as well.
     OtherClients,
+    /// Whether other programs took CPUs that brunt or the server needed.
+    OtherPrograms,
     /// Whether brunt and server shared CPUs.
     SharedHost,
     /// Whether the server refused work.
@@ -86,8 +84,6 @@ impl SignalId {
             Self::ScheduleLag => "schedule_lag",
             Self::PlanSent => "plan_sent",
             Self::RunQueueWait => "run_queue_wait",
-            Self::InvoluntarySwitches => "involuntary_switches",
-            Self::CpuPressure => "cpu_pressure",
             Self::Throttling => "throttling",
             Self::Pauses => "pauses",
             Self::WorkerImbalance => "worker_imbalance",
@@ -106,6 +102,7 @@ impl SignalId {
             Self::AcceptQueue => "accept_queue",
             Self::ReceiveWindow => "receive_window",
             Self::OtherClients => "other_clients",
+            Self::OtherPrograms => "other_programs",
             Self::SharedHost => "shared_host",
             Self::Refusals => "refusals",
             Self::PlannedRate => "planned_rate",

@@ -6,10 +6,19 @@ pub(super) const IDLE_HEALTHY: f64 = 0.20;
 /// The same: below, it is at its end.
 pub(super) const IDLE_FAIL: f64 = 0.05;
 
+/// The same of a worker with one request in flight: from here on a second one gives more, though
+/// brunt is busy for most of each round trip [tuned].
+pub(super) const IDLE_OF_ONE: f64 = 0.10;
+
 /// Brunt's own share of the response time.
 pub(super) const OWN_SHARE_WARN: f64 = 0.02;
 /// The same.
 pub(super) const OWN_SHARE_FAIL: f64 = 0.10;
+/// Brunt's own part of an open loop's response times at p50 or p99, from which on they are not the
+/// server's: as a share of them, and in nanoseconds. Either alone is a clause beside the verdict.
+pub(super) const OWN_LARGE_SHARE: f64 = 0.20;
+/// The same.
+pub(super) const OWN_LARGE_NS: f64 = 100_000.0;
 /// Responses with kernel stamps that a mean share needs.
 pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
 
@@ -31,14 +40,8 @@ pub(super) const SENT_FAIL: f64 = 0.99;
 pub(super) const RUN_WAIT_WARN: f64 = 0.01;
 /// The same.
 pub(super) const RUN_WAIT_FAIL: f64 = 0.05;
-/// Times per second that a worker lost its CPU.
-pub(super) const SWITCHES_WARN_PER_S: f64 = 50.0;
-/// The same.
-pub(super) const SWITCHES_FAIL_PER_S: f64 = 500.0;
 /// Share of the time in which some task had no CPU.
 pub(super) const PRESSURE_WARN: f64 = 0.05;
-/// The same.
-pub(super) const PRESSURE_FAIL: f64 = 0.25;
 
 /// Share of the CPUs' time that the hypervisor took.
 pub(super) const STEAL_WARN: f64 = 0.005;
@@ -161,6 +164,9 @@ pub(super) const HANDSHAKE_SEGMENTS: f64 = 4.0;
 /// Segments of all clients together below which shares of them are chance.
 pub(super) const OTHERS_SEGMENTS_LEAST: u64 = 20;
 
+/// Share of the CPUs of client and server that other programs used, from which on they disturb
+/// whoever waits for one.
+pub(super) const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 /// Busy share of the CPUs that client and server have in common.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
 /// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs

@@ -22,11 +22,7 @@ pub(super) const KINDS: &[&[SignalId]] = &[
         SignalId::Ceiling,
         SignalId::AddedDelay,
     ],
-    &[
-        SignalId::RunQueueWait,
-        SignalId::InvoluntarySwitches,
-        SignalId::CpuPressure,
-    ],
+    &[SignalId::RunQueueWait],
     &[
         SignalId::OwnShare,
         SignalId::ScheduleLag,
@@ -124,7 +120,7 @@ impl<'a> Weighed<'a> {
     /// Kinds of warnings by the client. None count while its workers have time: nothing that is
     /// only worth a look then lowers the throughput.
     pub(super) fn client_warnings(&self) -> Vec<SignalId> {
-        if self.all(Case::workers_have_time) {
+        if self.all(|case| case.workers_have_time() || case.is_one_at_a_time()) {
             return Vec::new();
         }
         let warns = self.of(Side::Client, Grade::Warn);

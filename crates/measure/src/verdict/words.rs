@@ -112,6 +112,11 @@ pub(super) fn name(name: &str) -> String {
     }
 }
 
+/// The name of another program, no longer than it may be.
+pub(super) fn program(name: &str) -> String {
+    name.chars().take(NAME_CHARS_MAX).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

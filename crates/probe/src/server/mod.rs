@@ -6,7 +6,7 @@ mod idle;
 mod listener;
 mod origin;
 mod own_threads;
-mod proc_files;
+pub(crate) mod proc_files;
 mod process;
 mod processes;
 mod threads;

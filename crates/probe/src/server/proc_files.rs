@@ -13,14 +13,16 @@ use procfs::{Current, Uptime, page_size, ticks_per_second};
 const DESCRIPTORS_COUNTED_MAX: usize = 10_000;
 /// Bytes of a command line that are read: its program comes first.
 const COMMAND_BYTES: u64 = 4_096;
+/// The flag of the kernel's own threads (`PF_KTHREAD`).
+const KERNEL_THREAD: u32 = 0x0020_0000;
 /// Bytes of a process's name that the kernel keeps.
 const NAME_BYTES: usize = 15;
 
 /// User and system CPU, in the kernel's ticks (10 ms) given as nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TickedCpu {
-    pub(super) user_ns: u64,
-    pub(super) system_ns: u64,
+pub(crate) struct TickedCpu {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
 }
 
 impl TickedCpu {
@@ -31,14 +33,14 @@ impl TickedCpu {
         }
     }
 
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
         }
     }
 
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_add(other.user_ns),
             system_ns: self.system_ns.saturating_add(other.system_ns),
@@ -53,7 +55,7 @@ impl TickedCpu {
         }
     }
 
-    pub(super) fn total_ns(self) -> u64 {
+    pub(crate) fn total_ns(self) -> u64 {
         self.user_ns.saturating_add(self.system_ns)
     }
 
@@ -91,23 +93,25 @@ pub(super) fn uptime_ticks() -> u64 {
 
 /// What one reading of a process gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ProcessReading {
+pub(crate) struct ProcessReading {
     /// When it started: distinguishes it from a later one with the same id.
-    pub(super) start_ticks: u64,
+    pub(crate) start_ticks: u64,
     /// The process that started it, or has taken it over.
-    pub(super) parent: u32,
-    pub(super) cpu: TickedCpu,
+    pub(crate) parent: u32,
+    pub(crate) cpu: TickedCpu,
     /// CPU of children that have ended and that it has waited for, and of theirs.
-    pub(super) waited_cpu: TickedCpu,
-    pub(super) threads: u32,
-    pub(super) resident_bytes: u64,
+    pub(crate) waited_cpu: TickedCpu,
+    pub(crate) threads: u32,
+    pub(crate) resident_bytes: u64,
     /// It has ended, and nobody has waited for it yet: its CPU times are complete.
-    pub(super) has_ended: bool,
+    pub(crate) has_ended: bool,
+    /// It is a part of the kernel.
+    pub(crate) is_kernel_thread: bool,
 }
 
 impl ProcessReading {
     /// `None`: it has ended, or may not be looked at.
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
         let stat = stat(pid)?;
         Some(Self {
             start_ticks: stat.starttime,
@@ -121,6 +125,7 @@ impl ProcessReading {
             resident_bytes: stat.rss.saturating_mul(page_size()),
             // The first thread may end before others.
             has_ended: matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1,
+            is_kernel_thread: stat.flags & KERNEL_THREAD != 0,
         })
     }
 }
@@ -149,7 +154,7 @@ pub(super) fn own_ancestors() -> BTreeSet<u32> {
 }
 
 /// All processes that are to be seen.
-pub(super) fn pids() -> impl Iterator<Item = u32> {
+pub(crate) fn pids() -> impl Iterator<Item = u32> {
     numbered_entries(Path::new("/proc"))
 }
 
@@ -162,7 +167,7 @@ pub(super) fn numbered_entries(folder: &Path) -> impl Iterator<Item = u32> + use
 }
 
 /// Name of a process or, by its id, of a thread; at most 15 bytes.
-pub(super) fn name(pid: u32) -> Option<String> {
+pub(crate) fn name(pid: u32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }

@@ -16,7 +16,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Figure, Finding, Judged,
+    ArrivalCounts, CarriedIn, CpuLedger, FailureCounts, FailureScope, Figure, Finding, Judged,
     ModelDescription, Overload, PlanDescription, Protocol, Run, Series, Standing, StatusCounts,
     Summary, Verdict,
 };
@@ -74,6 +74,8 @@ pub struct StoredSummary {
     pub clean: Option<CleanSummary>,
     /// Whether the headline's rate held still.
     pub steadiness: Option<SteadinessFigures>,
+    /// Who had the CPUs of brunt's machine over the window; null of several agents.
+    pub cpus: Option<CpuLedger>,
     /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
     /// and number of workers.
     pub ceiling_share: Option<f64>,
@@ -336,6 +338,13 @@ impl StoredSummary {
         let bytes_sent_per_s = rate("bytes_sent_per_s", &summary.bytes_sent_per_s);
         let ceiling_share = rate("ceiling_share", &ceiling_share(run, summary));
         let withheld = withheld.as_deref();
+        let cpus = match CpuLedger::of(run.first()) {
+            _ if !run.is_plain() => {
+                absent.note("cpus", "several agents have machines of their own")
+            }
+            None => absent.note("cpus", "the CPUs of the machine were not read"),
+            ledger => ledger,
+        };
         let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
         let clean = CleanSummary::new(judged.clean.as_ref(), withheld, &mut absent);
         let steadiness = SteadinessFigures::new(run, withheld, &mut absent);
@@ -409,6 +418,7 @@ impl StoredSummary {
             successes_interval_95,
             clean,
             steadiness,
+            cpus,
             ceiling_share,
             attempts_per_s,
             bytes_received_per_s,

@@ -50,8 +50,12 @@ fn trust(verdict: Verdict) -> &'static str {
         | Verdict::ServerFailed
         | Verdict::SharedHost
         | Verdict::SharedServer
+        | Verdict::Disturbed
         | Verdict::Inconclusive => "warning",
-        Verdict::ServerLimited | Verdict::RateLimited | Verdict::ConcurrencyLimited => "sound",
+        Verdict::ServerLimited
+        | Verdict::RateLimited
+        | Verdict::ThinkTime
+        | Verdict::ConcurrencyLimited => "sound",
     }
 }
 

@@ -116,6 +116,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     resources::client(run, summary, is_withheld, style.verbose, &mut page);
     resources::generator(run, summary, &mut page);
     resources::server(run, summary, is_withheld, style.verbose, &mut page);
+    resources::cpus(run, &mut page);
     if style.verbose {
         evidence::rows(run, summary, is_withheld, &mut page);
         page.blank();

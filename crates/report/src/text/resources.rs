@@ -1,6 +1,8 @@
 //! What client and server used: their CPU, memory and descriptors, side by side.
 
-use brunt_measure::{CpuUse, Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary};
+use brunt_measure::{
+    CpuLedger, CpuUse, Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary,
+};
 
 use super::layout::{Page, Tone};
 use crate::figures::{GeneratorFigures, ceiling_share, cpu_ns_per_reply, requests_per_cpu_s};
@@ -9,6 +11,8 @@ use crate::units::{self, counted};
 
 /// Rows of the table over time; more readings are joined.
 const ROWS_MAX: usize = 20;
+/// Of fewer CPUs than this no word is said.
+const CPUS_TOLD_LEAST: f64 = 0.01;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
@@ -173,6 +177,46 @@ pub(crate) fn server(
     }
 }
 
+/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data.
+pub(crate) fn cpus(run: &Run, page: &mut Page) {
+    if let Some(ledger) = CpuLedger::of(run.first()).filter(|_| run.is_plain()) {
+        let server = run.first().evidence.server.as_ref();
+        let name = server.map_or("server", |server| server.name.as_str());
+        page.row("CPUs", &ledger_of(&ledger, name), Tone::Plain);
+    }
+}
+
+/// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
+fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
+    let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
+    let is_told = |ns: u64| ledger.in_cpus(ns) >= CPUS_TOLD_LEAST;
+    let mut items = Vec::new();
+    if let Some(ns) = ledger.server_ns {
+        // Brunt's own server has brunt's name.
+        let name = if server == "brunt" { "server" } else { server };
+        items.push(format!("{} {}", printable(name), cpus(ns)));
+    }
+    items.push(format!("brunt {}", cpus(ledger.client_ns)));
+    if let Some(ns) = ledger.others_ns {
+        let named = ledger.others.iter().filter(|it| is_told(it.cpu_ns));
+        let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
+        let named: Vec<String> = named.collect();
+        items.push(match named.as_slice() {
+            [] => format!("other programs {}", cpus(ns)),
+            named => format!("other programs {} ({})", cpus(ns), named.join(", ")),
+        });
+    }
+    let rest = [
+        ("kernel", ledger.unaccounted_ns),
+        ("stolen", ledger.steal_ns),
+        ("throttled", ledger.throttled_ns.unwrap_or(0)),
+    ];
+    let told = rest.iter().filter(|(_, ns)| is_told(*ns));
+    items.extend(told.map(|(what, ns)| format!("{what} {}", cpus(*ns))));
+    items.push(format!("idle {} of {}", cpus(ledger.idle_ns), ledger.cpus));
+    items
+}
+
 /// The CPUs used, of how many, and with `verbose` where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
 fn cpu_of(cpu: &CpuUse, limit: Option<f64>, verbose: bool) -> String {
     let used = units::cpus_used(cpu.cpus(), limit);
@@ -322,6 +366,8 @@ const LEVELS: &[Level] = &[
 
 #[cfg(test)]
 mod tests {
+    use brunt_measure::ProgramUse;
+
     use super::*;
     use crate::Style;
 
@@ -352,6 +398,43 @@ mod tests {
                 })
                 .collect(),
         }
+    }
+
+    #[test]
+    fn the_ledger_names_who_had_the_cpus() {
+        const CENT: u64 = S / 100;
+        let mut ledger = CpuLedger {
+            interval_ns: S,
+            cpus: 2,
+            server_ns: Some(75 * CENT),
+            client_ns: 26 * CENT,
+            others_ns: Some(97 * CENT),
+            others: [("cargo", 90), ("sh\u{1b}[1m", 7), ("x", 0)]
+                .map(|(name, cents)| ProgramUse {
+                    name: name.to_owned(),
+                    cpu_ns: cents * CENT,
+                })
+                .into(),
+            unaccounted_ns: 0,
+            steal_ns: 0,
+            idle_ns: 2 * CENT,
+            throttled_ns: None,
+        };
+        let told = |ledger: &CpuLedger, server| ledger_of(ledger, server).join(" · ");
+        let text = told(&ledger, "node");
+        let start = "node 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.ends_with(" 0.07) · idle 0.02 of 2"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        ledger.others.clear();
+        ledger.unaccounted_ns = 2 * CENT;
+        ledger.steal_ns = CENT;
+        ledger.throttled_ns = Some(30 * CENT);
+        assert_eq!(
+            told(&ledger, "brunt"),
+            "server 0.75 · brunt 0.26 · other programs 0.97 · kernel 0.02 · stolen 0.01 · \
+             throttled 0.30 · idle 0.02 of 2"
+        );
     }
 
     #[test]

@@ -15,9 +15,10 @@ fn tone(verdict: Verdict) -> Tone {
         | Verdict::ServerFailed
         | Verdict::SharedHost
         | Verdict::SharedServer
+        | Verdict::Disturbed
         | Verdict::Inconclusive => Tone::Warning,
         Verdict::ServerLimited => Tone::Strong,
-        Verdict::RateLimited | Verdict::ConcurrencyLimited => Tone::Plain,
+        Verdict::RateLimited | Verdict::ThinkTime | Verdict::ConcurrencyLimited => Tone::Plain,
     }
 }
 

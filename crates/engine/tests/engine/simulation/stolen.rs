@@ -149,7 +149,7 @@ fn a_third_of_the_time_leaves_too_little() {
         let judged = Judged::of(&run);
         assert!(judged.clean.is_some_and(|clean| clean.figures.is_none()));
         let judgement = &judged.judgement;
-        assert_eq!(judgement.verdict, Verdict::Inconclusive);
+        assert_eq!(judgement.verdict, Verdict::Disturbed);
         assert_eq!(judgement.decisive, [SignalId::Steal]);
         let told = judgement
             .signals

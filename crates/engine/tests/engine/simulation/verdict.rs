@@ -181,7 +181,7 @@ fn a_client_nearer_to_its_limit_than_the_server_is_never_taken_for_the_server() 
 fn a_hypervisor_takes_a_tenth() {
     for connections in [1, 64] {
         let stolen = Situation::closed(connections).beside(taken(0.1), None);
-        stolen.expect(Verdict::Inconclusive, "steal");
+        stolen.expect(Verdict::Disturbed, "steal");
     }
     // What was met was met.
     let open = Situation::open(5_000.0).beside(taken(0.1), None);
@@ -197,7 +197,7 @@ fn another_process_takes_a_third() {
     let contended = Situation::closed(64).with(fast_server);
     contended
         .beside(None, taken(0.3))
-        .expect(Verdict::ClientLimited, "");
+        .expect(Verdict::Disturbed, "another");
     // In the pauses of so many connections the server works off its queue; of so few, it rests.
     let queued = Situation::closed(64).beside(None, taken(0.3));
     queued.expect(Verdict::ServerLimited, "server");
@@ -220,7 +220,7 @@ fn a_little_of_either_changes_nothing() {
 #[test]
 fn too_few_connections() {
     let one = Situation::closed(1).with(|_, settings| settings.network_ns = 200 * US);
-    one.expect(Verdict::ConcurrencyLimited, "");
+    one.expect(Verdict::ConcurrencyLimited, "round trip");
     let few = Situation::closed(4).with(|_, settings| {
         settings.server.concurrency = Some(many(16));
     });
@@ -243,6 +243,27 @@ fn the_rate_that_was_asked_for() {
     for rate_per_s in [200.0, 5_000.0] {
         Situation::open(rate_per_s).expect(Verdict::RateLimited, "");
     }
+}
+
+#[test]
+fn a_rate_that_is_met_by_a_brunt_that_is_late() {
+    // One of three arrivals is sent 400 us late, of 200 us that the server takes.
+    let late = Situation::open(1_000.0).with(|_, settings| {
+        settings.late_wake_ups = Some(LateWakeUps {
+            probability: 0.3,
+            delay_ns: 400 * US,
+        });
+    });
+    late.expect(Verdict::ClientLimited, "brunt's own");
+}
+
+#[test]
+fn connections_that_pause_by_plan() {
+    let paused = Situation::closed(8).with(|plan, _| plan.think_time_ns = 10 * MS);
+    paused.expect(Verdict::ThinkTime, "paused by plan");
+    // So many of them that the server is at its end all the same.
+    let many_paused = Situation::closed(400).with(|plan, _| plan.think_time_ns = 10 * MS);
+    many_paused.expect(Verdict::ServerLimited, "server");
 }
 
 #[test]

@@ -5,11 +5,10 @@ use super::super::thresholds::{
     CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
     IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
     LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
-    OWN_SHARE_WARN, PAUSED_FAIL, PRESSURE_FAIL, PRESSURE_WARN, RARE_LEAST, RUN_WAIT_FAIL,
-    RUN_WAIT_WARN, SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY,
-    SWITCHES_FAIL_PER_S, SWITCHES_WARN_PER_S, THROTTLED_FAIL, UPLOAD_BYTES,
+    OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
+    SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL, UPLOAD_BYTES,
 };
-use super::super::words::{count, counted, duration, number, percent, rate};
+use super::super::words::{count, counted, duration, number, percent};
 use super::super::{Grade, Side};
 use super::TOO_NOISY;
 use super::{Reading, grade_above, missing, nothing_large};
@@ -17,6 +16,8 @@ use crate::{Diagnosis, FailureKind, TcpCounters};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
+/// What brunt does between a reply and the next request, where nothing else is in flight.
+const ONE_AT_A_TIME: &str = "one request at a time waits for it";
 /// What brunt does late while its workers have time.
 const WAKING_UP: &str = "waking up, which does not limit throughput";
 
@@ -67,9 +68,11 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
         // throughput [tuned]: verdicts that trust the figures say it with them.
         return Reading::warn(words);
     }
-    let wakes_up = case.workers_have_time() && !case.workers_are_held_up();
-    Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words)
-        .warn_at_most(wakes_up, WAKING_UP)
+    let reading = Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words);
+    if case.is_one_at_a_time() {
+        return reading.warn_at_most(true, ONE_AT_A_TIME);
+    }
+    reading.warn_at_most(case.workers_have_time(), WAKING_UP)
 }
 
 pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
@@ -147,44 +150,10 @@ pub(super) fn run_queue_wait(case: &Case<'_>) -> Reading {
     };
     let words = format!("workers waited for a CPU {} of their time", percent(wait));
     // A worker that sleeps often waits a little each time it wakes, on an idle CPU too; of a short
-    // run time that is a large share. And one that has time left makes up for what it waited, as
-    // long as that is little of the response times: a saturated server has a queue to go on with
-    // [tuned].
-    let is_felt = case.own_share().is_none_or(|own| own > OWN_SHARE_FAIL);
-    let is_felt = is_felt && case.workers_are_held_up();
+    // run time that is a large share. One that has time left was not the limit: who took its CPU
+    // is found out by the ledger [tuned].
     Reading::new(grade_above(wait, RUN_WAIT_WARN, RUN_WAIT_FAIL), words)
-        .warn_at_most(case.workers_have_time() && !is_felt, WAKING_UP)
-}
-
-pub(super) fn involuntary_switches(case: &Case<'_>) -> Reading {
-    let Some(threads) = case.threads else {
-        return Reading::unknown("the workers' threads were not read");
-    };
-    let per_s = threads.switches_per_s;
-    let words = format!("workers lost their CPU {}/s", rate(per_s));
-    let is_brief = threads.run_wait.is_some_and(|wait| wait < RUN_WAIT_WARN);
-    // What counts is how long they were without it [tuned].
-    Reading::new(
-        grade_above(per_s, SWITCHES_WARN_PER_S, SWITCHES_FAIL_PER_S),
-        words,
-    )
-    .warn_at_most(is_brief || case.workers_have_time(), "briefly")
-}
-
-pub(super) fn cpu_pressure(case: &Case<'_>) -> Reading {
-    let pressure = case.evidence().host.pressure_ns.zip(case.interval_ns());
-    let share = pressure.and_then(|(pressure_ns, interval)| ratio(pressure_ns as f64, interval));
-    let Some(share) = share else {
-        return missing(case, "host.pressure_ns", "CPU pressure was not read");
-    };
-    let words = format!("some task lacked a CPU {} of the time", percent(share));
-    // It is of all tasks; the workers' own wait is known better [tuned].
-    let are_served = case
-        .threads
-        .and_then(|threads| threads.run_wait)
-        .is_some_and(|wait| wait < RUN_WAIT_FAIL);
-    Reading::new(grade_above(share, PRESSURE_WARN, PRESSURE_FAIL), words)
-        .warn_at_most(are_served || case.workers_have_time(), "not the workers")
+        .warn_at_most(case.workers_have_time(), WAKING_UP)
 }
 
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are

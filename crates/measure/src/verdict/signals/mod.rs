@@ -7,6 +7,7 @@
 mod client;
 mod load;
 mod network;
+mod programs;
 mod server;
 
 use super::case::Case;
@@ -58,18 +59,6 @@ pub const SIGNALS: &[SignalRule] = &[
         side: Side::Client,
         rule: "no worker waits for a CPU for 1 % of its time; 5 % at most",
         read: client::run_queue_wait,
-    },
-    SignalRule {
-        id: SignalId::InvoluntarySwitches,
-        side: Side::Client,
-        rule: "no worker loses its CPU 50 times a second; 500 at most",
-        read: client::involuntary_switches,
-    },
-    SignalRule {
-        id: SignalId::CpuPressure,
-        side: Side::Client,
-        rule: "tasks lack a CPU for under 5 % of the time; 25 % at most",
-        read: client::cpu_pressure,
     },
     SignalRule {
         id: SignalId::Throttling,
@@ -178,6 +167,12 @@ pub const SIGNALS: &[SignalRule] = &[
         side: Side::Doubt,
         rule: "others send under 1 % of what the server receives; 5 % at most",
         read: server::other_clients,
+    },
+    SignalRule {
+        id: SignalId::OtherPrograms,
+        side: Side::Doubt,
+        rule: "other programs use under 5 % of the CPUs of client and server, or neither waits",
+        read: programs::other_programs,
     },
     SignalRule {
         id: SignalId::SharedHost,

@@ -3,9 +3,9 @@
 use super::sample::INTERVAL_NS;
 use crate::invariants::sample::MS;
 use crate::{
-    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, Placement, PlacementReason,
-    Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters,
-    ThreadUse, Throttling,
+    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
+    PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,
+    StatusCounts, TcpCounters, ThinkDescription, ThinkSpread, ThreadUse, Throttling,
 };
 
 /// A change to a run.
@@ -49,6 +49,35 @@ pub(super) fn others(run: &mut Run, connections: u64, segments: u64) {
     seen.segments_received += segments;
     seen.bytes_received += 80 * segments;
     seen.segments_received_beyond += segments;
+}
+
+/// Another program on the CPUs of both, busy for so many milliseconds, for which the server waited
+/// a third of its time and brunt not.
+pub(super) fn beside(run: &mut Run, ms: u64) {
+    server(run).run_queue_wait_ns = Some(400 * MS);
+    let host = &mut run.agents[0].evidence.host;
+    for times in &mut host.cpus {
+        times.busy_ns = 1_900 * MS;
+        times.idle_ns = 100 * MS;
+    }
+    host.programs = Some(OtherPrograms {
+        cpu_ns: ms * MS,
+        largest: vec![ProgramUse {
+            name: "cargo".to_owned(),
+            cpu_ns: ms * MS,
+        }],
+    });
+}
+
+/// Connections that pause for as long as they are busy.
+pub(super) fn thinking(run: &mut Run) {
+    run.plan.think = Some(ThinkDescription {
+        mean_ns: MS,
+        spread: ThinkSpread::Fixed,
+    });
+    for worker in &mut run.agents[0].workers {
+        worker.in_flight_ns /= 2;
+    }
 }
 
 /// The server's own count: so many more than were sent.

@@ -2,9 +2,11 @@
 
 mod any_run;
 mod bend;
+mod disturbed;
 mod failed;
 mod held;
 mod rules;
+mod rules_load;
 mod rules_others;
 mod rules_script;
 mod sample;

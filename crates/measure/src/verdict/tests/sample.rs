@@ -193,6 +193,7 @@ fn evidence() -> Evidence {
             client_cpus: vec![0, 1],
             pressure_ns: Some(20 * MS),
             throttling: None,
+            programs: None,
             stolen: Vec::new(),
             series: Vec::new(),
         },

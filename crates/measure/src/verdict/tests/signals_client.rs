@@ -41,19 +41,12 @@ fn the_workers() {
             thread(run).cpu_system_ns = 1_500 * MS;
             thread(run).run_queue_wait_ns = Some(280 * MS);
         }),
-        // Idle all the same: it matters where the response times tell of it.
+        // Idle all the same: brunt was not the limit.
         bent("run_queue_wait", WARN, "waking up", |run| {
-            thread(run).run_queue_wait_ns = Some(200 * MS);
-        }),
-        bent("run_queue_wait", FAIL, "20 %", |run| {
             own_share(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
-        bent("run_queue_wait", WARN, "waking up", |run| {
-            own_share(run, 300);
-            thread(run).run_queue_wait_ns = Some(90 * MS);
-        }),
-        bent("own_share", FAIL, "own share 30 %", |run| {
+        bent("own_share", WARN, "own share 30 %: waking up", |run| {
             own_share(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
@@ -63,24 +56,6 @@ fn the_workers() {
                 .iter_mut()
                 .flat_map(|worker| &mut worker.thread)
                 .for_each(|thread| thread.run_queue_wait_ns = None);
-        }),
-        bent("involuntary_switches", HEALTHY, "10/s", |_| ()),
-        bent("involuntary_switches", WARN, "60/s", |run| {
-            thread(run).involuntary_switches = 120;
-        }),
-        bent("involuntary_switches", WARN, "briefly", |run| {
-            thread(run).involuntary_switches = 9_000;
-        }),
-        bent("involuntary_switches", FAIL, "4,500/s", |run| {
-            thread(run).involuntary_switches = 9_000;
-            thread(run).cpu_system_ns = 1_500 * MS;
-            thread(run).run_queue_wait_ns = Some(80 * MS);
-        }),
-        bent("involuntary_switches", UNKNOWN, "not read", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.thread = None);
         }),
         bent("worker_imbalance", HEALTHY, "alike", |_| ()),
         bent("worker_imbalance", WARN, "2×", |run| {
@@ -239,23 +214,6 @@ fn drop_planned(run: &mut Run, dropped: u64) {
 #[test]
 fn the_clients_machine() {
     verify([
-        bent("cpu_pressure", HEALTHY, "1.0 %", |_| ()),
-        bent("cpu_pressure", WARN, "10 %", |run| {
-            run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
-        }),
-        bent("cpu_pressure", WARN, "not the workers", |run| {
-            run.agents[0].evidence.host.pressure_ns = Some(1_000 * MS);
-        }),
-        bent("cpu_pressure", FAIL, "50 %", |run| {
-            run.agents[0].evidence.host.pressure_ns = Some(1_000 * MS);
-            thread(run).cpu_system_ns = 1_300 * MS;
-            thread(run).run_queue_wait_ns = Some(200 * MS);
-        }),
-        bent("cpu_pressure", UNKNOWN, "no PSI here", |run| {
-            run.agents[0].evidence.host.pressure_ns = None;
-            let missing = &mut run.agents[0].evidence.missing;
-            missing.insert("host.pressure_ns".to_owned(), "no PSI here".to_owned());
-        }),
         bent("throttling", HEALTHY, "no CPU quota", |_| ()),
         bent("throttling", HEALTHY, "never used up", |run| {
             throttled(run, 0)

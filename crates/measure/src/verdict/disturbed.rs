@@ -1,0 +1,43 @@
+//! What others took of the CPUs that brunt or the server needed: other programs, the hypervisor, a
+//! quota.
+
+use super::SignalId;
+use super::advice;
+use super::case::Case;
+use super::weighed::{Decision, Weighed};
+use super::{Grade, Side};
+
+/// The hypervisor took too much of the window to judge by, or a quota stopped brunt.
+pub(super) fn by_machine(weighed: &Weighed<'_>) -> Option<Decision> {
+    let doubts = weighed.of(Side::Doubt, Grade::Fail);
+    let found = [SignalId::Steal, SignalId::Throttling];
+    let id = found.into_iter().find(|id| doubts.contains(id))?;
+    let because = match id {
+        SignalId::Steal => {
+            "the hypervisor took CPUs away, and left too little of the window to judge by"
+        }
+        _ => "brunt's CPU quota stopped it now and then: the figures are not steady",
+    };
+    let advice = advice::of_doubts(&[id], &weighed.case.run.plan);
+    Some(weighed.decision(because, [id], advice))
+}
+
+/// Other programs had the CPUs.
+pub(super) fn by_programs(weighed: &Weighed<'_>) -> Option<Decision> {
+    // Connections that pause by plan ask for little, which they got.
+    let is_paused = weighed.case.paused_by_plan().is_some() && weighed.all(Case::workers_have_time);
+    if is_paused || !weighed.fails(SignalId::OtherPrograms) {
+        return None;
+    }
+    let because = format!(
+        "{}; on a quiet machine it may do more",
+        weighed.detail(SignalId::OtherPrograms)
+    );
+    let decisive = [
+        SignalId::OtherPrograms,
+        SignalId::ServerCpu,
+        SignalId::WorkerIdle,
+    ];
+    let advice = advice::of_other_programs(&weighed.case.run.plan);
+    Some(weighed.decision(because, decisive, advice))
+}

@@ -1,0 +1,49 @@
+//! The signal of other programs on the CPUs of client and server.
+
+use super::super::case::{Case, ratio};
+use super::super::thresholds::{RUN_WAIT_FAIL, SERVER_FAIL, TAKEN_BY_OTHERS_FAIL};
+use super::super::words::{cpus, percent, program};
+use super::Reading;
+use crate::CpuLedger;
+
+/// What other programs used of the CPUs that brunt or the server may use. A server on this machine
+/// that was not watched is one of those programs: then nobody knows who took what from whom.
+pub(super) fn other_programs(case: &Case<'_>) -> Reading {
+    let is_server_unseen = case.is_local() && case.server().is_none();
+    if is_server_unseen && !case.run.is_simulated() {
+        return Reading::unknown("the server is one of the programs that were not told apart");
+    }
+    let wanted = case.agent.cpus_of_both();
+    let ledger = CpuLedger::over(case.agent, |cpu| wanted.contains(&cpu));
+    let Some((ledger, others_ns)) = ledger.and_then(|it| it.others_ns.map(|ns| (it, ns))) else {
+        return Reading::unknown("other programs were not read");
+    };
+    let used = ledger.in_cpus(others_ns);
+    let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);
+    let mut words = format!(
+        "other programs used {used:.2} of {}",
+        cpus(ledger.cpus.into())
+    );
+    if let Some(largest) = ledger
+        .others
+        .first()
+        .filter(|_| share >= TAKEN_BY_OTHERS_FAIL)
+    {
+        let of_it = ledger.in_cpus(largest.cpu_ns);
+        words = format!("{words} ({} {of_it:.2})", program(&largest.name));
+    }
+    let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
+    let client = waited(case.threads.and_then(|threads| threads.waited));
+    let server = waited(case.server_run_wait());
+    // A server that has all the CPU that it may have is measured, whatever brunt waits for.
+    let is_full = case.server_use().is_some_and(|used| used >= SERVER_FAIL);
+    let who = match (client, server) {
+        _ if share < TAKEN_BY_OTHERS_FAIL => return Reading::healthy(words),
+        (_, Some(share)) => format!("the server waited for a CPU {} of its time", percent(share)),
+        (Some(share), None) if !is_full => {
+            format!("brunt waited for a CPU {} of the time", percent(share))
+        }
+        _ => return Reading::healthy(format!("{words}, and nobody waited for one")),
+    };
+    Reading::fail(format!("{words} while {who}"))
+}
