@@ -653,8 +653,8 @@ pub(crate) struct FindArguments {
     override_usage = "brunt compare [OPTIONS] URL URL...\n       \
         brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
         brunt compare OLD.json NEW.json...",
-    after_help = "Rounds take turns (AB BA BA AB), so that what changes on the machine falls on \
-        all alike. A closed loop compares throughput at equal connections, -r response times at \
+    after_help = "Rounds take turns, in pairs whose order is chance, so that what changes on the \
+        machine falls on all alike. A closed loop compares throughput at equal connections, -r response times at \
         an equal rate, and --objective the highest rates that hold objectives, by a search of each \
         in turns (-r is its first rate). Stored runs are compared by the intervals that each has \
         by itself: how runs vary from one to the next is not in them.\n\
@@ -662,20 +662,21 @@ pub(crate) struct FindArguments {
         the URLs, and '' where there is none. With --start only one server runs at a time, so that \
         two builds can use one port:\n  \
         brunt compare --start './old -p 8080' --start './new -p 8080' URL URL\n\
-        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded, or nothing can be said of it. \
-        See docs/experiments.md."
+        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded, or nothing can be said of it; \
+        4 nothing can be said of a server. See docs/experiments.md."
 )]
 pub(crate) struct CompareArguments {
-    /// Pairs of rounds: 6 at least
-    #[arg(long, value_name = "N", default_value = "10", value_parser = pairs,
-          conflicts_with = "objective", help_heading = "Comparison")]
-    pub(crate) pairs: NonZeroU32,
+    /// Pairs of rounds that count [default: 10]: those that do not are made up for, by half as many
+    /// more at most
+    #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
+          help_heading = "Comparison")]
+    pub(crate) pairs: Option<NonZeroU32>,
     /// With --objective: highest rate to try, requests per second [default: 1m]
     #[arg(long, value_name = "RATE", value_parser = units::rate, requires = "objective",
           help_heading = "Comparison")]
     pub(crate) max_rate: Option<f64>,
-    /// Exit code 1 where a server differs from the first by more than this, shown with 95 %
-    /// confidence, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99,
+    /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
+    /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99,
     /// p99.9), with --objective 'capacity < -5%'; may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,

@@ -8,7 +8,10 @@ use brunt_engine::RunError;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{BackendChoice, Plan, Round};
-use brunt_measure::{Compared, ComparedRounds, ComparedSide, Judged, RoundRecord, Run, SIDES_MAX};
+use brunt_measure::{
+    Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, counted,
+    pairs_least,
+};
 use brunt_report::Experiment;
 
 use crate::args::{CompareArguments, LoadArguments};
@@ -16,16 +19,18 @@ use crate::compare_sides::Sides;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
 use crate::output::Destination;
-use crate::plan::default_workers;
+use crate::plan::{default_workers, fresh_seed};
 use crate::progress::Line;
 use crate::side_server::SideCommands;
 use crate::signals::{Interrupts, Second};
 use crate::spoken::Typed;
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, compare_stored, message};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, EXIT_UNDECIDED, compare_stored, message};
 
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
+/// Pairs of rounds where none are typed: more, where so many figures take more.
+const PAIRS: usize = 10;
 /// The highest rate of a search where none is typed.
 const RATE_MAX: f64 = 1e6;
 
@@ -52,6 +57,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = commands(arguments, &plans)?;
     labels_of(arguments, &plans)?;
+    let figures = compared(!is_closed, &arguments.fail_if);
+    let pairs = pairs(arguments, figures.len() * (plans.len() - 1))?;
     let destination = Destination::of_experiment(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     let sides = Sides {
@@ -61,14 +68,17 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     };
     let measured = match is_search {
         true => search(arguments, sides),
-        false => measure(arguments, sides),
+        false => measure(arguments, sides, figures, pairs),
     };
     match measured {
         Ok(compared) => report(compared, destination),
         Err(error) => {
             destination.abandon();
             if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                message::print(&"interrupted: a part of the rounds is no comparison");
+                message::print(&match is_search {
+                    true => "interrupted: a part of the searches is no comparison",
+                    false => "interrupted before a pair of rounds was complete",
+                });
                 return Ok(ExitCode::from(EXIT_INTERRUPTED));
             }
             Err(error)
@@ -80,6 +90,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
 fn report(compared: ComparedRounds, destination: Destination) -> Result<ExitCode> {
     let exceeded = brunt_report::exceeded_limits(&compared);
     let not_judged = brunt_report::limits_not_judged(&compared);
+    let is_interrupted = compared.ended_early == Some(EndedEarly::Interrupted);
+    let is_decided = compared.is_decided();
     destination.write_experiment(&Experiment::Comparison(compared))?;
     for words in &exceeded {
         message::print(&format_args!("exceeded {words}"));
@@ -87,10 +99,31 @@ fn report(compared: ComparedRounds, destination: Destination) -> Result<ExitCode
     for words in &not_judged {
         message::print(&format_args!("not judged {words}"));
     }
-    Ok(match exceeded.is_empty() && not_judged.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(EXIT_MISSED),
-    })
+    Ok(ExitCode::from(
+        match (exceeded.is_empty(), not_judged.is_empty()) {
+            _ if is_interrupted => EXIT_INTERRUPTED,
+            (true, true) if is_decided => return Ok(ExitCode::SUCCESS),
+            (true, true) => EXIT_UNDECIDED,
+            _ => EXIT_MISSED,
+        },
+    ))
+}
+
+/// How many pairs of rounds are to count, where so many figures are compared at once.
+fn pairs(arguments: &CompareArguments, figures: usize) -> Result<usize> {
+    let least = pairs_least(figures);
+    let Some(typed) = arguments.pairs else {
+        return Ok(PAIRS.max(least));
+    };
+    let typed = typed.get() as usize;
+    if typed < least {
+        bail!(
+            "--pairs {typed}: {} compared at once, which takes {least} to {PAIRS_MAX} pairs: fewer \
+             differ alike by chance too often",
+            counted(figures as u64, "figure is", "figures are")
+        );
+    }
+    Ok(typed)
 }
 
 /// One plan per server, alike but for the target.
@@ -181,43 +214,45 @@ fn labels_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<Option<
     labels(arguments, &urls)
 }
 
-/// Makes the rounds of all sides in turns.
-fn measure(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
+/// Makes the rounds of all sides in turns. What was complete when a signal came is the result.
+fn measure(
+    arguments: &CompareArguments,
+    sides: Sides<'_>,
+    figures: Vec<Compared>,
+    pairs: usize,
+) -> Result<ComparedRounds> {
     let output = &arguments.load.output;
-    let pairs = arguments.pairs.get() as usize;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
     let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
-    let rounds = (pairs * plans.len()) as u64;
-    let mut line = Line::of_comparison(output, first, round_ns.saturating_mul(rounds));
+    let rounds = |pairs: usize| (pairs * plans.len()) as u64;
+    let mut line = Line::of_comparison(output, first, round_ns.saturating_mul(rounds(pairs)));
     let round = Round::of(first);
-    let limits = &arguments.fail_if;
-    let mut found = new_comparison(compared(first.model.schedule().is_some(), limits), limits);
+    let mut found = new_comparison(figures, &arguments.fail_if);
+    found.pairs_planned = u32::try_from(pairs).ok();
     found.sides = plans
         .iter()
         .zip(labels_of(arguments, plans)?)
         .map(side)
         .collect();
-    let measured = sides.open(&mut |sides| {
-        let mut taken = |side: usize, run: &Run| {
-            if side == 0 {
-                found.environment.add(run);
-                found.load.get_or_insert_with(|| run.plan.clone());
-            }
-            let record = RoundRecord::of(&Judged::of(run));
-            found.sides[side].rounds.push(record);
-        };
-        let mut done = 0;
-        let mut measure = |side: usize| {
-            let run = sides.round(side, &round, &mut line);
-            done += 1;
-            line.expect_rounds(done, rounds);
-            run
-        };
-        compare(plans.len(), pairs, &mut measure, &mut taken)
+    let mut done = 0;
+    let seed = arguments.load.seed.unwrap_or_else(fresh_seed);
+    let measured = compare(&mut found, pairs, seed, &mut |side, pairs| {
+        let run = sides.round(side, &round, &mut line);
+        done += 1;
+        line.expect_rounds(done, rounds(pairs));
+        run
     });
     line.clear();
-    measured.map(|()| found)
+    found.ended_early = match measured {
+        Ok(Course::ClientLimited) => Some(EndedEarly::ClientLimited),
+        Ok(_) => None,
+        Err(error) => match error.downcast_ref() {
+            Some(RunError::Interrupted) if found.pairs() > 0 => Some(EndedEarly::Interrupted),
+            _ => return Err(error),
+        },
+    };
+    Ok(found)
 }
 
 /// Searches for the capacities of all sides, step by step in turns.
@@ -233,19 +268,19 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         Search::new(plan, wanted)
     };
     let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
-    let measured = sides.open(&mut |sides| {
-        // Each turn has a step of every side that has no result yet.
-        for side in turns(plans.len(), usize::MAX) {
-            let mut measure = |round: &Round| sides.round(side, round, &mut line);
-            searches[side].step(&mut measure)?;
-            if searches.iter().all(Search::is_done) {
-                break;
-            }
+    // Each turn has a step of every side that has no result yet.
+    for side in turns(plans.len(), usize::MAX) {
+        let mut measure = |round: &Round| sides.round(side, round, &mut line);
+        let step = searches[side].step(&mut measure);
+        if step.is_err() {
+            line.clear();
         }
-        Ok(())
-    });
+        step?;
+        if searches.iter().all(Search::is_done) {
+            break;
+        }
+    }
     line.clear();
-    measured?;
     let mut found = new_comparison(vec![Compared::CapacityPerS], &arguments.fail_if);
     if let Some(first) = searches.first() {
         found.environment.clone_from(&first.capacity.environment);

@@ -60,6 +60,8 @@ pub(crate) fn new_comparison(compared: Vec<Compared>, limits: &[ChangeLimit]) ->
         environment: environment(),
         compared,
         limits: limits.to_vec(),
+        pairs_planned: None,
+        ended_early: None,
         sides: Vec::new(),
     }
 }

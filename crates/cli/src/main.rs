@@ -73,6 +73,8 @@ const EXIT_MISSED: u8 = 1;
 const EXIT_SETUP: u8 = 2;
 /// The result is not trustworthy: an invariant is broken.
 const EXIT_INVALID: u8 = 3;
+/// A comparison says nothing of a server: neither that it differs nor that it does not.
+const EXIT_UNDECIDED: u8 = 4;
 /// Interrupted by a signal; what was measured is reported all the same.
 const EXIT_INTERRUPTED: u8 = 130;
 

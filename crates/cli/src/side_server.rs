@@ -91,11 +91,6 @@ impl SideCommands {
         (0..sides).map(of_side).collect()
     }
 
-    /// Whether the server of the side is started for each of its rounds.
-    pub(crate) fn has_start(&self) -> bool {
-        self.start.is_some()
-    }
-
     /// Whether anything is run for the side.
     pub(crate) fn is_any(&self) -> bool {
         self.start.is_some() || self.warm_up.is_some()

@@ -1,25 +1,50 @@
 //! Several servers under the same load: rounds that take turns, so that whatever changes on the
 //! machine meanwhile falls on all alike.
 
-use brunt_measure::Run;
+use brunt_measure::{ComparedRounds, Course, Judged, RoundRecord, Run};
 
-use crate::turns::turns;
+use crate::turns::shuffled;
 
-/// Has `measure` make `pairs` rounds of each of so many sides, by their numbers, and gives each run
-/// with the number of its side to `taken`. Runs at the same place of all sides were made one after
-/// the other, and which side came first changes from place to place.
+/// Has `measure` make rounds of the sides of `found`, by their numbers, until `pairs` pairs count or
+/// no more are worth making, and adds each to them. `measure` is also told how many pairs there will
+/// be, as it looks now. Rounds at the same place of all sides are made one after the other, in an
+/// order that `seed` decides anew for each place: so the signs of the differences are chance where
+/// there is none, whatever the machine does meanwhile, and that is what their test assumes.
 ///
 /// # Errors
 ///
-/// A round gave nothing: a part of the pairs is no comparison.
+/// A round gave nothing: what `found` has are the complete pairs before it.
 pub fn compare<E>(
-    sides: usize,
+    found: &mut ComparedRounds,
     pairs: usize,
-    measure: &mut dyn FnMut(usize) -> Result<Run, E>,
-    taken: &mut dyn FnMut(usize, &Run),
-) -> Result<(), E> {
-    for side in turns(sides, pairs) {
-        taken(side, &measure(side)?);
+    seed: u64,
+    measure: &mut dyn FnMut(usize, usize) -> Result<Run, E>,
+) -> Result<Course, E> {
+    let sides = found.sides.len();
+    let mut order = shuffled(sides, seed);
+    loop {
+        let until = match found.course(pairs) {
+            Course::Until(until) => until,
+            ended => return Ok(ended),
+        };
+        let complete = found.pairs();
+        for side in order.next().unwrap_or_default() {
+            let run = match measure(side, until) {
+                Ok(run) => run,
+                Err(error) => {
+                    for side in &mut found.sides {
+                        side.rounds.truncate(complete);
+                    }
+                    return Err(error);
+                }
+            };
+            if side == 0 {
+                found.environment.add(&run);
+                found.load.get_or_insert_with(|| run.plan.clone());
+            }
+            found.sides[side]
+                .rounds
+                .push(RoundRecord::of(&Judged::of(&run)));
+        }
     }
-    Ok(())
 }

@@ -15,4 +15,4 @@ pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};
 pub use find::{Finder, capacity_plan};
 pub use sweep::{SweepBench, is_within_session, sweep};
-pub use turns::turns;
+pub use turns::{shuffled, turns};

@@ -6,8 +6,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule};
 use brunt_measure::{Judged, RoundRecord, Run, SweepAxis, SweepPlan, SweepRound};
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::RngCore as _;
+
+use crate::turns::shuffled;
 
 /// What a sweep needs: somebody who measures rounds, and takes them.
 pub trait SweepBench {
@@ -63,17 +63,11 @@ pub fn sweep<B: SweepBench>(
 /// Round and place of the value of all measurements, in their order: the same for the same seed.
 /// Without a seed each round has the values as they are.
 fn sweep_order(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
-    let mut source = seed.map(|seed| Pcg64Mcg::new(seed.into()));
+    let mut shuffled = seed.map(|seed| shuffled(values, seed));
     let mut order = Vec::with_capacity(values.saturating_mul(rounds as usize));
     for round in 0..rounds {
-        let mut places: Vec<usize> = (0..values).collect();
-        if let Some(source) = &mut source {
-            // Fisher and Yates; the bias of the remainder is one in 2^50.
-            for last in (1..places.len()).rev() {
-                let other = source.next_u64() % (last as u64 + 1);
-                places.swap(last, other as usize);
-            }
-        }
+        let places = shuffled.as_mut().and_then(Iterator::next);
+        let places = places.unwrap_or_else(|| (0..values).collect());
         order.extend(places.into_iter().map(|place| (round, place)));
     }
     order

@@ -4,14 +4,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
+use crate::comparison::is_lost;
 use crate::{
-    Capacity, Compared, Comparison, Environment, PAIRS_MAX, PlanDescription, RoundRecord, SingleRun,
+    Capacity, Compared, Comparison, Environment, PAIRS_MAX, PlanDescription, RoundRecord,
+    SingleRun, Verdict,
 };
 
 /// Most servers of a comparison.
 pub const SIDES_MAX: usize = 26;
 /// Most things that are compared, and most limits.
 const COMPARED_MAX: usize = 100;
+
+/// After so many pairs in which brunt was the limit of all sides the others would be the same.
+const PAIRS_LIMITED: usize = 3;
 
 /// What kind of stored file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,9 +94,37 @@ pub struct ComparedRounds {
     /// Changes that are too large, by `--fail-if`.
     #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
     pub limits: Vec<ChangeLimit>,
+    /// Pairs of rounds that were to count; absent without rounds in turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_planned: Option<u32>,
+    /// Why fewer pairs were made, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
     /// The servers, of which each is compared with the first.
     #[serde(deserialize_with = "bounded::some::<_, _, SIDES_MAX>")]
     pub sides: Vec<ComparedSide>,
+}
+
+/// Why a comparison ended before its pairs were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EndedEarly {
+    /// By a signal.
+    Interrupted,
+    /// Brunt was the limit of all sides in the first pairs: more of them would show no more.
+    ClientLimited,
+}
+
+/// What is to be done after a pair of rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// More pairs, until there are so many in all as it looks now.
+    Until(usize),
+    /// Nothing: there are as many pairs that count as were planned, or no more may be made.
+    Done,
+    /// Nothing: brunt was the limit of all sides in each pair.
+    ClientLimited,
 }
 
 /// Two sides and what was found.
@@ -114,10 +147,11 @@ impl ComparedRounds {
         let Some((first, others)) = self.sides.split_first() else {
             return Vec::new();
         };
+        let figures = self.compared.len() * others.len();
         let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
             first: 0,
             second,
-            comparison: comparison(compared, first, other),
+            comparison: comparison(compared, first, other, figures),
         };
         others
             .iter()
@@ -129,10 +163,49 @@ impl ComparedRounds {
             .collect()
     }
 
+    /// How many pairs of rounds are complete.
+    pub fn pairs(&self) -> usize {
+        let counts = self.sides.iter().map(|side| side.rounds.len());
+        counts.min().unwrap_or(0)
+    }
+
+    /// What is to be done after the pairs so far, of which `planned` are to count. Those that do
+    /// not are made up for by half as many as were planned, at most.
+    pub fn course(&self, planned: usize) -> Course {
+        let done = self.pairs();
+        let Some((first, others)) = self.sides.split_first() else {
+            return Course::Done;
+        };
+        let is_limited = |round: &RoundRecord| round.verdict == Verdict::ClientLimited;
+        let mut rounds = self.sides.iter().flat_map(|side| &side.rounds[..done]);
+        if done == PAIRS_LIMITED && rounds.all(is_limited) {
+            return Course::ClientLimited;
+        }
+        let lost = others.iter().flat_map(|other| {
+            self.compared.iter().map(|&compared| {
+                let pairs = first.rounds[..done].iter().zip(&other.rounds);
+                pairs.filter(|(a, b)| is_lost(compared, a, b)).count()
+            })
+        });
+        let most = (planned + planned.div_ceil(2)).min(PAIRS_MAX);
+        let until = (planned + lost.max().unwrap_or(0)).min(most);
+        match done < until {
+            true => Course::Until(until),
+            false => Course::Done,
+        }
+    }
+
+    /// Whether each of the comparisons says something: a difference, or how large one would have
+    /// been seen.
+    pub fn is_decided(&self) -> bool {
+        let pairs = self.comparisons();
+        pairs.iter().all(|pair| !pair.comparison.is_nothing())
+    }
+
     /// The limits that were exceeded, and by which pair.
     pub fn exceeded(&self) -> Vec<(ChangeLimit, ComparedPair)> {
         self.limited(|limit, comparison| {
-            let change = comparison.change.filter(|_| !comparison.is_nothing());
+            let change = comparison.change.filter(|_| comparison.is_claim());
             change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
         })
     }
@@ -160,7 +233,12 @@ impl ComparedRounds {
     }
 }
 
-fn comparison(compared: Compared, first: &ComparedSide, other: &ComparedSide) -> Comparison {
+fn comparison(
+    compared: Compared,
+    first: &ComparedSide,
+    other: &ComparedSide,
+    figures: usize,
+) -> Comparison {
     if compared == Compared::CapacityPerS {
         return Comparison::of_searches(first.capacity.as_ref(), other.capacity.as_ref());
     }
@@ -170,6 +248,6 @@ fn comparison(compared: Compared, first: &ComparedSide, other: &ComparedSide) ->
             (first.rounds.first(), of_first),
             (other.rounds.first(), of_other),
         ),
-        _ => Comparison::of(compared, &first.rounds, &other.rounds),
+        _ => Comparison::of(compared, &first.rounds, &other.rounds, figures),
     }
 }

@@ -3,16 +3,23 @@
 
 use serde::Serialize;
 
+use crate::paired::{hodges_lehmann, median, pairs_least};
 use crate::single_run::log_ratio;
 use crate::{
-    Capacity, CapacityResult, Compared, Effect, PAIRS_LEAST, Paired, ROUND_QUANTILES, RoundRecord,
-    SingleRun,
+    Capacity, CapacityResult, Compared, Effect, Paired, ROUND_QUANTILES, RoundRecord, SingleRun,
+    Verdict,
 };
 
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
-/// Share of the pairs that may be dropped.
-const DROPPED_MOST: f64 = 0.2;
+/// Share of the pairs that may be dropped: those that do not count are made up for by half as many
+/// as were planned.
+const DROPPED_MOST: f64 = 0.5;
+/// Share of the pairs that count of which bounds may be left out: where they are more, all pairs
+/// are taken for what they surely show.
+const BOUNDS_MOST: f64 = 0.2;
+/// Why a round in which brunt was the limit is no measurement.
+const CLIENT_LIMITED: &str = "brunt was the limit";
 
 /// What a comparison rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,6 +36,17 @@ pub enum Basis {
     Searches,
 }
 
+/// Where brunt was the limit of one side, its throughput is known only to be no less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// Brunt was the limit of the second side: the change is at least this.
+    AtLeast,
+    /// Brunt was the limit of the first side: the change is at most this.
+    AtMost,
+}
+
 /// What rounds, runs or searches of two sides show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -43,11 +61,14 @@ pub struct Comparison {
     /// The medians of side A and side B, over the pairs that count: per second, or nanoseconds.
     /// Absent without any.
     pub medians: Option<(f64, f64)>,
-    /// The ratio of B over A, less 1, with its interval. Absent with too few pairs, or where a run
-    /// has no interval.
+    /// The ratio of B over A, less 1, with its interval. Absent with too few pairs, where a run has
+    /// no interval, and where it is a bound that shows no difference.
     pub change: Option<Effect>,
+    /// Which end of the interval alone is known, and that the change is no smaller; absent where
+    /// both are.
+    pub bound: Option<Bound>,
     /// How often a difference like this or larger comes by chance if there is none. Absent with too
-    /// few pairs, and without rounds in turns.
+    /// few pairs, of bounds, and without rounds in turns.
     pub p_value: Option<f64>,
     /// What a comparison of each side with itself gave in the same rounds, at most, as a ratio less
     /// 1: no claim is made of less. Absent with too few pairs, and without rounds in turns.
@@ -71,39 +92,93 @@ pub enum Claim {
 }
 
 impl Comparison {
-    /// Compares two sides, whose rounds at the same place were made one after the other.
-    pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord]) -> Self {
+    /// Compares two sides, whose rounds at the same place were made one after the other. It is one
+    /// of `figures` that are compared at once.
+    pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord], figures: usize) -> Self {
         let pairs = a.iter().zip(b);
-        let values = pairs.map(|(a, b)| Ok((value(compared, a)?, value(compared, b)?)));
-        Self::of_values(compared, values)
+        Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
     }
 
     /// The same of what was measured, or why a pair does not count.
     fn of_values(
         compared: Compared,
-        values: impl Iterator<Item = Result<(f64, f64), String>>,
+        values: impl Iterator<Item = Result<Pair, String>>,
+        figures: usize,
     ) -> Self {
         let mut dropped = Vec::new();
         let mut pairs = Vec::new();
+        let mut bounds = Vec::new();
         for (place, value) in values.enumerate() {
             match value {
-                Ok(pair) => pairs.push(pair),
+                Ok(pair) => {
+                    if pair.bound.is_some() {
+                        bounds.push((place, CLIENT_LIMITED.to_owned()));
+                    }
+                    pairs.push(pair);
+                }
                 Err(reason) => dropped.push((place, reason)),
             }
         }
-        let paired = Paired::of(&pairs);
-        let noise = noise(&pairs);
-        let claim = claim(&pairs, &dropped, paired.as_ref(), noise);
-        Self {
+        let all = pairs.len() + dropped.len();
+        let measured: Vec<_> = pairs.iter().filter(|pair| pair.bound.is_none()).collect();
+        let are_few = bounds.len() as f64 <= BOUNDS_MOST * pairs.len() as f64;
+        if are_few && measured.len() >= pairs_least(figures) {
+            pairs.retain(|pair| pair.bound.is_none());
+            dropped.append(&mut bounds);
+            dropped.sort_unstable();
+        }
+        let values: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+        let paired = match bounds.is_empty() {
+            true => Paired::of(&values, figures),
+            false => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
+        };
+        let noise = paired.and_then(|_| noise(&values));
+        let mut found = Self {
             compared,
             basis: Basis::Pairs,
-            pairs: pairs.len() + dropped.len(),
+            pairs: all,
             dropped,
-            medians: medians(&pairs),
-            change: paired.as_ref().map(Paired::change),
-            p_value: paired.map(|paired| paired.p_value),
+            medians: medians(&values),
+            change: None,
+            bound: None,
+            p_value: paired.and_then(|paired| paired.p_value),
             noise,
-            claim,
+            claim: Claim::Nothing(String::new()),
+        };
+        match paired {
+            Some(paired) if found.dropped.len() as f64 <= DROPPED_MOST * all as f64 => {
+                let least = noise.unwrap_or(0.0).max(CHANGE_LEAST);
+                found.take(paired.change(), least, bounds.len());
+            }
+            _ => found.claim = Claim::Nothing(too_few(all, &found.dropped, figures)),
+        }
+        found
+    }
+
+    /// What a change says, of which less than `least` is none, where so many pairs are bounds.
+    fn take(&mut self, change: Effect, least: f64, bounds: usize) {
+        self.claim = claim_of(change, least);
+        self.change = Some(change);
+        if bounds == 0 {
+            return;
+        }
+        self.bound = match self.claim {
+            Claim::Differs if change.high.is_infinite() => Some(Bound::AtLeast),
+            Claim::Differs if change.low <= -1.0 => Some(Bound::AtMost),
+            // Bounds that leave both ends known.
+            _ if change.high.is_finite() && change.low > -1.0 => return,
+            _ => None,
+        };
+        if self.bound.is_none() {
+            self.change = None;
+            self.claim = Claim::Nothing(match self.basis {
+                Basis::Pairs => format!(
+                    "brunt was the limit of one side in {bounds} of {} pairs, and that bound does \
+                     not tell",
+                    self.pairs - self.dropped.len()
+                ),
+                _ => "brunt was the limit of one, and that bound does not tell".to_owned(),
+            });
         }
     }
 
@@ -115,22 +190,35 @@ impl Comparison {
     ) -> Self {
         let figure = |(round, single): (Option<&RoundRecord>, &SingleRun)| {
             let round = round.ok_or("no figures are stored")?;
-            let value = value(compared, round)?;
-            Ok((value, single.range(compared)))
+            Ok((measured(compared, round)?, single.range(compared)))
         };
         let (a, b) = match both(figure(a), figure(b)) {
             Ok(both) => both,
             Err(reason) => return Self::nothing(compared, Basis::SingleRuns, None, reason),
         };
-        let medians = Some((a.0, b.0));
+        let nothing = |medians, reason| Self::nothing(compared, Basis::SingleRuns, medians, reason);
+        let pair = match Pair::of(a.0, b.0) {
+            Ok(pair) => pair,
+            Err(reason) => return nothing(None, format!("neither counts ({reason})")),
+        };
+        let medians = Some((pair.a, pair.b));
         let ratio = both(a.1, b.1).and_then(|ranges| {
-            let ratio = log_ratio((a.0, ranges.0), (b.0, ranges.1));
+            let ratio = log_ratio((pair.a, ranges.0), (pair.b, ranges.1));
             ratio.ok_or_else(|| "an interval reaches down to 0".to_owned())
         });
-        match ratio {
-            Ok(ratio) => Self::of_change(compared, Basis::SingleRuns, medians, change_of(ratio)),
-            Err(reason) => Self::nothing(compared, Basis::SingleRuns, medians, reason),
+        let mut ratio = match ratio {
+            Ok(ratio) => ratio,
+            Err(reason) => return nothing(medians, reason),
+        };
+        match pair.bound {
+            Some(Bound::AtLeast) => ratio.high = f64::INFINITY,
+            Some(Bound::AtMost) => ratio.low = f64::NEG_INFINITY,
+            None => {}
         }
+        let change = change_of(ratio);
+        let mut found = Self::of_change(compared, Basis::SingleRuns, medians, change);
+        found.take(change, CHANGE_LEAST, usize::from(pair.bound.is_some()));
+        found
     }
 
     /// Compares the capacities that a search of each side found.
@@ -153,6 +241,11 @@ impl Comparison {
         matches!(self.claim, Claim::Nothing(_))
     }
 
+    /// Whether a difference is claimed.
+    pub(crate) fn is_claim(&self) -> bool {
+        self.claim == Claim::Differs
+    }
+
     fn of_change(
         compared: Compared,
         basis: Basis,
@@ -166,6 +259,7 @@ impl Comparison {
             dropped: Vec::new(),
             medians,
             change: Some(change),
+            bound: None,
             p_value: None,
             noise: None,
             claim: claim_of(change, CHANGE_LEAST),
@@ -185,6 +279,7 @@ impl Comparison {
             dropped: Vec::new(),
             medians,
             change: None,
+            bound: None,
             p_value: None,
             noise: None,
             claim: Claim::Nothing(reason),
@@ -227,9 +322,64 @@ fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
     })
 }
 
-/// What is compared, of one round; or why it does not count.
-fn value(compared: Compared, round: &RoundRecord) -> Result<f64, String> {
-    if let Some(reason) = round.is_no_measurement() {
+/// What was measured of a pair of rounds, or of runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pair {
+    a: f64,
+    b: f64,
+    /// Whether one of them is known only to be no less.
+    bound: Option<Bound>,
+}
+
+impl Pair {
+    /// Of values, each with whether it is a bound. Two bounds say nothing of their ratio.
+    fn of(a: (f64, bool), b: (f64, bool)) -> Result<Self, String> {
+        let bound = match (a.1, b.1) {
+            (true, true) => return Err(CLIENT_LIMITED.to_owned()),
+            (true, false) => Some(Bound::AtMost),
+            (false, true) => Some(Bound::AtLeast),
+            (false, false) => None,
+        };
+        let (a, b) = (a.0, b.0);
+        Ok(Self { a, b, bound })
+    }
+
+    /// The logarithms between which that of the ratio is known to lie.
+    fn logs(&self) -> (f64, f64) {
+        let log = (self.b / self.a).ln();
+        match self.bound {
+            None => (log, log),
+            Some(Bound::AtLeast) => (log, f64::INFINITY),
+            Some(Bound::AtMost) => (f64::NEG_INFINITY, log),
+        }
+    }
+}
+
+/// What is compared, of a pair of rounds; or why it does not count.
+fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, String> {
+    Pair::of(measured(compared, a)?, measured(compared, b)?)
+}
+
+/// Whether another pair of rounds may count in the place of this one. What one pair has too few
+/// replies for, another has too few for as well.
+pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
+    let [a_bound, b_bound] = [a, b].map(|round| is_bound(compared, round));
+    let says = |round: &RoundRecord, is_bound| is_bound || round.is_no_measurement().is_none();
+    a_bound && b_bound || !says(a, a_bound) || !says(b, b_bound)
+}
+
+/// Whether what is compared of a round is known to be no less: brunt was the limit of its
+/// throughput. A response time at a rate that brunt did not keep is no bound of anything.
+fn is_bound(compared: Compared, round: &RoundRecord) -> bool {
+    compared == Compared::SuccessesPerS
+        && round.verdict == Verdict::ClientLimited
+        && round.successes_per_s.is_some()
+}
+
+/// Of one round, with whether it is a bound; or why it does not count.
+fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), String> {
+    let is_bound = is_bound(compared, round);
+    if let Some(reason) = round.is_no_measurement().filter(|_| !is_bound) {
         return Err(reason);
     }
     let (found, name) = match compared {
@@ -247,7 +397,8 @@ fn value(compared: Compared, round: &RoundRecord) -> Result<f64, String> {
         Some(reason) => reason.clone(),
         None => "nothing was measured".to_owned(),
     };
-    found.filter(|value| *value > 0.0).ok_or_else(missing)
+    let found = found.filter(|value| *value > 0.0).ok_or_else(missing)?;
+    Ok((found, is_bound))
 }
 
 /// What each side differs from itself by, from one pair to the next.
@@ -263,33 +414,28 @@ fn noise(pairs: &[(f64, f64)]) -> Option<f64> {
             }
         });
         let turns: Vec<_> = turns.collect();
-        Paired::of(&turns).map(|paired| paired.change().value.abs())
+        hodges_lehmann(&turns).map(|log| log.exp_m1().abs())
     };
     let (a, b) = (of_side(|pair| pair.0)?, of_side(|pair| pair.1)?);
     Some(a.max(b))
 }
 
-fn claim(
-    pairs: &[(f64, f64)],
-    dropped: &[(usize, String)],
-    paired: Option<&Paired>,
-    noise: Option<f64>,
-) -> Claim {
-    let all = pairs.len() + dropped.len();
-    if dropped.len() as f64 > DROPPED_MOST * all as f64 {
-        let (_, first) = &dropped[0];
-        return Claim::Nothing(format!(
-            "{} of {all} pairs do not count ({first})",
-            dropped.len()
-        ));
+/// Why pairs show nothing.
+fn too_few(all: usize, dropped: &[(usize, String)], figures: usize) -> String {
+    let are_most = dropped.len() as f64 > DROPPED_MOST * all as f64;
+    match dropped.first() {
+        Some((_, first)) if dropped.iter().all(|(_, it)| it == first) && dropped.len() == all => {
+            format!("{first} in every pair")
+        }
+        Some((_, first)) if are_most => {
+            format!("{} of {all} pairs do not count ({first})", dropped.len())
+        }
+        _ => format!(
+            "{} pairs are too few; {} are the least",
+            all - dropped.len(),
+            pairs_least(figures)
+        ),
     }
-    let Some(paired) = paired else {
-        return Claim::Nothing(format!(
-            "{} pairs are too few; {PAIRS_LEAST} are the least",
-            pairs.len()
-        ));
-    };
-    claim_of(paired.change(), noise.unwrap_or(0.0).max(CHANGE_LEAST))
 }
 
 /// What may be said of a change, of which less than `least` is none.
@@ -306,13 +452,12 @@ fn claim_of(change: Effect, least: f64) -> Claim {
 
 /// The medians of both sides.
 fn medians(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let median = |mut values: Vec<f64>| {
+    let middle = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
-        let last = values.len().checked_sub(1)?;
-        Some(f64::midpoint(values[last / 2], values[last.div_ceil(2)]))
+        median(&values)
     };
     let (a, b) = pairs.iter().copied().unzip();
-    Some((median(a)?, median(b)?))
+    Some((middle(a)?, middle(b)?))
 }
 
 #[cfg(test)]
@@ -320,16 +465,19 @@ mod tests {
     use super::*;
     use crate::Judged;
     use crate::invariants::sample::steady_run;
-    use crate::noise::Noise;
 
     const A: [f64; 10] = [
         20_000.0, 20_200.0, 19_900.0, 20_100.0, 20_300.0, 19_800.0, 20_000.0, 20_200.0, 20_100.0,
         19_900.0,
     ];
 
+    fn of_pairs(pairs: impl Iterator<Item = Result<Pair, String>>) -> Comparison {
+        Comparison::of_values(Compared::SuccessesPerS, pairs, 1)
+    }
+
     fn comparison(a: &[f64], b: &[f64]) -> Comparison {
-        let pairs = a.iter().zip(b).map(|(a, b)| Ok((*a, *b)));
-        Comparison::of_values(Compared::SuccessesPerS, pairs)
+        let pairs = a.iter().zip(b);
+        of_pairs(pairs.map(|(a, b)| Pair::of((*a, false), (*b, false))))
     }
 
     #[test]
@@ -359,21 +507,83 @@ mod tests {
 
     #[test]
     fn rounds_that_do_not_count_are_dropped_with_their_pairs() {
-        let drop = |count: usize| {
-            let pairs = A.iter().enumerate().map(|(place, a)| match place < count {
+        let drop = |count: usize, of: usize| {
+            let pairs = A.iter().cycle().take(of).enumerate();
+            of_pairs(pairs.map(|(place, a)| match place < count {
                 true => Err("why".to_owned()),
-                false => Ok((*a, *a)),
-            });
-            Comparison::of_values(Compared::SuccessesPerS, pairs)
+                false => Pair::of((*a, false), (*a, false)),
+            }))
         };
-        let few = drop(2);
-        assert_eq!(few.dropped.len(), 2);
-        assert!(matches!(few.claim, Claim::NoDifference { .. }), "{few:?}");
-        let many = drop(3);
+        let some = drop(5, 15);
+        assert_eq!(some.dropped.len(), 5);
+        assert!(matches!(some.claim, Claim::NoDifference { .. }), "{some:?}");
+        for (count, of, reason) in [
+            (8, 15, "8 of 15 pairs do not count (why)"),
+            (4, 10, "6 pairs are too few; 7 are the least"),
+            (3, 3, "why in every pair"),
+        ] {
+            let nothing = drop(count, of);
+            assert_eq!(nothing.claim, Claim::Nothing(reason.to_owned()));
+            assert_eq!((nothing.change, nothing.noise), (None, None));
+        }
+    }
+
+    /// The pairs of [`A`] and so many times that, with the places at which either is a bound.
+    fn bounded(ratio: f64, is_bound: impl Fn(usize) -> (bool, bool)) -> Comparison {
+        of_pairs(A.iter().enumerate().map(|(place, a)| {
+            let (of_a, of_b) = is_bound(place);
+            Pair::of((*a, of_a), (a * ratio, of_b))
+        }))
+    }
+
+    #[test]
+    fn a_bound_that_suffices_is_a_claim() {
+        let at_least = bounded(263.0, |_| (false, true));
+        assert_eq!(at_least.claim, Claim::Differs, "{at_least:?}");
+        assert_eq!(at_least.bound, Some(Bound::AtLeast));
+        let change = at_least.change.expect("one end");
         assert!(
-            matches!(&many.claim, Claim::Nothing(why) if why.contains("3 of 10")),
-            "{many:?}"
+            change.low > 250.0 && change.high.is_infinite(),
+            "{change:?}"
         );
+        assert_eq!((at_least.dropped.len(), at_least.p_value), (0, None));
+        let at_most = bounded(0.8, |_| (true, false));
+        assert_eq!(at_most.bound, Some(Bound::AtMost), "{at_most:?}");
+        assert_eq!(at_most.claim, Claim::Differs);
+        // Some bounds among values, all of them towards the claim.
+        let some = bounded(1.3, |place| (false, place % 3 == 0));
+        assert_eq!(
+            (some.claim, some.bound),
+            (Claim::Differs, Some(Bound::AtLeast))
+        );
+    }
+
+    #[test]
+    fn a_bound_that_does_not_suffice_is_none() {
+        for (ratio, is_bound) in [
+            // The slower one could be faster than was seen.
+            (0.8, (|_| (false, true)) as fn(usize) -> (bool, bool)),
+            (1.3, |_| (true, false)),
+            (1.3, |place| (place % 2 == 0, place % 2 == 1)),
+        ] {
+            let nothing = bounded(ratio, is_bound);
+            assert!(
+                matches!(&nothing.claim, Claim::Nothing(why) if why.contains("in 10 of 10 pairs")),
+                "{nothing:?}"
+            );
+            assert_eq!((nothing.change, nothing.bound), (None, None));
+        }
+        let neither = bounded(1.3, |_| (true, true));
+        let reason = "brunt was the limit in every pair".to_owned();
+        assert_eq!(neither.claim, Claim::Nothing(reason));
+    }
+
+    #[test]
+    fn a_few_bounds_are_left_out() {
+        let found = bounded(1.1, |place| (place == 4, place == 7));
+        let places: Vec<_> = found.dropped.iter().map(|(place, _)| *place).collect();
+        assert_eq!(places, [4, 7]);
+        assert_eq!((found.claim, found.bound), (Claim::Differs, None));
     }
 
     #[test]
@@ -382,54 +592,43 @@ mod tests {
         broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
         let record = |run| RoundRecord::of(&Judged::of(run));
         let (whole, broken) = (record(&whole), record(&broken));
-        let rate = value(Compared::SuccessesPerS, &whole).expect("it counts");
-        let p50_ns = value(Compared::ResponseQuantile(0.5), &whole).expect("it counts");
+        let (rate, _) = measured(Compared::SuccessesPerS, &whole).expect("it counts");
+        let p50 = measured(Compared::ResponseQuantile(0.5), &whole);
+        let (p50_ns, _) = p50.expect("it counts");
         assert!(rate > 1_000.0, "{rate}");
         assert!((900_000.0..1_100_000.0).contains(&p50_ns), "{p50_ns}");
         let mut few = whole.clone();
         few.response.p99_9_ns = None;
         let reason = "3 replies, 3,688 are needed".to_owned();
         few.missing.insert("p99.9".to_owned(), reason.clone());
-        assert_eq!(value(Compared::ResponseQuantile(0.999), &few), Err(reason));
-        let reason = value(Compared::SuccessesPerS, &broken).expect_err("it is broken");
+        let p99_9 = Compared::ResponseQuantile(0.999);
+        assert_eq!(measured(p99_9, &few), Err(reason));
+        assert!(
+            !is_lost(p99_9, &few, &few),
+            "another pair has no more replies"
+        );
+        let reason = measured(Compared::SuccessesPerS, &broken).expect_err("it is broken");
         assert!(reason.contains("withheld"), "{reason}");
-        let (a, b) = ([whole.clone(), whole.clone()], [whole, broken]);
-        let pairs = Comparison::of(Compared::SuccessesPerS, &a, &b);
-        assert_eq!((pairs.pairs, pairs.dropped.len()), (2, 1));
-    }
-
-    /// Of `repetitions` comparisons whose B is `ratio` times A, rounds varying by 2 %: the share in
-    /// which a difference is claimed, and in which the interval holds the ratio.
-    fn repeated(ratio: f64, repetitions: u64) -> (f64, f64) {
-        let (mut claims, mut holds) = (0, 0);
-        for seed in 0..repetitions {
-            let mut noise = Noise::new(seed.into());
-            let mut round = |mean: f64| mean * (0.02 * noise.normal()).exp();
-            let pairs: Vec<_> = (0..10)
-                .map(|_| (round(1_000.0), round(1_000.0 * ratio)))
-                .collect();
-            let paired = Paired::of(&pairs).expect("enough");
-            let claim = claim(&pairs, &[], Some(&paired), super::noise(&pairs));
-            claims += u64::from(claim == Claim::Differs);
-            let change = paired.change();
-            holds += u64::from((change.low..=change.high).contains(&(ratio - 1.0)));
+        let mut limited = whole.clone();
+        limited.verdict = Verdict::ClientLimited;
+        assert_eq!(
+            measured(Compared::SuccessesPerS, &limited),
+            Ok((rate, true))
+        );
+        // Nothing follows of a response time from one at a rate that brunt did not keep.
+        assert!(measured(Compared::ResponseQuantile(0.5), &limited).is_err());
+        for (a, b, lost) in [
+            (&whole, &whole, false),
+            (&whole, &limited, false),
+            (&limited, &limited, true),
+            (&limited, &broken, true),
+            (&broken, &whole, true),
+        ] {
+            assert_eq!(is_lost(Compared::SuccessesPerS, a, b), lost, "{a:?} {b:?}");
         }
-        let share = |count: u64| count as f64 / repetitions as f64;
-        (share(claims), share(holds))
-    }
-
-    #[test]
-    fn a_server_is_no_faster_than_itself() {
-        let (claims, holds) = repeated(1.0, 1_000);
-        assert!(claims <= 0.05, "{claims}");
-        assert!(holds >= 0.93, "{holds}");
-    }
-
-    #[test]
-    fn five_percent_are_found() {
-        let (claims, holds) = repeated(0.95, 1_000);
-        assert!(claims >= 0.9, "{claims}");
-        assert!(holds >= 0.93, "{holds}");
+        let (a, b) = ([whole.clone(), whole.clone()], [whole, broken]);
+        let pairs = Comparison::of(Compared::SuccessesPerS, &a, &b, 1);
+        assert_eq!((pairs.pairs, pairs.dropped.len()), (2, 1));
     }
 
     #[test]
@@ -457,12 +656,21 @@ mod tests {
         let change = faster.change.expect("two intervals");
         assert!((change.value - 0.5).abs() < 1e-9, "{change:?}");
         assert!(change.low < 0.5 && change.high > 0.5, "{change:?}");
-        // What does not count, or has no interval, decides nothing.
-        let mut limited = other.clone();
-        limited.verdict = crate::Verdict::ClientLimited;
-        let nothing = compare(&limited, &of_other);
-        let reason = "the second does not count (brunt was the limit)".to_owned();
+        // Of a bound one end is known, which may suffice.
+        let limited = |mut record: RoundRecord| {
+            record.verdict = Verdict::ClientLimited;
+            record
+        };
+        let at_least = compare(&limited(other.clone()), &of_other);
+        assert_eq!(
+            (at_least.claim, at_least.bound),
+            (Claim::Differs, Some(Bound::AtLeast))
+        );
+        let (slower, of_slower) = scaled(0.5);
+        let nothing = compare(&limited(slower), &of_slower);
+        let reason = "brunt was the limit of one, and that bound does not tell".to_owned();
         assert_eq!(nothing.claim, Claim::Nothing(reason));
+        // What does not count, or has no interval, decides nothing.
         let mut without = of_other;
         without.successes_per_s = None;
         without

@@ -103,9 +103,10 @@ pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};
 pub use compared::Compared;
 pub use compared_rounds::{
-    ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, SIDES_MAX,
+    ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, Course, EndedEarly,
+    SIDES_MAX,
 };
-pub use comparison::{Basis, Claim, Comparison};
+pub use comparison::{Basis, Bound, Claim, Comparison};
 pub use confidence::{Interval, NoInterval, RateInterval, samples_needed};
 pub use counted::{count, counted};
 pub use cpu_ledger::CpuLedger;
@@ -137,7 +138,7 @@ pub use once::Once;
 pub use opening::Opening;
 pub use outage::{Outage, ServerFailure, Stretch};
 pub use overload::Overload;
-pub use paired::{PAIRS_LEAST, PAIRS_MAX, Paired};
+pub use paired::{PAIRS_LEAST, PAIRS_MAX, Paired, pairs_least};
 pub use placement::{Placement, PlacementReason, cpu_list};
 pub use quantile::Quantile;
 pub use record::{

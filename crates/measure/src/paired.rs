@@ -6,57 +6,52 @@
 
 use crate::Effect;
 
-/// Fewest pairs of which a two-sided 95 % interval lies within what was seen.
-pub const PAIRS_LEAST: usize = 6;
+/// Share of the comparisons of a server with itself in which a difference may be claimed: once in
+/// 40. It is divided by the figures that are compared at once (Bonferroni), so that their intervals
+/// hold together.
+const CHANCE_MOST: f64 = 1.0 / 40.0;
+/// Fewest pairs of which such an interval lies within what was seen, where one figure is compared.
+pub const PAIRS_LEAST: usize = 7;
 /// Most pairs: the distribution of ranks is counted out exactly.
 pub const PAIRS_MAX: usize = 100;
 /// Up to so many pairs every way to turn their signs is looked at; with more, their ranks tell.
 const EXACT_PAIRS_MAX: usize = 20;
-/// Half of what a two-sided 95 % interval leaves out.
-const TAIL: f64 = 0.025;
-
 /// What pairs of rounds tell of the ratio of their two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// How many pairs.
-    pub pairs: usize,
     /// The logarithm of the ratio: the Hodges-Lehmann estimate (the median of the means of all two
     /// pairs, and of each alone), with the interval that goes with Wilcoxon's signed-rank test
-    /// (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, section 3.3).
+    /// (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, section 3.3). Of bounds, an
+    /// end may be infinite.
     pub log_ratio: Effect,
     /// How often a difference like this or larger comes by chance if there is none: the two-sided
     /// permutation test of the mean over the signs of the pairs, and with more than 20 the
-    /// signed-rank test.
-    pub p_value: f64,
+    /// signed-rank test. Absent of bounds.
+    pub p_value: Option<f64>,
 }
 
 impl Paired {
-    /// Of pairs of values above 0, each of side A and then of side B; the ratio is B over A. Absent
-    /// with fewer than [`PAIRS_LEAST`] or more than [`PAIRS_MAX`], and where a logarithm is not
-    /// finite.
-    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
-        let differences: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
-        Self::of_differences(&differences)
-    }
-
-    pub(crate) fn of_differences(differences: &[f64]) -> Option<Self> {
-        let n = differences.len();
-        let is_finite = differences.iter().all(|difference| difference.is_finite());
-        if !(PAIRS_LEAST..=PAIRS_MAX).contains(&n) || !is_finite {
+    /// Of pairs of values above 0, each of side A and then of side B; the ratio is B over A. The
+    /// intervals of `figures` like this one hold together. Absent with fewer than [`pairs_least`]
+    /// or more than [`PAIRS_MAX`], and where a logarithm is not finite.
+    pub fn of(pairs: &[(f64, f64)], figures: usize) -> Option<Self> {
+        let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+        if !logs.iter().all(|log| log.is_finite()) {
             return None;
         }
-        let averages = walsh_averages(differences);
-        let last = averages.len() - 1;
-        let outside = rank_outside(n);
-        Some(Self {
-            pairs: n,
-            log_ratio: Effect {
-                value: f64::midpoint(averages[last / 2], averages[last.div_ceil(2)]),
-                low: averages[outside],
-                high: averages[last - outside],
-            },
-            p_value: permutation_p(differences),
-        })
+        let log_ratio = enough(&logs, figures).and_then(|tail| interval(&logs, &logs, tail))?;
+        let p_value = Some(permutation_p(&logs));
+        Some(Self { log_ratio, p_value })
+    }
+
+    /// Of pairs of which some are known only to lie between two logarithms, either of which may be
+    /// infinite. Each end of the interval moves with what it is made of in one direction alone, so
+    /// that an interval of bounds holds the one of what is behind them.
+    pub fn of_bounds(bounds: &[(f64, f64)], figures: usize) -> Option<Self> {
+        let (lows, highs): (Vec<f64>, Vec<f64>) = bounds.iter().copied().unzip();
+        let log_ratio = enough(&lows, figures).and_then(|tail| interval(&lows, &highs, tail))?;
+        let p_value = None;
+        Some(Self { log_ratio, p_value })
     }
 
     /// The ratio of B over A, less 1, with its interval.
@@ -68,6 +63,60 @@ impl Paired {
             high: high.exp_m1(),
         }
     }
+}
+
+/// Fewest pairs of which intervals of so many figures lie within what was seen: with fewer, even
+/// equal signs of all come by chance too often.
+pub fn pairs_least(figures: usize) -> usize {
+    let tail = tail(figures);
+    (1..=PAIRS_MAX)
+        .find(|&pairs| 0.5_f64.powi(pairs as i32) <= tail)
+        .unwrap_or(PAIRS_MAX)
+}
+
+/// What an interval leaves out on each side, where so many figures are compared.
+fn tail(figures: usize) -> f64 {
+    CHANCE_MOST / 2.0 / figures.max(1) as f64
+}
+
+/// What an interval of these leaves out on each side; absent where they are too few or too many.
+fn enough(values: &[f64], figures: usize) -> Option<f64> {
+    let is_enough = (pairs_least(figures)..=PAIRS_MAX).contains(&values.len());
+    is_enough.then(|| tail(figures))
+}
+
+/// The estimate and its interval, which leaves out `tail` on each side, of what values are at least
+/// and at most.
+pub(crate) fn interval(lows: &[f64], highs: &[f64], tail: f64) -> Option<Effect> {
+    let outside = rank_outside(lows.len(), tail);
+    let (least, most) = (walsh_averages(lows), walsh_averages(highs));
+    let (low, high) = (least[outside], most[most.len() - 1 - outside]);
+    // Of bounds, the estimate is the end that lies nearer to no difference.
+    let (of_least, of_most) = (median(&least)?, median(&most)?);
+    let value = match (of_least.is_finite(), of_most.is_finite()) {
+        (false, true) => of_most,
+        (true, true) if of_most < 0.0 => of_most,
+        _ => of_least,
+    };
+    Some(Effect { value, low, high })
+}
+
+/// The Hodges-Lehmann estimate of the logarithm of a ratio; absent without pairs.
+pub(crate) fn hodges_lehmann(pairs: &[(f64, f64)]) -> Option<f64> {
+    let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+    median(&walsh_averages(&logs))
+}
+
+/// The median of values in ascending order.
+pub(crate) fn median(ascending: &[f64]) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    let (low, high) = (ascending[last / 2], ascending[last.div_ceil(2)]);
+    // Half of an infinite sum is none where both are the same.
+    Some(if low == high {
+        low
+    } else {
+        f64::midpoint(low, high)
+    })
 }
 
 /// The means of all two values, and each value by itself, ascending.
@@ -86,12 +135,12 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
 }
 
 /// How many Walsh averages of `n` values lie outside of the interval on each side: the most for
-/// which the sum of the positive ranks is at most that, less 1, with a probability of 2.5 %.
-fn rank_outside(n: usize) -> usize {
+/// which the sum of the positive ranks is at most that, less 1, with a probability of `tail`.
+fn rank_outside(n: usize, tail: f64) -> usize {
     let mut below = 0.0;
     let within = rank_sum_shares(n).into_iter().take_while(|share| {
         below += share;
-        below <= TAIL
+        below <= tail
     });
     within.count().saturating_sub(1)
 }
@@ -111,7 +160,7 @@ fn rank_sum_shares(n: usize) -> Vec<f64> {
 }
 
 /// The two-sided p-value of the mean under all ways to turn the signs.
-fn permutation_p(differences: &[f64]) -> f64 {
+pub(crate) fn permutation_p(differences: &[f64]) -> f64 {
     let n = differences.len();
     let sum: f64 = differences.iter().sum();
     // What rounding makes of equal sums is not larger.
@@ -164,25 +213,26 @@ mod tests {
         let pairs: Vec<_> = (0..10)
             .map(|index| (100.0 + f64::from(index), (100.0 + f64::from(index)) * 1.05))
             .collect();
-        let paired = Paired::of(&pairs).expect("pairs enough");
+        let paired = Paired::of(&pairs, 1).expect("pairs enough");
         let Effect { value, low, high } = paired.change();
         for found in [value, low, high] {
             assert!((found - 0.05).abs() < 1e-12, "{paired:?}");
         }
-        assert!((paired.p_value - 2.0 / 1_024.0).abs() < 1e-12, "{paired:?}");
+        let p_value = paired.p_value.expect("values, not bounds");
+        assert!((p_value - 2.0 / 1_024.0).abs() < 1e-12, "{paired:?}");
     }
 
     #[test]
     fn too_few_too_many_and_no_logarithm() {
         let pairs = |count| vec![(1.0, 2.0); count];
-        assert_eq!(Paired::of(&pairs(PAIRS_LEAST - 1)), None);
-        assert!(Paired::of(&pairs(PAIRS_LEAST)).is_some());
-        assert!(Paired::of(&pairs(PAIRS_MAX)).is_some());
-        assert_eq!(Paired::of(&pairs(PAIRS_MAX + 1)), None);
+        assert_eq!(Paired::of(&pairs(PAIRS_LEAST - 1), 1), None);
+        assert!(Paired::of(&pairs(PAIRS_LEAST), 1).is_some());
+        assert!(Paired::of(&pairs(PAIRS_MAX), 1).is_some());
+        assert_eq!(Paired::of(&pairs(PAIRS_MAX + 1), 1), None);
         for odd in [(0.0, 1.0), (1.0, 0.0), (1.0, f64::NAN), (-1.0, 1.0)] {
             let mut pairs = pairs(10);
             pairs[3] = odd;
-            assert_eq!(Paired::of(&pairs), None, "{odd:?}");
+            assert_eq!(Paired::of(&pairs, 1), None, "{odd:?}");
         }
     }
 
@@ -190,7 +240,7 @@ mod tests {
     fn ranks_outside_are_those_of_the_tables() {
         // Critical values of the signed-rank statistic, two-sided 5 %.
         for (n, critical) in [(6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (15, 25), (20, 52)] {
-            assert_eq!(rank_outside(n), critical, "{n}");
+            assert_eq!(rank_outside(n, 0.025), critical, "{n}");
         }
     }
 
@@ -203,12 +253,55 @@ mod tests {
             (4.0, 4.4),
             (5.0, 5.5),
             (6.0, 6.1),
+            (7.0, 7.0),
         ];
         let turned = pairs.map(|(a, b)| (b, a));
-        let (one, other) = (Paired::of(&pairs), Paired::of(&turned));
+        let (one, other) = (Paired::of(&pairs, 1), Paired::of(&turned, 1));
         let (one, other) = (one.expect("enough"), other.expect("enough"));
         assert!((one.log_ratio.value + other.log_ratio.value).abs() < 1e-12);
         assert!((one.log_ratio.low + other.log_ratio.high).abs() < 1e-12);
-        assert!((one.p_value - other.p_value).abs() < 1e-12);
+        assert_eq!(one.p_value, other.p_value);
+    }
+
+    #[test]
+    fn more_figures_take_more_pairs_and_have_wider_intervals() {
+        for (figures, least) in [(1, 7), (2, 8), (3, 8), (4, 9), (6, 9), (12, 10), (100, 13)] {
+            assert_eq!(pairs_least(figures), least, "{figures}");
+        }
+        assert_eq!(pairs_least(1), PAIRS_LEAST);
+        let pairs: Vec<_> = (0..12)
+            .map(|place| (100.0, 101.0 + f64::from(place)))
+            .collect();
+        let [one, four] = [1, 4].map(|figures| Paired::of(&pairs, figures).expect("enough"));
+        assert_eq!(one.log_ratio.value, four.log_ratio.value);
+        assert!(four.log_ratio.low < one.log_ratio.low, "{four:?}");
+        assert!(four.log_ratio.high > one.log_ratio.high, "{four:?}");
+    }
+
+    #[test]
+    fn bounds_have_the_interval_of_what_is_surely_so() {
+        let infinite = f64::INFINITY;
+        let logs: Vec<f64> = (0..10).map(|place| 1.0 + f64::from(place) / 10.0).collect();
+        let of = |bound: fn(f64, usize) -> (f64, f64)| {
+            let bounds: Vec<_> = logs
+                .iter()
+                .zip(0..)
+                .map(|(log, at)| bound(*log, at))
+                .collect();
+            Paired::of_bounds(&bounds, 1).expect("enough").log_ratio
+        };
+        let exact = of(|log, _| (log, log));
+        let at_least = of(|log, _| (log, f64::INFINITY));
+        assert_eq!((at_least.value, at_least.low), (exact.value, exact.low));
+        assert_eq!(at_least.high, infinite);
+        let at_most = of(|log, _| (-f64::INFINITY, -log));
+        assert_eq!((at_most.value, at_most.high), (-exact.value, -exact.low));
+        assert_eq!(at_most.low, -infinite);
+        // Of bounds in both directions neither end is known.
+        let both = of(|log, at| match at % 2 {
+            0 => (log, f64::INFINITY),
+            _ => (-f64::INFINITY, log),
+        });
+        assert_eq!((both.low, both.high), (-infinite, infinite));
     }
 }

@@ -12,7 +12,7 @@ use crate::support::wait_for;
 
 const BRUNT: &str = env!("CARGO_BIN_EXE_brunt");
 const ROUNDS: [&str; 10] = [
-    "--pairs", "6", "-c", "2", "-t", "1", "-d", "100ms", "--warmup", "20ms",
+    "--pairs", "7", "-c", "2", "-t", "1", "-d", "100ms", "--warmup", "20ms",
 ];
 
 /// An address of loopback that nobody else uses, free before the server starts and after it ends.
@@ -76,10 +76,11 @@ fn two_builds_take_turns_on_one_port() {
     wait_until_free(address);
     let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     for side in found["sides"].as_array().expect("a list") {
-        assert_eq!(side["rounds"].as_array().expect("a list").len(), 6);
+        let rounds = side["rounds"].as_array().expect("a list").len();
+        assert!((7..=11).contains(&rounds), "{rounds}");
     }
     let only = &found["comparisons"][0];
-    if only["dropped"].as_array().is_some_and(Vec::is_empty) {
+    if only["claim"] != "nothing" {
         assert_eq!(only["claim"], "differs", "{only}");
         assert!(
             only["change"].as_f64().is_some_and(|it| it < -0.5),
@@ -87,7 +88,12 @@ fn two_builds_take_turns_on_one_port() {
         );
     }
     let warmed = std::fs::read_to_string(warmed).expect("it ran");
-    assert_eq!(warmed.lines().count(), 6, "before each round of the second");
+    let rounds = found["sides"][1]["rounds"].as_array().map_or(0, Vec::len);
+    assert_eq!(
+        warmed.lines().count(),
+        rounds,
+        "before each round of the second"
+    );
 }
 
 #[test]
@@ -146,7 +152,10 @@ fn a_server_that_leaves_its_command_is_stopped_by_another() {
     let outcome = brunt_with(&[&words[..], &[&url, &url]].concat());
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("before the server of B is started")
+        outcome
+            .stderr
+            .replace("of A", "of B")
+            .contains("before the server of B is started")
             && outcome.stderr.contains("--stop"),
         "{outcome:?}"
     );
@@ -182,7 +191,9 @@ fn a_server_that_does_not_start_says_why() {
         "the server of A ended with exit code 3 before it was ready",
         "--start of A wrote to standard error:\nno such\\u{9b} file\n",
     ] {
-        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+        // Which side comes first is chance.
+        let stderr = outcome.stderr.replace("of B", "of A");
+        assert!(stderr.contains(words), "{words}: {outcome:?}");
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("pid");
@@ -197,7 +208,9 @@ fn a_server_that_does_not_start_says_why() {
         "the server of A was not ready within 0.3 s (--ready-timeout): cannot connect",
         "wrote to standard error:\nbusy\n",
     ] {
-        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+        // Which side comes first is chance.
+        let stderr = outcome.stderr.replace("of B", "of A");
+        assert!(stderr.contains(words), "{words}: {outcome:?}");
     }
     assert!(!is_running(&process_of(&file)));
 }
@@ -214,7 +227,11 @@ fn a_command_that_fails_ends_the_comparison_and_the_server() {
         let outcome = brunt_with(&words);
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
         assert!(
-            outcome.stderr.contains(&format!("{option} of A ")) && outcome.stderr.contains(command),
+            outcome
+                .stderr
+                .replace("of B", "of A")
+                .contains(&format!("{option} of A "))
+                && outcome.stderr.contains(command),
             "{outcome:?}"
         );
         wait_until_free(address);
@@ -242,6 +259,7 @@ fn a_server_that_dies_in_its_round_is_named() {
     assert!(
         outcome
             .stderr
+            .replace("of B", "of A")
             .contains("the server of A ended with exit code 4 in its round")
             && outcome.stderr.contains("wrote to standard error:\ngone\n"),
         "{outcome:?}"

@@ -159,7 +159,7 @@ fn ten_minutes_are_a_small_page() {
 fn experiments_are_drawn() {
     let (server, pages) = (Serve::start(), Pages::new());
     let (fast, slow) = (server.url("/delay/1ms"), server.url("/delay/2ms"));
-    let compare = format!("compare --pairs 6 -c 2 -t 1 -d 100ms --warmup 20ms {fast} {slow}");
+    let compare = format!("compare --pairs 7 -c 2 -t 1 -d 100ms --warmup 20ms {fast} {slow}");
     let stored = |name: &str| {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/golden");
         format!("report {golden}/experiment.{name}.json")

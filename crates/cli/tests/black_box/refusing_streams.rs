@@ -117,7 +117,7 @@ fn commands_exit_as_with_good_streams() {
         (2, "report /nowhere.json".to_owned()),
         (2, format!("merge {a} {a}")),
         (0, format!("compare {a} {b}")),
-        (0, format!("compare --pairs 6 {rounds} http://a/ http://b/")),
+        (0, format!("compare --pairs 7 {rounds} http://a/ http://b/")),
         (
             0,
             format!(

@@ -75,8 +75,8 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/environment",
     ),
     (
-        "compare --backend sim --pairs 6 -d 100ms -HX-Token:hush -o FILE URL URL",
-        "brunt compare --backend sim --pairs 6 -d 100ms -HX-Token: ... -o FILE URL URL",
+        "compare --backend sim --pairs 7 -d 100ms -HX-Token:hush -o FILE URL URL",
+        "brunt compare --backend sim --pairs 7 -d 100ms -HX-Token: ... -o FILE URL URL",
         "/environment",
     ),
     (

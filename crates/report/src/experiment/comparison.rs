@@ -3,7 +3,7 @@
 use std::io;
 
 use brunt_measure::{
-    Basis, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, ROUND_QUANTILES,
+    Basis, Bound, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, ROUND_QUANTILES,
     RoundRecord,
 };
 use serde::Serialize;
@@ -30,6 +30,8 @@ pub struct StoredComparison<'a> {
     pub exceeded: Vec<String>,
     /// The limits of which nothing can be said, in words.
     pub not_judged: Vec<String>,
+    /// Whether each comparison says something.
+    pub is_decided: bool,
 }
 
 /// What two sides show.
@@ -54,11 +56,16 @@ pub struct ComparisonFigures {
     pub medians: Option<[f64; 2]>,
     /// The second side over the first, as a ratio less 1.
     pub change: Option<f64>,
-    /// The lower end of its interval: 95 %, or of searches the rates that held and missed.
+    /// The lower end of its interval: that of all comparisons of pairs hold together with 97.5 %, of
+    /// stored runs each with 95 %, and of searches it is the rates that held and missed. Null where
+    /// a bound does not say it.
     pub change_low: Option<f64>,
-    /// The upper end of its interval.
+    /// The upper end of its interval; null where a bound does not say it.
     pub change_high: Option<f64>,
-    /// The two-sided permutation test; null without pairs.
+    /// Whether the change is known only to be at least or at most this: brunt was the limit of one
+    /// side.
+    pub bound: Option<Bound>,
+    /// The two-sided permutation test; null without pairs, and of bounds.
     pub p_value: Option<f64>,
     /// What a comparison of each side with itself gave, at most.
     pub noise: Option<f64>,
@@ -72,6 +79,7 @@ impl<'a> StoredComparison<'a> {
             comparisons: compared.comparisons().iter().map(figures).collect(),
             exceeded: exceeded_limits(compared),
             not_judged: limits_not_judged(compared),
+            is_decided: compared.is_decided(),
         }
     }
 }
@@ -79,6 +87,8 @@ impl<'a> StoredComparison<'a> {
 fn figures(found: &ComparedPair) -> ComparisonFigures {
     let comparison = &found.comparison;
     let change = comparison.change;
+    let low = change.filter(|_| comparison.bound != Some(Bound::AtMost));
+    let high = change.filter(|_| comparison.bound != Some(Bound::AtLeast));
     ComparisonFigures {
         compared: match comparison.compared {
             Compared::SuccessesPerS => "successes_per_s".to_owned(),
@@ -99,8 +109,9 @@ fn figures(found: &ComparedPair) -> ComparisonFigures {
         dropped: comparison.dropped.clone(),
         medians: comparison.medians.map(|(first, second)| [first, second]),
         change: change.map(|change| change.value),
-        change_low: change.map(|change| change.low),
-        change_high: change.map(|change| change.high),
+        change_low: low.map(|change| change.low),
+        change_high: high.map(|change| change.high),
+        bound: comparison.bound,
         p_value: comparison.p_value,
         noise: comparison.noise,
     }

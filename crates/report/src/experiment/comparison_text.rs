@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, PlanDescription};
+use brunt_measure::{
+    Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, PlanDescription,
+};
 
 use super::words::{
-    exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
+    advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
 };
 use super::{capacity, environment};
 use crate::figures::data_name;
@@ -80,6 +82,9 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         let told = format!("{}: {}", side_name(place), told_verdicts(side));
         page.row(label, &[told], Tone::Plain);
     }
+    if let Some(advice) = advice(compared) {
+        page.row("next", &[advice], Tone::Plain);
+    }
     page.into_text()
 }
 
@@ -142,8 +147,7 @@ pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String
         windows.dedup();
         windows
     };
-    let counts = compared.sides.iter().map(|side| side.rounds.len());
-    let pairs = counts.min().unwrap_or(0);
+    let pairs = compared.pairs();
     if compared.sides.iter().any(|side| side.single_run.is_some()) {
         let mut items = vec!["one of each, stored before".to_owned()];
         items.push(match &windows()[..] {
@@ -154,6 +158,15 @@ pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String
     } else if pairs > 0 {
         let mut items = vec![format!("{pairs} of each, in turns")];
         items.extend(windows().first().map(|window| format!("{window} each")));
+        let planned = compared
+            .pairs_planned
+            .map_or(pairs, |planned| planned as usize);
+        items.extend(match compared.ended_early {
+            Some(EndedEarly::Interrupted) => Some(format!("interrupted: {planned} were planned")),
+            Some(EndedEarly::ClientLimited) => Some(format!("ended early: {planned} were planned")),
+            None if pairs > planned => Some(format!("{} to make up for others", pairs - planned)),
+            None => None,
+        });
         rows.push(("rounds", items));
     }
     let capacities = compared.sides.iter().filter_map(|it| it.capacity.as_ref());
@@ -257,6 +270,9 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
             let words = markdown::escaped(&capacity::says(found));
             let _ = writeln!(page, "\nCapacity of {}: **{words}**", side_name(place));
         }
+    }
+    if let Some(advice) = advice(compared) {
+        let _ = writeln!(page, "\n{}", markdown::escaped(&advice));
     }
     for words in exceeded_limits(compared) {
         let _ = writeln!(page, "\n**exceeded** {}", markdown::escaped(&words));

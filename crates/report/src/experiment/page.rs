@@ -414,9 +414,13 @@ fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
     if let Some(change) = comparison.change.filter(|_| count > 0) {
         for (name, tint, shape, value) in [
             ("estimate", 2, Shape::Line, change.value),
-            ("95 % from", 4, Shape::Dashed, change.low),
+            ("97.5 % from", 4, Shape::Dashed, change.low),
             ("to", 4, Shape::Dashed, change.high),
         ] {
+            // Of a bound one end is not known.
+            if !value.is_finite() || value <= -1.0 {
+                continue;
+            }
             let values = std::iter::repeat_n(Some(value), count);
             chart.series.push(Series::new(name, tint, shape, values));
         }

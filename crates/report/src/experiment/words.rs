@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    Basis, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
-    ROUND_QUANTILES, RoundRecord,
+    Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
+    EndedEarly, ROUND_QUANTILES, RoundRecord,
 };
 
 use crate::figures::data_name;
@@ -18,41 +18,72 @@ pub fn side_name(place: usize) -> String {
     }
 }
 
+/// From so many times as much on it is said so, and not in percent.
+const TIMES_LEAST: f64 = 10.0;
+
 /// The sentence.
 pub(super) fn says(found: &ComparedPair) -> String {
     let comparison = &found.comparison;
     let (first, second) = (side_name(found.first), side_name(found.second));
-    let change = comparison.change.unwrap_or(Effect {
-        value: 0.0,
-        low: 0.0,
-        high: 0.0,
-    });
-    let basis = basis(comparison);
-    match &comparison.claim {
-        Claim::Differs => {
-            let how = difference(comparison.compared, &second, &change, comparison.basis);
-            format!("{how}, {basis})")
-        }
-        Claim::NoDifference { visible } => format!(
-            "no difference shown between {first} and {second} ({}, {basis}); {} would have been \
-             seen",
+    match (&comparison.claim, comparison.change) {
+        (Claim::Differs, Some(change)) => difference(found, &change),
+        (Claim::NoDifference { visible }, Some(change)) => format!(
+            "no difference shown between {first} and {second} ({}, {}); {} would have been seen",
             interval(
                 comparison.basis,
                 &units::percent_change(change.low),
                 &units::percent_change(change.high)
             ),
+            basis(comparison),
             units::percent(*visible)
         ),
-        Claim::Nothing(reason) => {
+        (Claim::Nothing(reason), _) => {
             format!("nothing can be said of {first} and {second}: {reason}")
         }
+        // Both claims rest on a change.
+        (_, None) => format!("nothing can be said of {first} and {second}"),
     }
+}
+
+/// What would make a comparison say something that brunt was the limit of throughout.
+pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
+    if compared.ended_early != Some(EndedEarly::ClientLimited) {
+        return None;
+    }
+    let rounds = compared.sides.iter().flat_map(|side| &side.rounds);
+    let rates = rounds.filter_map(|round| round.successes_per_s);
+    let slowest = rates.fold(f64::INFINITY, f64::min);
+    // Half of what brunt reached leaves it room; two digits are enough.
+    let step = 10_f64.powf((slowest / 2.0).log10().floor() - 1.0);
+    let half = (slowest / 2.0 / step).floor() * step;
+    let rate = match half.is_finite() && half >= 1.0 {
+        true => format!("-r {half:.0}"),
+        false => "-r RATE".to_owned(),
+    };
+    let plan = compared.load.as_ref();
+    let is_planned = plan.is_some_and(|plan| plan.model.schedule().is_some());
+    let mut ways = vec![match is_planned {
+        true => format!("use a lower rate ({rate})"),
+        false => format!("compare response times at a rate that brunt keeps ({rate})"),
+    }];
+    let connections = plan.map_or(1, |plan| plan.connections);
+    if connections > 1 {
+        ways.push(format!(
+            "use fewer connections (-c {})",
+            connections.div_ceil(4)
+        ));
+    }
+    Some(format!(
+        "brunt was the limit of all sides: {}, or give brunt more CPUs",
+        ways.join(", ")
+    ))
 }
 
 /// An interval in words.
 fn interval(basis: Basis, low: &str, high: &str) -> String {
     match basis {
-        Basis::Pairs | Basis::SingleRuns => format!("95 % CI {low} to {high}"),
+        Basis::Pairs => format!("97.5 % CI {low} to {high}"),
+        Basis::SingleRuns => format!("95 % CI {low} to {high}"),
         // Its ends are rates that held and missed, which is no matter of probability.
         Basis::Searches => format!("between {low} and {high}"),
     }
@@ -71,27 +102,70 @@ fn basis(comparison: &Comparison) -> String {
     }
 }
 
-/// `B is 4.2 % faster (95 % CI 3.1 % to 5.4 %`: what is known besides may follow in the bracket.
-fn difference(compared: Compared, second: &str, change: &Effect, basis: Basis) -> String {
+/// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
+fn difference(found: &ComparedPair, change: &Effect) -> String {
+    let (comparison, compared) = (&found.comparison, found.comparison.compared);
+    let (first, second) = (side_name(found.first), side_name(found.second));
     let is_more = change.value > 0.0;
-    let (value, low, high) = match is_more {
-        true => (change.value, change.low, change.high),
-        false => (-change.value, -change.high, -change.low),
+    // The end nearer to no difference comes first.
+    let ends = match is_more {
+        true => [change.value, change.low, change.high],
+        false => [change.value, change.high, change.low],
     };
-    let [value, low, high] = [value, low, high].map(units::percent);
-    let how = match (compared, is_more) {
-        (Compared::SuccessesPerS, true) => format!("{second} is {value} faster"),
-        (Compared::SuccessesPerS, false) => format!("{second} is {value} slower"),
-        (Compared::CapacityPerS, true) => format!("{second} holds {value} more"),
-        (Compared::CapacityPerS, false) => format!("{second} holds {value} less"),
-        (Compared::ResponseQuantile(q), true) => {
+    let times = ends.map(|change| match is_more {
+        true => 1.0 + change,
+        false => 1.0 / (1.0 + change),
+    });
+    let is_times = times[0] >= TIMES_LEAST;
+    let [value, near, far] = match is_times {
+        true => times.map(|times| format!("{} times", units::rate(times))),
+        false => ends.map(|change| units::percent(change.abs())),
+    };
+    let value = match comparison.bound {
+        Some(_) => format!("at least {value}"),
+        None => value,
+    };
+    let (more, less) = match is_more {
+        true => (&second, &first),
+        false => (&first, &second),
+    };
+    let how = match (compared, is_times, is_more) {
+        (Compared::SuccessesPerS, true, _) => format!("{more} is {value} as fast as {less}"),
+        (Compared::CapacityPerS, true, _) => format!("{more} holds {value} as much as {less}"),
+        (Compared::ResponseQuantile(q), true, _) => {
+            format!("{} of {more} is {value} that of {less}", quantile(q))
+        }
+        (Compared::SuccessesPerS, false, true) => format!("{second} is {value} faster"),
+        (Compared::SuccessesPerS, false, false) => format!("{second} is {value} slower"),
+        (Compared::CapacityPerS, false, true) => format!("{second} holds {value} more"),
+        (Compared::CapacityPerS, false, false) => format!("{second} holds {value} less"),
+        (Compared::ResponseQuantile(q), false, true) => {
             format!("{} of {second} is {value} higher", quantile(q))
         }
-        (Compared::ResponseQuantile(q), false) => {
+        (Compared::ResponseQuantile(q), false, false) => {
             format!("{} of {second} is {value} lower", quantile(q))
         }
     };
-    format!("{how} ({}", interval(basis, &low, &high))
+    let basis = basis(comparison);
+    match comparison.bound {
+        None => format!(
+            "{how} ({}, {basis})",
+            interval(comparison.basis, &near, &far)
+        ),
+        Some(bound) => {
+            let confidence = match comparison.basis {
+                Basis::Pairs => "97.5 %",
+                _ => "95 %",
+            };
+            let limited = match bound {
+                Bound::AtLeast => second,
+                Bound::AtMost => first,
+            };
+            format!(
+                "{how} ({confidence} CI from {near}, {basis}; brunt was the limit of {limited})"
+            )
+        }
+    }
 }
 
 /// `p50`, `p99.9`.

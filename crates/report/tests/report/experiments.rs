@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use brunt_measure::{
     Backend, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
     CapacityStage, CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds,
-    ComparedSide, ComparisonKind, Environment, MachineDescription, Objective, Range, RoundRecord,
-    RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
-    SweepRound, Verdict,
+    ComparedSide, ComparisonKind, EndedEarly, Environment, MachineDescription, Objective, Range,
+    RoundRecord, RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis,
+    SweepKind, SweepPlan, SweepRound, Verdict,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -171,6 +171,8 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         environment: environment(),
         compared: vec![Compared::SuccessesPerS],
         limits,
+        pairs_planned: Some(10),
+        ended_early: None,
         sides: vec![side("http://old/", 1.0), side("http://new/", ratio)],
     }
 }
@@ -186,6 +188,33 @@ fn comparison_exceeded() -> ComparedRounds {
     compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
     compared.sides[0].capacity = Some(capacity(1_000.0));
     compared.sides[1].capacity = Some(capacity(900.0));
+    compared
+}
+
+/// So much as brunt could take of the second, in every round, after pairs that were made up for.
+fn comparison_at_least() -> ComparedRounds {
+    let mut compared = comparison(263.0, Vec::new());
+    for round in &mut compared.sides[1].rounds {
+        round.verdict = Verdict::ClientLimited;
+    }
+    for side in &mut compared.sides {
+        let again = side.rounds[0].clone();
+        side.rounds.push(again);
+    }
+    compared.sides[0].rounds[2].verdict = Verdict::ServerFailed;
+    compared
+}
+
+/// Brunt was the limit of both, in all rounds.
+fn comparison_client() -> ComparedRounds {
+    let mut compared = comparison(1.1, Vec::new());
+    for side in &mut compared.sides {
+        side.rounds.truncate(3);
+        for round in &mut side.rounds {
+            round.verdict = Verdict::ClientLimited;
+        }
+    }
+    compared.ended_early = Some(EndedEarly::ClientLimited);
     compared
 }
 
@@ -345,6 +374,16 @@ pub(crate) fn all() -> Vec<(&'static str, &'static str, Experiment)> {
             Experiment::Comparison(comparison_exceeded()),
         ),
         (
+            "comparison-at-least",
+            "comparison",
+            Experiment::Comparison(comparison_at_least()),
+        ),
+        (
+            "comparison-client",
+            "comparison",
+            Experiment::Comparison(comparison_client()),
+        ),
+        (
             "comparison-stored",
             "comparison",
             Experiment::Comparison(comparison_stored(0.94, Verdict::ServerLimited)),
@@ -403,7 +442,7 @@ fn each_line_of_a_chart_has_a_colour_of_its_own() {
             for series in chart["series"].as_array().unwrap() {
                 // Both ends of one interval.
                 let line = match series["name"].as_str().unwrap() {
-                    "to" => "95 % from",
+                    line if line.ends_with(" % from") => "to",
                     line => line,
                 };
                 let tint = series["tint"].as_u64().unwrap();
