@@ -626,19 +626,25 @@ pub(crate) struct SweepArguments {
 #[command(
     mut_args(|option| FIND.of(option)),
     override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
-    after_help = "Open loop: the rate is doubled until an objective is missed (or halved until all \
-        are met), the two rates are brought together to 2 %, and the one that holds is measured \
-        three times more, for four times as long. Objectives are judged at the pessimistic end of \
+    after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the rate \
+        is doubled until one is missed (or lowered until all are met), the two rates are brought \
+        together to 2 %, and the one that holds is measured three times more, for four times as \
+        long. Where --budget does not suffice for that, the answer is what is known until then. \
+        Objectives are judged at the pessimistic end of \
         their 95 % interval; windows are as long as that needs. -r is the first rate, -d the \
         shortest window [default: 2s], --warmup that of each step [default: 500ms], -c the \
         connections that are held, --max-connections those that may be opened [default: 1k].\n\
-        Exit codes: 0 found, or brunt was the limit before the server; 1 no rate was found. See \
+        Exit codes: 0 found, or a rate holds and the budget is over, or brunt was the limit before \
+        the server; 1 no rate was found. See \
         docs/experiments.md."
 )]
 pub(crate) struct FindArguments {
     /// Highest rate to try, requests per second
     #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
     pub(crate) max_rate: f64,
+    /// Longest time that the search may take; the answer then is what is known of the rate
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
+    pub(crate) budget: u64,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
     #[command(flatten)]

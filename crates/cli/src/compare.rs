@@ -262,16 +262,18 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
     let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
-    let mut line = Line::of_search(&load.output, first);
     let of_side = |plan: &Plan| {
-        let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s);
+        let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s, None);
         Search::new(plan, wanted)
     };
     let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
+    let left_ns = |searches: &[Search]| searches.iter().map(Search::expected_ns).sum();
+    let mut line = Line::of_search(&load.output, first, left_ns(&searches));
     // Each turn has a step of every side that has no result yet.
     for side in turns(plans.len(), usize::MAX) {
         let mut measure = |round: &Round| sides.round(side, round, &mut line);
         let step = searches[side].step(&mut measure);
+        line.expect_left(left_ns(&searches));
         if step.is_err() {
             line.clear();
         }

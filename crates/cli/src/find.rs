@@ -26,6 +26,8 @@ use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
+/// A budget has room for so many of them.
+const STEPS_LEAST: u64 = 4;
 /// Connections that may be opened where none of those held is free: a server that is slower at a
 /// higher rate must not be held back by their number.
 const CONNECTIONS_MAX: std::num::NonZeroU32 = std::num::NonZeroU32::new(1_000).unwrap();
@@ -45,18 +47,21 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
     check_rates(arguments.load.rate, arguments.max_rate)?;
     let plan = plan(arguments.typed(), url, arguments.max_rate)?;
     let asked = asked(&arguments.load)?;
-    let wanted = capacity_plan(&plan, asked, arguments.load.rate, arguments.max_rate);
+    let (first, most) = (arguments.load.rate, arguments.max_rate);
+    check_budget(arguments.budget, &plan)?;
+    let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
     let destination = Destination::of_experiment(&arguments.load.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    let mut line = Line::of_search(&arguments.load.output, &plan);
     let mut search = Search::new(&plan, wanted);
+    let mut line = Line::of_search(&arguments.load.output, &plan, search.expected_ns());
     let outcome = software_of(&interrupts, &plan).and_then(|software| {
         if let Some(software) = software {
             search.capacity.environment.name_software(software);
         }
         interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
-            let mut measure = |round: &Round| Ok(session.round(round, &mut line)?);
-            while search.step(&mut measure)? {}
+            while search.step(&mut |round| Ok(session.round(round, &mut line)?))? {
+                line.expect_left(search.expected_ns());
+            }
             Ok(())
         })
     });
@@ -90,10 +95,16 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
         _ if was_interrupted => ExitCode::from(EXIT_INTERRUPTED),
         CapacityResult::Found { .. }
         | CapacityResult::AtLeast { .. }
-        | CapacityResult::ClientLimited { .. } => ExitCode::SUCCESS,
-        CapacityResult::NotMet { .. } | CapacityResult::Nothing { .. } => {
-            ExitCode::from(EXIT_MISSED)
+        | CapacityResult::ClientLimited { .. }
+        | CapacityResult::Bracket {
+            met_per_s: Some(_), ..
+        } => ExitCode::SUCCESS,
+        CapacityResult::Impossible { .. }
+        | CapacityResult::NotMet { .. }
+        | CapacityResult::Bracket {
+            met_per_s: None, ..
         }
+        | CapacityResult::Nothing { .. } => ExitCode::from(EXIT_MISSED),
     };
     destination.write_experiment(&Experiment::Capacity(capacity))?;
     Ok(code)
@@ -125,6 +136,11 @@ impl Search {
     /// Whether there is a result.
     pub(crate) fn is_done(&self) -> bool {
         self.finder.next_plan().is_none()
+    }
+
+    /// How long the rest takes, as it looks now, nanoseconds.
+    pub(crate) fn expected_ns(&self) -> u64 {
+        self.finder.expected_ns()
     }
 
     /// Makes the next step, whose round `measure` measures; gives whether there was one.
@@ -166,6 +182,20 @@ pub(crate) fn check_rates(first: Option<f64>, most: f64) -> Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// A search takes some steps.
+fn check_budget(budget_ns: u64, plan: &Plan) -> Result<()> {
+    let step_ns = plan.warmup_ns + plan.stop.duration_ns.unwrap_or(0);
+    let least_ns = step_ns.saturating_mul(STEPS_LEAST);
+    if budget_ns < least_ns {
+        bail!(
+            "--budget is too short for a search: {STEPS_LEAST} steps take {:.1} s; give more, or a \
+             shorter -d and --warmup",
+            least_ns as f64 / 1e9
+        );
+    }
+    Ok(())
 }
 
 /// What says nothing of a search.

@@ -160,10 +160,11 @@ impl Line {
         }
     }
 
-    /// A line for rounds at several rates, whose number is not known.
-    pub(crate) fn of_search(output: &OutputArguments, plan: &Plan) -> Self {
+    /// A line for rounds at several rates, whose number is not known, that take `length_ns` as it
+    /// looks now.
+    pub(crate) fn of_search(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
         Self {
-            experiment: Some((Doing::Search, 0)),
+            experiment: Some((Doing::Search, length_ns)),
             ..Self::new(output, plan)
         }
     }
@@ -172,10 +173,12 @@ impl Line {
     pub(crate) fn expect_rounds(&mut self, done: u64, all: u64) {
         let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
         let each_ns = elapsed_ns / done.max(1);
-        self.expect(
-            each_ns.saturating_mul(all.saturating_sub(done)),
-            self.connections,
-        );
+        self.expect_left(each_ns.saturating_mul(all.saturating_sub(done)));
+    }
+
+    /// The experiment has `left_ns` to go, as it looks now.
+    pub(crate) fn expect_left(&mut self, left_ns: u64) {
+        self.expect(left_ns, self.connections);
     }
 
     /// The experiment has `left_ns` to go, as it looks now, with so many connections in its next
@@ -312,7 +315,7 @@ impl Line {
     ) -> Option<String> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let length_ns = self.length_of(doing).and_then(|length| match length {
-            PhaseLength::Planned(ns) => Some(ns),
+            PhaseLength::Planned(ns) | PhaseLength::About(ns) => Some(ns),
             PhaseLength::AtMost(_) => None,
         });
         let planned = self.planned_rate(doing, elapsed_ns);
@@ -355,7 +358,10 @@ impl Line {
             Doing::Diagnosis | Doing::Comparison | Doing::Sweep => self
                 .experiment
                 .map(|(_, length_ns)| PhaseLength::Planned(length_ns)),
-            Doing::Simulation | Doing::Search => None,
+            Doing::Search => self
+                .experiment
+                .map(|(_, length_ns)| PhaseLength::About(length_ns)),
+            Doing::Simulation => None,
         }
     }
 

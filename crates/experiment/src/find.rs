@@ -2,40 +2,31 @@
 
 use brunt_load::Plan;
 use brunt_measure::{
-    CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult, CapacitySearch, CapacityStage,
-    CapacityStep, Judged, Objective, ObjectiveOutcome, RoundRecord, Run, Verdict, samples_needed,
+    AgentRecord, CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan,
+    CapacityResult, CapacitySearch, CapacityStage, CapacityStep, Judged, Objective,
+    ObjectiveOutcome, RoundRecord, Run, Verdict, after_ns, rates_to_judge,
 };
 
 use crate::sweep::set_rate;
 
 /// How close the rates that hold and miss are in the end, as a ratio less 1.
 const TOLERANCE: f64 = 0.02;
-/// As many samples as an interval needs at least are too few for a narrow one, all the more where
-/// requests that wait together are alike.
-const SAMPLES_MARGIN: f64 = 10.0;
-/// Longest window of a step, before it is lengthened to decide.
-const WINDOW_NS_MAX: u64 = 300_000_000_000;
-/// A confirmation is so many times as long as a step of the search.
-const CONFIRMATION_LENGTH: u64 = 4;
-/// What a step leaves behind is not waited for longer.
-const DRAIN_NS_MAX: u64 = 2_000_000_000;
 /// Share of the planned requests that may stay unsent, and by which the answers may come more
 /// slowly than the requests.
 const UNSENT_MOST: f64 = 0.01;
 const BEHIND_MOST: f64 = 0.01;
 
 /// What is searched for, from the load at its highest rate: `first_per_s` is typed, or such that
-/// the shortest window holds enough samples.
+/// the shortest window holds enough samples. With `budget_ns` the search ends in that time.
 pub fn capacity_plan(
     plan: &Plan,
     objectives: Vec<Objective>,
     first_per_s: Option<f64>,
     most_per_s: f64,
+    budget_ns: Option<u64>,
 ) -> CapacityPlan {
     let window_ns = plan.stop.duration_ns.unwrap_or(0);
-    let samples = samples(&objectives);
-    let least_per_s = (samples / (WINDOW_NS_MAX as f64 / 1e9)).max(1.0);
-    let enough_per_s = samples / (window_ns.max(1) as f64 / 1e9);
+    let (least_per_s, enough_per_s) = rates_to_judge(&objectives, window_ns, budget_ns);
     CapacityPlan {
         url: plan.target.url.clone(),
         objectives,
@@ -45,18 +36,8 @@ pub fn capacity_plan(
         most_per_s,
         window_ns,
         warmup_ns: plan.warmup_ns,
+        budget_ns,
     }
-}
-
-/// Requests of which all of these can be judged.
-fn samples(objectives: &[Objective]) -> f64 {
-    let of = |objective: &Objective| match *objective.plain() {
-        Objective::ResponseQuantile { q, .. } => samples_needed(q) as f64,
-        Objective::Errors { below } => samples_needed(below) as f64,
-        _ => 0.0,
-    };
-    let most = objectives.iter().map(of).fold(0.0, f64::max);
-    (most * SAMPLES_MARGIN).max(1.0)
 }
 
 /// A search in progress.
@@ -82,51 +63,87 @@ impl Finder {
         self.search.result()
     }
 
+    /// How long the rest of the search takes, as it looks now, nanoseconds.
+    pub fn expected_ns(&self) -> u64 {
+        self.search.expected_ns()
+    }
+
     /// The plan of the next round; absent when there is a result.
     pub fn next_plan(&self) -> Option<Plan> {
-        let CapacityNext::Step { stage, rate_per_s } = self.search.next() else {
+        let CapacityNext::Step {
+            rate_per_s,
+            window_ns,
+            ..
+        } = self.search.next()
+        else {
             return None;
         };
         let mut plan = self.plan.clone();
         set_rate(&mut plan, rate_per_s);
-        plan.stop.duration_ns = Some(self.window_ns(stage, rate_per_s));
-        plan.drain_limit_ns = plan.drain_limit_ns.min(DRAIN_NS_MAX);
+        plan.stop.duration_ns = Some(window_ns);
+        plan.drain_limit_ns = plan.drain_limit_ns.min(CAPACITY_DRAIN_NS_MAX);
         Some(plan)
-    }
-
-    fn window_ns(&self, stage: CapacityStage, rate_per_s: f64) -> u64 {
-        let samples_ns = samples(&self.capacity.objectives) / rate_per_s * 1e9;
-        let step_ns = self
-            .capacity
-            .window_ns
-            .max(samples_ns as u64)
-            .min(WINDOW_NS_MAX);
-        let longer = match stage {
-            CapacityStage::Confirmation => CONFIRMATION_LENGTH,
-            // What was not decided is measured for longer.
-            CapacityStage::Bracket | CapacityStage::Bisection => 1 << self.search.repeated(),
-        };
-        step_ns.saturating_mul(longer)
     }
 
     /// Takes the run of the next plan, and gives the step that it makes.
     pub fn take(&mut self, mut run: Run) -> Option<CapacityStep> {
-        let CapacityNext::Step { stage, rate_per_s } = self.search.next() else {
+        let CapacityNext::Step {
+            stage, rate_per_s, ..
+        } = self.search.next()
+        else {
             return None;
         };
         run.objectives.clone_from(&self.capacity.objectives);
         let judged = Judged::of(&run);
         let objectives = judged.objectives();
-        let (outcome, because) = judge(&judged, &objectives);
-        self.search.tell(stage, rate_per_s, outcome);
-        Some(CapacityStep {
+        let (outcome, because) = match stage {
+            CapacityStage::LowLoad => judge_low_load(&judged, &objectives),
+            _ => judge(&judged, &objectives),
+        };
+        let step = CapacityStep {
             stage,
             rate_per_s,
             outcome,
             because,
             objectives: objectives.into_iter().map(Into::into).collect(),
+            took_ns: took_ns(&run),
             record: RoundRecord::of(&judged),
-        })
+        };
+        self.search.tell((&step).into());
+        Some(step)
+    }
+}
+
+/// How long a round took, from the beginning of its set-up on.
+fn took_ns(run: &Run) -> u64 {
+    let of_agent = |agent: &AgentRecord| {
+        let edges = &agent.clock.edges;
+        Some(after_ns(edges.setup_start.get()?, edges.finished.get()?))
+    };
+    run.agents.iter().filter_map(of_agent).max().unwrap_or(0)
+}
+
+/// The outcome of a step at low load, and why: few replies show no more than that objectives are
+/// missed, or all met.
+fn judge_low_load(
+    judged: &Judged<'_>,
+    objectives: &[ObjectiveOutcome],
+) -> (CapacityOutcome, String) {
+    if let Some(reason) = judged.withheld() {
+        return (CapacityOutcome::Invalid, reason);
+    }
+    if objectives.iter().all(|outcome| outcome.is_met) {
+        return (CapacityOutcome::Met, String::new());
+    }
+    let is_missed = |outcome: &ObjectiveOutcome| judged.is_shown_missed(&outcome.objective);
+    let replies = judged.run.latencies.response.count();
+    match objectives.iter().any(is_missed) {
+        // By how much is in the figures of the step.
+        true => (CapacityOutcome::Missed, String::new()),
+        false => (
+            CapacityOutcome::Undecided,
+            format!("{replies} replies say nothing against it, and are too few to say more"),
+        ),
     }
 }
 
@@ -155,9 +172,16 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::Undecided, because);
     }
-    let may_be_met = missed.is_some_and(is_within);
-    if !is_behind && (may_be_met || judged.clean.is_some()) {
+    let may_be_met = missed.is_some_and(|outcome| {
+        is_within(outcome)
+            && (outcome.measured.is_some() || !judged.is_shown_missed(&outcome.objective))
+    });
+    if !is_behind && may_be_met {
         return (CapacityOutcome::Undecided, reason);
+    }
+    if !is_behind && judged.clean.is_some() {
+        let stolen = "the hypervisor took CPU time in this window".to_owned();
+        return (CapacityOutcome::Undecided, stolen);
     }
     (CapacityOutcome::Missed, reason)
 }

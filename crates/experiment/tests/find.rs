@@ -14,6 +14,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 const MOST_PER_S: f64 = 100_000.0;
+const BUDGET_NS: u64 = 180 * S;
 
 fn plan(process: ArrivalProcess, seed: u64) -> Plan {
     let target = Target::parse("http://simulated/", None).expect("a URL");
@@ -54,11 +55,26 @@ fn found(
     settings: &SimSettings,
     objectives: Vec<Objective>,
 ) -> (CapacityResult, Vec<CapacityStep>) {
+    let (result, steps) = found_within(plan, settings, objectives, BUDGET_NS);
+    assert!(took_ns(&steps) <= BUDGET_NS, "{:#?}", told(&steps));
+    (result, steps)
+}
+
+fn took_ns(steps: &[CapacityStep]) -> u64 {
+    steps.iter().map(|step| step.took_ns).sum()
+}
+
+fn found_within(
+    plan: Plan,
+    settings: &SimSettings,
+    objectives: Vec<Objective>,
+    budget_ns: u64,
+) -> (CapacityResult, Vec<CapacityStep>) {
     let mut machine = SimMachine::new(settings.clone());
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let mut session = prepared.open(&mut machine, &control);
-    let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S);
+    let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
     let mut finder = Finder::new(plan, capacity);
     let mut steps = Vec::new();
     while let Some(plan) = finder.next_plan() {
@@ -74,8 +90,12 @@ fn told(steps: &[CapacityStep]) -> Vec<String> {
     steps
         .map(|step| {
             format!(
-                "{:?} {:.1} {:?} {}",
-                step.stage, step.rate_per_s, step.outcome, step.because
+                "{:?} {:.1} {:?} {} ({:.1} s)",
+                step.stage,
+                step.rate_per_s,
+                step.outcome,
+                step.because,
+                step.took_ns as f64 / 1e9
             )
         })
         .collect()
@@ -90,6 +110,8 @@ fn a_fixed_service_time_is_found_within_three_percent() {
         let CapacityResult::Found { rate_per_s, .. } = result else {
             panic!("{seed}: {result:?} {:#?}", told(&steps));
         };
+        assert!(steps.len() <= 20, "{seed}: {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= 90 * S, "{seed}: {:#?}", told(&steps));
         let off = rate_per_s / capacity_per_s - 1.0;
         assert!(
             off.abs() <= 0.03,
@@ -116,14 +138,77 @@ fn random_arrivals_wait_so_that_less_is_sustained() {
 }
 
 #[test]
-fn what_never_holds_is_said() {
+fn an_objective_below_the_service_time_is_impossible_after_few_steps() {
+    for (service_ms, limit_ms) in [(60, 50), (20, 10), (3_000, 500)] {
+        let plan = plan(ArrivalProcess::Constant, 1);
+        let objectives = p99_below(limit_ms);
+        let (result, steps) = found(plan, &server(service_ms * MS, 1), objectives);
+        let context = format!("{service_ms}: {result:?} {:#?}", told(&steps));
+        let is_impossible = matches!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
+        assert!(is_impossible, "{context}");
+        assert!(steps.len() == 3 && took_ns(&steps) < 20 * S, "{context}");
+    }
+}
+
+#[test]
+fn what_takes_one_request_at_a_time_is_not_impossible() {
+    // At 10 requests/s it falls behind, at 1 it does not: but there is no time to measure a p99.
     let plan = plan(ArrivalProcess::Constant, 1);
-    let (result, steps) = found(plan, &server(60 * MS, 1), p99_below(50));
+    let (result, steps) = found(plan, &server(150 * MS, 1), p99_below(200));
     assert!(
         matches!(result, CapacityResult::NotMet { .. }),
         "{result:?} {:#?}",
         told(&steps)
     );
+}
+
+#[test]
+fn what_no_rate_misses_holds_up_to_the_highest() {
+    let mut settings = server(1, 1);
+    settings.server.concurrency = None;
+    let mut plan = plan(ArrivalProcess::Constant, 1);
+    plan.stop.duration_ns = Some(500 * MS);
+    let (result, steps) = found(plan, &settings, p99_below(50));
+    let at_least = CapacityResult::AtLeast {
+        rate_per_s: MOST_PER_S,
+    };
+    assert_eq!(result, at_least, "{:#?}", told(&steps));
+}
+
+#[test]
+fn a_budget_ends_a_search_with_the_best_that_is_known() {
+    for budget_s in [12, 20, 30] {
+        let plan = plan(ArrivalProcess::Constant, 1);
+        let settings = server(700 * US, 1);
+        let (result, steps) = found_within(plan, &settings, p99_below(50), budget_s * S);
+        let context = format!("{budget_s}: {result:?} {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= budget_s * S, "{context}");
+        let CapacityResult::Bracket {
+            met_per_s,
+            missed_per_s: Some(missed),
+            ..
+        } = result
+        else {
+            panic!("{context}");
+        };
+        assert!(
+            met_per_s.is_none_or(|met| met <= 1.01 * 1e6 / 700.0),
+            "{context}"
+        );
+        assert!(missed >= 0.98 * 1e6 / 700.0, "{context}");
+        assert!(budget_s < 20 || met_per_s.is_some(), "{context}");
+    }
+}
+
+#[test]
+fn every_step_that_does_not_hold_says_why() {
+    let plan = plan(ArrivalProcess::Poisson, 11);
+    let (_, steps) = found(plan, &server(MS, 11), p99_below(10));
+    for step in &steps {
+        let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
+        let is_met = step.outcome == brunt_measure::CapacityOutcome::Met;
+        assert!(is_met || is_said, "{:#?}", told(&steps));
+    }
 }
 
 #[test]

@@ -77,6 +77,35 @@ impl Judged<'_> {
         }
     }
 
+    /// Whether an objective is shown to be missed, be the replies too few to show that it is met:
+    /// the share of those that keep the limit lies below what is asked, at the end of its 95 %
+    /// interval. Extremes and means, of which few replies show nothing, are missed where the
+    /// fastest reply took too long. Nothing is said of requests by name.
+    pub fn is_shown_missed(&self, asked: &Objective) -> bool {
+        let (response, unfinished) = (&self.run.latencies.response, &self.run.latencies.unfinished);
+        let issued = self.summary.population.issued;
+        let succeeded = response.count();
+        if issued > 0 && succeeded == 0 && unfinished.count() == 0 {
+            return !matches!(asked, Objective::Named { .. });
+        }
+        match *asked {
+            Objective::ResponseQuantile { q, below_ns } => {
+                let all = succeeded.saturating_add(unfinished.count());
+                let reach = response.count_from(below_ns) + unfinished.count_from(below_ns);
+                is_share_below(all.saturating_sub(reach) as f64, all as f64, q)
+            }
+            Objective::ResponseMax { below_ns } | Objective::ResponseMean { below_ns } => {
+                response.min_ns().is_some_and(|ns| ns >= below_ns)
+            }
+            Objective::Errors { below } => {
+                is_share_below(succeeded as f64, issued as f64, 1.0 - below)
+            }
+            Objective::NoErrors | Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
+                false
+            }
+        }
+    }
+
     fn no_such_name(&self) -> String {
         let names: Vec<&str> = self.run.names.iter().map(|it| &*it.name).collect();
         match names.as_slice() {
@@ -387,6 +416,29 @@ mod tests {
         assert!(!p99_below(steady_run(), measured as u64).is_met);
         let missed = p99_below(steady_run(), measured as u64 / 2);
         assert!(missed.bound.unwrap() >= measured, "{missed:?}");
+    }
+
+    #[test]
+    fn few_replies_show_a_miss_where_all_are_too_slow() {
+        let quantile = |q, below_ns| {
+            let mut run = steady_run();
+            run.latencies.response = crate::Histogram::default();
+            (0..5).for_each(|k| run.latencies.response.record(20 * MS + k));
+            let objective = Objective::ResponseQuantile { q, below_ns };
+            assert!(!outcome(run.clone(), objective.clone()).is_met);
+            Judged::of(&run).is_shown_missed(&objective)
+        };
+        assert!(quantile(0.99, 10 * MS) && quantile(0.9, 10 * MS));
+        // Five of five above the median come by chance.
+        assert!(!quantile(0.5, 10 * MS) && !quantile(0.99, 30 * MS));
+        let shown = |objective| Judged::of(&run()).is_shown_missed(&objective);
+        assert!(shown(Objective::ResponseMax { below_ns: 1 }));
+        assert!(!shown(Objective::ResponseMax {
+            below_ns: 60_000 * MS
+        }));
+        // One reply in fifty has status 503.
+        assert!(shown(Objective::Errors { below: 0.001 }));
+        assert!(!shown(Objective::Errors { below: 0.1 }));
     }
 
     #[test]

@@ -317,7 +317,15 @@ fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
         CapacityResult::Found { .. } => "the rates are none".to_owned(),
         CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
         CapacityResult::ClientLimited { .. } => "brunt was the limit".to_owned(),
-        CapacityResult::NotMet { .. } => "no rate held".to_owned(),
+        CapacityResult::NotMet { .. } | CapacityResult::Impossible { .. } => {
+            "no rate held".to_owned()
+        }
+        CapacityResult::Bracket {
+            met_per_s: Some(met),
+            missed_per_s: Some(missed),
+            ..
+        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
+        CapacityResult::Bracket { .. } => "the budget was over".to_owned(),
         CapacityResult::Nothing { reason, .. } => reason,
     })
 }
@@ -695,6 +703,7 @@ mod tests {
         let step = |stage, rate_per_s, outcome| CapacityStep {
             stage,
             rate_per_s,
+            took_ns: 0,
             outcome,
             because: String::new(),
             objectives: Vec::new(),
@@ -721,6 +730,7 @@ mod tests {
                     most_per_s: 1e6,
                     window_ns: 1,
                     warmup_ns: 0,
+                    budget_ns: None,
                 },
                 load: None,
                 environment: Environment::default(),

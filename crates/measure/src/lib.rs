@@ -14,6 +14,7 @@ mod bounded;
 mod by_name;
 mod calibration;
 mod capacity;
+mod capacity_search;
 mod carried_in;
 mod clean;
 mod compared;
@@ -96,8 +97,12 @@ pub use by_name::{
 };
 pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use capacity::{
-    CAPACITY_STEPS_MAX, CONFIRMATIONS, Capacity, CapacityKind, CapacityNext, CapacityObjective,
-    CapacityOutcome, CapacityPlan, CapacityResult, CapacitySearch, CapacityStage, CapacityStep,
+    CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
+    CapacityResult, CapacityStage, CapacityStep,
+};
+pub use capacity_search::{
+    CAPACITY_DRAIN_NS_MAX, CONFIRMATIONS, CapacityNext, CapacitySearch, CapacityTold,
+    rates_to_judge,
 };
 pub use carried_in::CarriedIn;
 pub use clean::{Clean, CleanFigures};

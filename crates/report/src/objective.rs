@@ -56,6 +56,15 @@ pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
     format!("{asked} {word}: {}", found(outcome))
 }
 
+/// An outcome that was not shown, in one line.
+pub(crate) fn not_shown(outcome: &ObjectiveOutcome) -> String {
+    format!(
+        "{} not shown: {}",
+        asked(&outcome.objective),
+        found(outcome)
+    )
+}
+
 /// `p99`, `p99.9`.
 pub(crate) fn quantile(q: f64) -> String {
     // Nines beyond what floats hold are not told.

@@ -39,12 +39,14 @@ pub enum PhaseLength {
     Planned(u64),
     /// It ends by itself, and after so many nanoseconds in any case.
     AtMost(u64),
+    /// So many nanoseconds, as it looks now.
+    About(u64),
 }
 
 impl PhaseLength {
     fn ns(self) -> u64 {
         match self {
-            Self::Planned(ns) | Self::AtMost(ns) => ns,
+            Self::Planned(ns) | Self::AtMost(ns) | Self::About(ns) => ns,
         }
     }
 }
@@ -69,6 +71,10 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     let length = match length {
         Some(PhaseLength::Planned(ns)) => format!(" of {}", units::seconds(ns, 1)),
         Some(PhaseLength::AtMost(ns)) => format!(" of at most {}", units::seconds(ns, 1)),
+        Some(PhaseLength::About(ns)) => {
+            let left_ns = ns.saturating_sub(progress.elapsed_ns);
+            format!(", about {} left", units::seconds(left_ns, 0))
+        }
         None => String::new(),
     };
     let connections = format!(
@@ -382,6 +388,13 @@ mod tests {
             let line = progress_line(&progress(elapsed_ns), 80);
             assert!(line.starts_with(begin), "{line}");
         }
+        let search = Progress {
+            phase: "find",
+            length: Some(PhaseLength::About(40_000_000_000)),
+            ..progress(12_000_000_000)
+        };
+        let line = progress_line(&search, 80);
+        assert!(line.starts_with("find 12.0 s, about 28 s left · "), "{line}");
     }
 
     #[test]

@@ -21,7 +21,9 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
         .iter()
         .map(|it| it["rate_per_s"].as_f64().expect("one"))
         .collect();
-    assert_eq!(rates, [1e3, 2e3, 4e3, 4e3, 4e3, 4e3]);
+    // Low load, of which so few replies are no more than not against it.
+    assert_eq!(rates, [10.0, 1e3, 2e3, 4e3, 4e3, 4e3, 4e3]);
+    assert_eq!(steps[0]["stage"], "low_load");
     let text = brunt(&format!(
         "find {options} --objective p90<20ms http://simulated/"
     ));
@@ -31,15 +33,33 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
 
 #[test]
 fn what_is_missed_at_every_rate_has_no_capacity() {
-    let outcome = brunt(
-        "find --backend sim -t 1 -d 500ms --warmup 50ms --objective p50<1ns http://simulated/",
-    );
+    let outcome = brunt("find --backend sim -t 1 --objective p99<1ns http://simulated/");
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
-    assert!(
-        outcome.stdout.contains("missed even at"),
-        "{}",
-        outcome.stdout
-    );
+    let text = &outcome.stdout;
+    assert!(text.contains("no rate can meet this"), "{text}");
+    assert!(text.contains("at 1.00 req/s replies take"), "{text}");
+    let steps = text.lines().filter(|line| line.starts_with("low load"));
+    assert_eq!(steps.count(), 3, "{text}");
+}
+
+#[test]
+fn a_budget_ends_the_search_with_what_is_known() {
+    let load = "-t 1 -r 1k -d 1s --warmup 100ms --objective p90<20ms --format json";
+    let outcome = brunt(&format!(
+        "find --backend sim --budget 8s {load} http://simulated/"
+    ));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(found["plan"]["budget_ns"], 8_000_000_000_u64);
+    assert_eq!(found["result"]["kind"], "bracket", "{}", found["result"]);
+    let met = found["result"]["met_per_s"].as_f64();
+    assert!(met.is_some_and(|met| met >= 1e3), "{}", found["result"]);
+    assert_eq!(found["result"]["missed_per_s"], Value::Null);
+    let says = found["says"].as_str().expect("words");
+    assert!(says.starts_with("the budget of 8.00 s is over"), "{says}");
+    let steps = found["steps"].as_array().expect("a list");
+    let took_ns: u64 = steps.iter().filter_map(|it| it["took_ns"].as_u64()).sum();
+    assert!(took_ns <= 8_000_000_000, "{took_ns}");
 }
 
 #[test]
@@ -55,6 +75,7 @@ fn what_is_no_search_is_refused() {
         ("--objective p99<1ms http://a/ http://b/", "one server"),
         ("--objective p99<1ms --junit x http://a/", "--junit"),
         ("--objective p99<1 http://a/", "write p99 < 1ms"),
+        ("--objective p99<1ms --budget 5s http://a/", "too short"),
         (
             "--objective p99<1ms -r 9 --max-rate 5 http://a/",
             "above the 5",

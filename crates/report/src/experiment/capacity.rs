@@ -5,7 +5,7 @@ use std::io;
 
 use brunt_measure::{
     Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, Objective,
-    ROUND_QUANTILES,
+    ROUND_QUANTILES, RoundResponse,
 };
 use serde::Serialize;
 
@@ -77,8 +77,47 @@ pub(super) fn says(capacity: &Capacity) -> String {
                 rate(limited_per_s)
             )
         }
+        CapacityResult::Impossible { missed_per_s } => {
+            let mut steps = capacity.steps.iter();
+            let step = steps.find(|step| step.rate_per_s == missed_per_s);
+            let replies = step.map_or_else(String::new, replies);
+            format!("no rate can meet this: at {} {replies}", rate(missed_per_s))
+        }
         CapacityResult::NotMet { missed_per_s } => {
-            format!("the objectives are missed even at {}", rate(missed_per_s))
+            let longer = match capacity.plan.budget_ns {
+                Some(_) => "; to judge a lower rate takes a longer --budget",
+                None => "",
+            };
+            format!(
+                "the objectives are missed even at {}{longer}",
+                rate(missed_per_s)
+            )
+        }
+        CapacityResult::Bracket {
+            met_per_s,
+            missed_per_s,
+            confirmations,
+        } => {
+            let budget = capacity
+                .plan
+                .budget_ns
+                .map_or_else(String::new, |ns| format!(" of {}", units::duration(ns)));
+            let met = met_per_s.map_or_else(
+                || "no rate was shown to hold".to_owned(),
+                |met| match confirmations {
+                    0 => format!("{} holds, not confirmed", rate(met)),
+                    1 => format!("{} holds, confirmed once", rate(met)),
+                    times => format!("{} holds, confirmed {times} times", rate(met)),
+                },
+            );
+            let missed = missed_per_s.map_or_else(
+                || "none missed so far".to_owned(),
+                |missed| format!("{} misses", rate(missed)),
+            );
+            format!(
+                "the budget{budget} is over: {met}; {missed}; a longer --budget brings the two \
+                 closer"
+            )
         }
         CapacityResult::Nothing {
             reason,
@@ -108,9 +147,18 @@ pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
 
 pub(super) fn stage(stage: CapacityStage) -> &'static str {
     match stage {
+        CapacityStage::LowLoad => "low load",
         CapacityStage::Bracket => "bracket",
         CapacityStage::Bisection => "bisect",
         CapacityStage::Confirmation => "confirm",
+    }
+}
+
+/// What became of a step. Few replies at low load say nothing, or that no rate can meet it.
+pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
+    match (step.stage, step.outcome) {
+        (CapacityStage::LowLoad, CapacityOutcome::Undecided) => "not missed",
+        _ => outcome(step.outcome),
     }
 }
 
@@ -150,14 +198,73 @@ fn measured(step: &CapacityStep, q: f64) -> (Option<f64>, Option<f64>) {
     found.unwrap_or_else(|| (known(), None))
 }
 
-/// Why a step did not hold; empty where it did.
-fn because(step: &CapacityStep) -> String {
-    if !step.because.is_empty() {
-        return step.because.clone();
+/// The replies of a step in which so few are needed that there are no quantiles.
+fn replies(step: &CapacityStep) -> String {
+    let RoundResponse { min_ns, max_ns, .. } = step.record.response;
+    match (min_ns, max_ns) {
+        _ if step.record.successes < step.record.issued => format!(
+            "{} of {} requests succeeded",
+            units::count(step.record.successes),
+            units::count(step.record.issued)
+        ),
+        (Some(min_ns), Some(max_ns)) => format!(
+            "replies take {} to {}",
+            units::duration(min_ns),
+            units::duration(max_ns)
+        ),
+        _ => "there is no reply".to_owned(),
     }
-    let missed = step.objectives.iter().filter(|it| !it.is_met);
-    let missed: Vec<String> = missed.map(|it| objective::line(&it.outcome())).collect();
-    missed.join("; ")
+}
+
+/// Why a step did not hold; empty where it did. The same rate may have held before.
+pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
+    let step = &steps[place];
+    if step.outcome == CapacityOutcome::Met {
+        return String::new();
+    }
+    let mut words = match (&*step.because, step.stage) {
+        ("", CapacityStage::LowLoad) => replies(step),
+        ("", _) => {
+            let missed = step.objectives.iter().filter(|it| !it.is_met);
+            let missed: Vec<String> = missed
+                .map(|it| match step.outcome {
+                    CapacityOutcome::Undecided => objective::not_shown(&it.outcome()),
+                    _ => objective::line(&it.outcome()),
+                })
+                .collect();
+            missed.join("; ")
+        }
+        (because, _) => because.to_owned(),
+    };
+    let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
+    if step.outcome == CapacityOutcome::Undecided && step.stage != CapacityStage::LowLoad {
+        words.push_str(match steps.get(place + 1).filter(same) {
+            Some(_) => "; measured once more",
+            None => "; taken for missed",
+        });
+    }
+    let mut before = steps[..place].iter().rev().filter(same);
+    if let Some(held) = before.find(|it| it.outcome == CapacityOutcome::Met) {
+        let _ = write!(
+            words,
+            "; over {} before it held, but not always: it is too high",
+            units::duration(held.record.window_ns)
+        );
+    }
+    words
+}
+
+/// Whether the reason of a step is told without being asked for.
+fn is_told(steps: &[CapacityStep], place: usize) -> bool {
+    let step = &steps[place];
+    let held = |other: &CapacityStep| {
+        other.rate_per_s == step.rate_per_s && other.outcome == CapacityOutcome::Met
+    };
+    match step.outcome {
+        CapacityOutcome::Met => false,
+        CapacityOutcome::Undecided => step.stage != CapacityStage::LowLoad,
+        _ => steps[..place].iter().any(held),
+    }
 }
 
 fn ns(value: Option<f64>) -> String {
@@ -202,25 +309,26 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     for step in &capacity.steps {
         let tone = match step.outcome {
             CapacityOutcome::Met => Tone::Plain,
+            CapacityOutcome::Undecided if step.stage == CapacityStage::LowLoad => Tone::Plain,
             CapacityOutcome::Missed | CapacityOutcome::Undecided => Tone::Warning,
             CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => Tone::Bad,
         };
-        let word = outcome(step.outcome);
+        let word = step_outcome(step);
         page.table_row(STEPS, stage(step.stage), &cells(step, q), word, tone);
     }
     page.blank();
     page.row("capacity", &[says(capacity)], Tone::Strong);
-    let told = capacity.steps.iter().map(|step| (step, because(step)));
-    let told: Vec<_> = told.filter(|(_, because)| !because.is_empty()).collect();
-    // One says enough, but to those who want to see all.
-    let from = if style.verbose {
-        0
-    } else {
-        told.len().saturating_sub(1)
-    };
-    for (step, because) in &told[from..] {
+    let steps = &capacity.steps;
+    let last_missed = (0..steps.len()).rfind(|&place| !because(steps, place).is_empty());
+    for (place, step) in steps.iter().enumerate() {
+        // One says enough, but to those who want to see all.
+        let is_told = style.verbose || is_told(steps, place) || last_missed == Some(place);
+        let because = because(steps, place);
+        if !is_told || because.is_empty() {
+            continue;
+        }
         let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));
-        page.row("missed", &[words], Tone::Plain);
+        page.row(&step_outcome(step).to_lowercase(), &[words], Tone::Plain);
     }
     page.into_text()
 }
@@ -250,7 +358,7 @@ pub(super) fn markdown(capacity: &Capacity) -> String {
             page,
             "| {} | {} | {} |",
             stage(step.stage),
-            outcome(step.outcome),
+            step_outcome(step),
             cells(step, q).join(" | ")
         );
     }
@@ -273,9 +381,10 @@ pub(super) fn table(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), 
     let names = ROUND_QUANTILES.map(|(name, _)| format!("response_{}_ns", name.replace('.', "_")));
     header.extend(names);
     header.push("because".to_owned());
-    let rows = capacity.steps.iter().map(|step| {
+    let steps = capacity.steps.iter().enumerate();
+    let rows = steps.map(|(place, step)| {
         let mut row = vec![
-            stage(step.stage).to_owned(),
+            stage(step.stage).replace(' ', "_"),
             data_outcome(step.outcome),
             step.rate_per_s.to_string(),
             step.record.window_ns.to_string(),
@@ -284,7 +393,7 @@ pub(super) fn table(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), 
             data_name(step.record.verdict).to_owned(),
         ];
         row.extend(ROUND_QUANTILES.map(|(_, q)| figure(step.record.response.quantile_ns(q))));
-        row.push(because(step));
+        row.push(because(&capacity.steps, place));
         row
     });
     csv(&header, rows, out)

@@ -466,6 +466,8 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
         CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => "sound",
         CapacityResult::ClientLimited { .. }
         | CapacityResult::NotMet { .. }
+        | CapacityResult::Impossible { .. }
+        | CapacityResult::Bracket { .. }
         | CapacityResult::Nothing { .. } => "warning",
     };
     let asked = ("objectives".to_owned(), capacity::asked(found).join(", "));
@@ -488,13 +490,13 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
 /// The steps of a search as a table.
 fn every_step(found: &Capacity) -> String {
     let (name, q) = capacity::quantile(found);
-    let rows = found.steps.iter().map(|step| {
+    let rows = found.steps.iter().enumerate().map(|(place, step)| {
         let mut row = vec![
             capacity::stage(step.stage).to_owned(),
-            capacity::outcome(step.outcome).to_owned(),
+            capacity::step_outcome(step).to_owned(),
         ];
         row.extend(capacity::cells(step, q));
-        row.push(step.because.clone());
+        row.push(capacity::because(&found.steps, place));
         row
     });
     let heads = [

@@ -287,10 +287,16 @@ fn capacity(holds: f64) -> Capacity {
         most_per_s: 1e6,
         window_ns: 2_000 * MS,
         warmup_ns: 500 * MS,
+        budget_ns: Some(180_000 * MS),
     };
     let mut search = brunt_measure::CapacitySearch::new(&plan);
     let mut steps = Vec::new();
-    while let brunt_measure::CapacityNext::Step { stage, rate_per_s } = search.next() {
+    while let brunt_measure::CapacityNext::Step {
+        stage,
+        rate_per_s,
+        window_ns,
+    } = search.next()
+    {
         let is_met = rate_per_s <= holds;
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
         let outcome = match is_met {
@@ -303,9 +309,8 @@ fn capacity(holds: f64) -> Capacity {
             Verdict::RateLimited,
         );
         record.planned_per_s = Some(rate_per_s);
-        let confirms = stage == CapacityStage::Confirmation;
-        record.window_ns = if confirms { 8_000 * MS } else { 2_000 * MS };
-        steps.push(CapacityStep {
+        record.window_ns = window_ns;
+        let step = CapacityStep {
             stage,
             rate_per_s,
             outcome,
@@ -317,9 +322,11 @@ fn capacity(holds: f64) -> Capacity {
                 is_met,
                 reason: None,
             }],
+            took_ns: window_ns + 500 * MS,
             record,
-        });
-        search.tell(stage, rate_per_s, outcome);
+        };
+        search.tell((&step).into());
+        steps.push(step);
     }
     Capacity {
         kind: CapacityKind::Capacity,
@@ -347,6 +354,7 @@ fn capacity_of_client() -> Capacity {
             outcome: CapacityOutcome::ClientLimited,
             because: record.because.clone(),
             objectives: Vec::new(),
+            took_ns: 1_500 * MS,
             record,
         });
     }
