@@ -660,8 +660,8 @@ pub(crate) struct FindArguments {
         brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
         brunt compare OLD.json NEW.json...",
     after_help = "Rounds take turns, in pairs whose order is chance, so that what changes on the \
-        machine falls on all alike. A closed loop compares throughput at equal connections, -r response times at \
-        an equal rate, and --objective the highest rates that hold objectives, by a search of each \
+        machine falls on all alike. A closed loop compares throughput at equal connections, -r \
+        response times at an equal rate, and --objective the highest rates that hold objectives, by a search of each \
         in turns (-r is its first rate). Stored runs are compared by the intervals that each has \
         by itself: how runs vary from one to the next is not in them.\n\
         --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
@@ -682,8 +682,8 @@ pub(crate) struct CompareArguments {
           help_heading = "Comparison")]
     pub(crate) max_rate: Option<f64>,
     /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
-    /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99,
-    /// p99.9), with --objective 'capacity < -5%'; may be given again
+    /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90,
+    /// p99, p99.9), with --objective 'capacity < -5%'; may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
     /// What this URL's side, or this stored run, is called in reports [default: its --start command

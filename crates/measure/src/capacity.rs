@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
-use crate::capacity_search::CapacitySearch;
 use crate::{
     Environment, OBJECTIVES_MAX, Objective, ObjectiveOutcome, PlanDescription, RoundRecord,
 };
@@ -227,13 +226,4 @@ impl CapacityObjective {
 impl Capacity {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 1;
-
-    /// What the steps come to.
-    pub fn result(&self) -> CapacityResult {
-        let search = CapacitySearch::after(&self.plan, &self.steps);
-        match &self.broke_off {
-            Some(reason) => search.result_unless_over(reason),
-            None => search.result(),
-        }
-    }
 }

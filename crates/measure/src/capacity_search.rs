@@ -2,8 +2,8 @@
 //! what all steps come to.
 
 use crate::{
-    CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep, Objective,
-    samples_needed,
+    Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep,
+    Objective, samples_needed,
 };
 
 /// Rounds at the found rate, all of which have to hold the objectives.
@@ -474,6 +474,17 @@ fn most_of(objectives: &[Objective], of_quantile: f64, of_errors: f64) -> f64 {
         _ => 0.0,
     };
     objectives.iter().map(of).fold(1.0, f64::max)
+}
+
+impl Capacity {
+    /// What the steps come to.
+    pub fn result(&self) -> CapacityResult {
+        let search = CapacitySearch::after(&self.plan, &self.steps);
+        match &self.broke_off {
+            Some(reason) => search.result_unless_over(reason),
+            None => search.result(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -128,10 +128,13 @@ impl Comparison {
             dropped.sort_unstable();
         }
         let values: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+        let counts = dropped.len() as f64 <= DROPPED_MOST * all as f64;
         let paired = match bounds.is_empty() {
             true => Paired::of(&values, figures),
             false => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
         };
+        // Where too many do not count, those that do say nothing either.
+        let paired = paired.filter(|_| counts);
         let noise = paired.and_then(|_| noise(&values));
         let mut found = Self {
             compared,
@@ -146,11 +149,11 @@ impl Comparison {
             claim: Claim::Nothing(String::new()),
         };
         match paired {
-            Some(paired) if found.dropped.len() as f64 <= DROPPED_MOST * all as f64 => {
+            Some(paired) => {
                 let least = noise.unwrap_or(0.0).max(CHANGE_LEAST);
                 found.take(paired.change(), least, bounds.len());
             }
-            _ => found.claim = Claim::Nothing(too_few(all, &found.dropped, figures)),
+            None => found.claim = Claim::Nothing(too_few(all, &found.dropped, figures)),
         }
         found
     }

@@ -192,6 +192,7 @@ impl RoundRecord {
                     .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
             ),
             Verdict::ClientLimited => Some("brunt was the limit".to_owned()),
+            Verdict::Disturbed => Some("others took CPUs that it needed".to_owned()),
             Verdict::NoSuccess => Some("no request succeeded".to_owned()),
             Verdict::ServerFailed => Some("the server failed".to_owned()),
             _ if self.successes_per_s.is_none() => self.missing.get("successes_per_s").cloned(),

@@ -394,7 +394,10 @@ mod tests {
             ..progress(12_000_000_000)
         };
         let line = progress_line(&search, 80);
-        assert!(line.starts_with("find 12.0 s, about 28 s left · "), "{line}");
+        assert!(
+            line.starts_with("find 12.0 s, about 28 s left · "),
+            "{line}"
+        );
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub struct ComparisonFigures {
     pub medians: Option<[f64; 2]>,
     /// The second side over the first, as a ratio less 1.
     pub change: Option<f64>,
-    /// The lower end of its interval: that of all comparisons of pairs hold together with 97.5 %, of
-    /// stored runs each with 95 %, and of searches it is the rates that held and missed. Null where
+    /// The lower end of its interval: those of all comparisons of pairs hold together with 97.5 %,
+    /// of stored runs each with 95 %, and of searches it is the rates that held and missed. Null where
     /// a bound does not say it.
     pub change_low: Option<f64>,
     /// The upper end of its interval; null where a bound does not say it.
