@@ -652,7 +652,8 @@ mod tests {
         };
         for seconds in [15, 30, 60, 90, 180, 600] {
             let budget_ns = Some(seconds * S);
-            let (least_per_s, first_per_s) = rates_to_judge(&[p99.clone()], 2 * S, budget_ns);
+            let (least_per_s, first_per_s) =
+                rates_to_judge(std::slice::from_ref(&p99), 2 * S, budget_ns);
             for limit in [0.0, 30.0, 150.0, 4_000.0, 70_000.0, 1e9] {
                 let plan = CapacityPlan {
                     objectives: vec![p99.clone()],

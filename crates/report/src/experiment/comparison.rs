@@ -57,8 +57,8 @@ pub struct ComparisonFigures {
     /// The second side over the first, as a ratio less 1.
     pub change: Option<f64>,
     /// The lower end of its interval: those of all comparisons of pairs hold together with 97.5 %,
-    /// of stored runs each with 95 %, and of searches it is the rates that held and missed. Null where
-    /// a bound does not say it.
+    /// of stored runs each with 95 %, and of searches it is the rates that held and missed. Null
+    /// where a bound does not say it.
     pub change_low: Option<f64>,
     /// The upper end of its interval; null where a bound does not say it.
     pub change_high: Option<f64>,
