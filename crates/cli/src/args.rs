@@ -627,7 +627,8 @@ pub(crate) struct SweepArguments {
     mut_args(|option| FIND.of(option)),
     override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
     after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
-        rate is doubled until one is missed (or lowered until all are met), the two rates are brought \
+        rate is doubled until one is missed (or lowered until all are met), the two rates \
+        are brought \
         together to 2 %, and the one that holds is measured three times more, for four times as \
         long. Where --budget does not suffice for that, the answer is what is known until then. \
         Objectives are judged at the pessimistic end of \
@@ -662,7 +663,8 @@ pub(crate) struct FindArguments {
     after_help = "Rounds take turns, in pairs whose order is chance, so that what changes on the \
         machine falls on all alike. A closed loop compares throughput at equal connections, -r \
         response times at an equal rate, and --objective the highest rates that hold objectives, \
-        by a search of each in turns (-r is its first rate). Stored runs are compared by the intervals that each has \
+        by a search of each in turns (-r is its first rate). Stored runs are compared by the \
+        intervals that each has \
         by itself: how runs vary from one to the next is not in them.\n\
         --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
         the URLs, and '' where there is none. With --start only one server runs at a time, so that \
