@@ -628,12 +628,10 @@ pub(crate) struct SweepArguments {
     override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
     after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
         rate is doubled until one is missed (or lowered until all are met), the two rates \
-        are brought \
-        together to 2 %, and the one that holds is measured three times more, for four times as \
-        long. Where --budget does not suffice for that, the answer is what is known until then. \
-        Objectives are judged at the pessimistic end of \
-        their 95 % interval; windows are as long as that needs. -r is the first rate, -d the \
-        shortest window [default: 2s], --warmup that of each step [default: 500ms], -c the \
+        are brought together to 2 %, and the one that holds is measured three times more, for four \
+        times as long. Where --budget does not suffice for that, the answer is what is known until \
+        then. Objectives are judged at the pessimistic end of their 95 % interval; windows are as \
+        long as that needs. -r is the first rate, -d the shortest window [default: 2s], --warmup that of each step [default: 500ms], -c the \
         connections that are held, --max-connections those that may be opened [default: 1k].\n\
         Exit codes: 0 found, or a rate holds and the budget is over, or brunt was the limit before \
         the server; 1 no rate was found. See \
@@ -664,8 +662,7 @@ pub(crate) struct FindArguments {
         machine falls on all alike. A closed loop compares throughput at equal connections, -r \
         response times at an equal rate, and --objective the highest rates that hold objectives, \
         by a search of each in turns (-r is its first rate). Stored runs are compared by the \
-        intervals that each has \
-        by itself: how runs vary from one to the next is not in them.\n\
+        intervals that each has by itself: how runs vary from one to the next is not in them.\n\
         --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
         the URLs, and '' where there is none. With --start only one server runs at a time, so that \
         two builds can use one port:\n  \

@@ -273,11 +273,8 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
     for side in turns(plans.len(), usize::MAX) {
         let mut measure = |round: &Round| sides.round(side, round, &mut line);
         let step = searches[side].step(&mut measure);
+        step.inspect_err(|_| line.clear())?;
         line.expect_left(left_ns(&searches));
-        if step.is_err() {
-            line.clear();
-        }
-        step?;
         if searches.iter().all(Search::is_done) {
             break;
         }

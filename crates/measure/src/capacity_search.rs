@@ -67,9 +67,9 @@ pub enum CapacityNext {
     Done,
 }
 
-/// What the search is told of a step.
+/// What is reported to the search of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CapacityTold {
+pub struct CapacityStepReport {
     /// What it was for.
     pub stage: CapacityStage,
     /// Requests planned per second.
@@ -82,7 +82,7 @@ pub struct CapacityTold {
     pub took_ns: u64,
 }
 
-impl From<&CapacityStep> for CapacityTold {
+impl From<&CapacityStep> for CapacityStepReport {
     fn from(step: &CapacityStep) -> Self {
         Self {
             stage: step.stage,
@@ -158,7 +158,7 @@ impl CapacitySearch {
     }
 
     /// Takes the outcome of a step.
-    pub fn tell(&mut self, step: CapacityTold) {
+    pub fn tell(&mut self, step: CapacityStepReport) {
         self.elapsed_ns = self.elapsed_ns.saturating_add(step.took_ns);
         if step.stage == CapacityStage::LowLoad {
             return self.tell_low_load(step);
@@ -188,7 +188,7 @@ impl CapacitySearch {
     }
 
     /// At low load only a miss says something of all rates.
-    fn tell_low_load(&mut self, step: CapacityTold) {
+    fn tell_low_load(&mut self, step: CapacityStepReport) {
         match (step.outcome, self.low_load) {
             (CapacityOutcome::Missed, place) if place + 1 < LOW_LOADS.len() => {
                 self.low_load += 1;
@@ -212,7 +212,7 @@ impl CapacitySearch {
         self.go_on_with(CapacityStage::Bracket, self.plan.first_per_s);
     }
 
-    fn hold(&mut self, step: CapacityTold) {
+    fn hold(&mut self, step: CapacityStepReport) {
         self.told_nothing = 0;
         self.held.push(step.rate_per_s);
         if step.stage == CapacityStage::Confirmation {
@@ -220,7 +220,7 @@ impl CapacitySearch {
         }
     }
 
-    fn miss(&mut self, step: CapacityTold) {
+    fn miss(&mut self, step: CapacityStepReport) {
         self.told_nothing = 0;
         self.confirmed = 0;
         if self.missed.is_none_or(|missed| step.rate_per_s <= missed) {
@@ -508,11 +508,11 @@ mod tests {
         }
     }
 
-    /// The steps of a search of a server of which `outcome` is told, and what they come to.
+    /// The steps of a search in which each has the `outcome` of its rate, and what they come to.
     fn search(
         plan: &CapacityPlan,
         mut outcome: impl FnMut(CapacityStage, f64) -> CapacityOutcome,
-    ) -> (CapacityResult, Vec<CapacityTold>) {
+    ) -> (CapacityResult, Vec<CapacityStepReport>) {
         let mut search = CapacitySearch::new(plan);
         let mut told = Vec::new();
         while let CapacityNext::Step {
@@ -522,7 +522,7 @@ mod tests {
         } = search.next()
         {
             assert!(search.expected_ns() > 0);
-            let step = CapacityTold {
+            let step = CapacityStepReport {
                 stage,
                 rate_per_s,
                 outcome: outcome(stage, rate_per_s),
@@ -544,7 +544,7 @@ mod tests {
         }
     }
 
-    fn took_ns(told: &[CapacityTold]) -> u64 {
+    fn took_ns(told: &[CapacityStepReport]) -> u64 {
         told.iter().map(|step| step.took_ns).sum()
     }
 
@@ -594,7 +594,7 @@ mod tests {
             stage, rate_per_s, ..
         } = search.next()
         {
-            search.tell(CapacityTold {
+            search.tell(CapacityStepReport {
                 stage,
                 rate_per_s,
                 outcome: below(50_000.0)(stage, rate_per_s),

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::paired::{hodges_lehmann, median, pairs_least};
+use crate::round_record::CLIENT_LIMITED;
 use crate::single_run::log_ratio;
 use crate::{
     Capacity, CapacityResult, Compared, Effect, Paired, ROUND_QUANTILES, RoundRecord, SingleRun,
@@ -18,8 +19,6 @@ const DROPPED_MOST: f64 = 0.5;
 /// Share of the pairs that count of which bounds may be left out: where they are more, all pairs
 /// are taken for what they surely show.
 const BOUNDS_MOST: f64 = 0.2;
-/// Why a round in which brunt was the limit is no measurement.
-const CLIENT_LIMITED: &str = "brunt was the limit";
 
 /// What a comparison rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -319,7 +318,7 @@ fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
         } if rate_per_s > 0.0 && missed_per_s.is_finite() => return Ok((rate_per_s, missed_per_s)),
         CapacityResult::Found { .. } => "the rates are none".to_owned(),
         CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
-        CapacityResult::ClientLimited { .. } => "brunt was the limit".to_owned(),
+        CapacityResult::ClientLimited { .. } => CLIENT_LIMITED.to_owned(),
         CapacityResult::NotMet { .. } | CapacityResult::Impossible { .. } => {
             "no rate held".to_owned()
         }

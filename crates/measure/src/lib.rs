@@ -101,7 +101,7 @@ pub use capacity::{
     CapacityResult, CapacityStage, CapacityStep,
 };
 pub use capacity_search::{
-    CAPACITY_DRAIN_NS_MAX, CONFIRMATIONS, CapacityNext, CapacitySearch, CapacityTold,
+    CAPACITY_DRAIN_NS_MAX, CONFIRMATIONS, CapacityNext, CapacitySearch, CapacityStepReport,
     rates_to_judge,
 };
 pub use carried_in::CarriedIn;

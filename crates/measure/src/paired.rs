@@ -16,6 +16,7 @@ pub const PAIRS_LEAST: usize = 7;
 pub const PAIRS_MAX: usize = 100;
 /// Up to so many pairs every way to turn their signs is looked at; with more, their ranks tell.
 const EXACT_PAIRS_MAX: usize = 20;
+
 /// What pairs of rounds tell of the ratio of their two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {

@@ -9,6 +9,8 @@ use crate::bounded::{self, REMARKS_MAX};
 use crate::verdict::ConnectionsShow;
 use crate::{Judged, ModelDescription, Quantile, Verdict};
 
+/// Why a round in which brunt was the limit is no measurement.
+pub(crate) const CLIENT_LIMITED: &str = "brunt was the limit";
 /// The quantiles that are stored of each round, by their names.
 pub const ROUND_QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
@@ -191,7 +193,7 @@ impl RoundRecord {
                     .get("successes_per_s")
                     .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
             ),
-            Verdict::ClientLimited => Some("brunt was the limit".to_owned()),
+            Verdict::ClientLimited => Some(CLIENT_LIMITED.to_owned()),
             Verdict::Disturbed => Some("others took CPUs that it needed".to_owned()),
             Verdict::NoSuccess => Some("no request succeeded".to_owned()),
             Verdict::ServerFailed => Some("the server failed".to_owned()),

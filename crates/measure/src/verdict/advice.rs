@@ -12,6 +12,8 @@ use crate::{
     cpu_list,
 };
 
+/// Where others keep brunt from its CPUs, or wake it up late.
+const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -c LIST brunt";
 /// A run that is to be longer is so long at least, nanoseconds.
 const LONGER_LEAST_NS: u64 = 10_000_000_000;
 /// The same where it is to settle.
@@ -138,7 +140,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             );
         }
         if shows(&[SignalId::RunQueueWait], grade) {
-            advice.push("give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned());
+            advice.push(CPUS_OF_ITS_OWN.to_owned());
         }
         let is_slow = [
             SignalId::WorkerIdle,
@@ -254,7 +256,7 @@ pub(super) fn of_late(weighed: &Weighed<'_>) -> Vec<String> {
     match weighed.all(Case::workers_have_time) {
         // Its workers wake up late.
         true => vec![
-            "give brunt CPUs that nothing else uses: taskset -c LIST brunt".to_owned(),
+            CPUS_OF_ITS_OWN.to_owned(),
             "or no sleep between requests: --spin on".to_owned(),
         ],
         false => of_client(weighed),

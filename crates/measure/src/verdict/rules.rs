@@ -261,7 +261,7 @@ fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
 
 /// All that was planned was sent and answered, but the response times are brunt's own.
 fn rate_met_late(weighed: &Weighed<'_>) -> Option<Decision> {
-    // What others took is told with the rate that was met.
+    // The rule of the rate that was met says what others took.
     let disturbed = [SignalId::Steal, SignalId::OtherPrograms];
     let is_disturbed = disturbed.into_iter().any(|id| weighed.fails(id));
     if !weighed.case.is_open() || is_disturbed || rate_met(weighed).is_none() {

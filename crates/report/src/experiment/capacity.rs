@@ -154,7 +154,7 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
     }
 }
 
-/// What became of a step. Few replies at low load say nothing, or that no rate can meet it.
+/// The outcome of a step. Few replies at low load say nothing, or that no rate can meet it.
 pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
         (CapacityStage::LowLoad, CapacityOutcome::Undecided) => "not missed",
@@ -254,8 +254,8 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     words
 }
 
-/// Whether the reason of a step is told without being asked for.
-fn is_told(steps: &[CapacityStep], place: usize) -> bool {
+/// Whether the reason of a step is shown without `-v`.
+fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
     let step = &steps[place];
     let held = |other: &CapacityStep| {
         other.rate_per_s == step.rate_per_s && other.outcome == CapacityOutcome::Met
@@ -319,12 +319,14 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     page.blank();
     page.row("capacity", &[says(capacity)], Tone::Strong);
     let steps = &capacity.steps;
-    let last_missed = (0..steps.len()).rfind(|&place| !because(steps, place).is_empty());
-    for (place, step) in steps.iter().enumerate() {
+    let reasons: Vec<String> = (0..steps.len())
+        .map(|place| because(steps, place))
+        .collect();
+    let last_missed = reasons.iter().rposition(|because| !because.is_empty());
+    for (place, (step, because)) in steps.iter().zip(&reasons).enumerate() {
         // One says enough, but to those who want to see all.
-        let is_told = style.verbose || is_told(steps, place) || last_missed == Some(place);
-        let because = because(steps, place);
-        if !is_told || because.is_empty() {
+        let is_shown = style.verbose || always_says_why(steps, place) || last_missed == Some(place);
+        if !is_shown || because.is_empty() {
             continue;
         }
         let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));

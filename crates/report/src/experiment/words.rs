@@ -82,10 +82,19 @@ pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
 /// An interval in words.
 fn interval(basis: Basis, low: &str, high: &str) -> String {
     match basis {
-        Basis::Pairs => format!("97.5 % CI {low} to {high}"),
-        Basis::SingleRuns => format!("95 % CI {low} to {high}"),
+        Basis::Pairs | Basis::SingleRuns => {
+            format!("{} CI {low} to {high}", confidence(basis))
+        }
         // Its ends are rates that held and missed, which is no matter of probability.
         Basis::Searches => format!("between {low} and {high}"),
+    }
+}
+
+/// The confidence of intervals: those of all comparisons of pairs hold together.
+fn confidence(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Pairs => "97.5 %",
+        Basis::SingleRuns | Basis::Searches => "95 %",
     }
 }
 
@@ -153,10 +162,7 @@ fn difference(found: &ComparedPair, change: &Effect) -> String {
             interval(comparison.basis, &near, &far)
         ),
         Some(bound) => {
-            let confidence = match comparison.basis {
-                Basis::Pairs => "97.5 %",
-                _ => "95 %",
-            };
+            let confidence = confidence(comparison.basis);
             let limited = match bound {
                 Bound::AtLeast => second,
                 Bound::AtMost => first,
