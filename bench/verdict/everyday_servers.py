@@ -44,9 +44,19 @@ def serving(bench, name, command, port, variables=None, **owner):
         )
     try:
         wait_until_listening(name, server, port, told)
+        # Of the server that was started last: what a situation does to it.
+        bench.server_pid = server.pid
         yield server
     finally:
         stop(server)
+
+
+@contextlib.contextmanager
+def threaded(bench, handler):
+    port = free_port()
+    command = [sys.executable, SOURCES / "threaded.py", handler, port]
+    with serving(bench, "threaded", command, port):
+        yield f"http://127.0.0.1:{port}/"
 
 
 @contextlib.contextmanager

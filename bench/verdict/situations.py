@@ -27,6 +27,8 @@ class Place:
     url: typing.Optional[str]
     # In front of brunt's command.
     prefix: tuple
+    # What brunt is told besides.
+    options: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
