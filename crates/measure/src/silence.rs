@@ -4,8 +4,11 @@
 use crate::overlap::common;
 use crate::{Run, ScheduleDescription, Summary};
 
-/// A shorter silence is not looked at.
-const SILENCE_LEAST_NS: u64 = 1_000_000_000;
+/// A silence shorter than this is not looked at in a long run, and in a short one than a tenth of
+/// the window, but for what a retransmission takes.
+const SILENCE_NS_LEAST_LONG: u64 = 1_000_000_000;
+const SILENCE_WINDOW_SHARE: u64 = 10;
+const SILENCE_NS_LEAST: u64 = 250_000_000;
 /// A silence is longer than so many times what the slowest reply of a usual interval takes.
 const USUAL_TIMES: u64 = 20;
 /// Share of a silence for which some request was in flight. The series does not say when in an
@@ -26,7 +29,10 @@ pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<(u64, Option<u64>)> 
     }
     let slowest_ns = slowest_ns(run);
     let usual_ns = usual_ns(run);
-    let least_ns = SILENCE_LEAST_NS.max(usual_ns.saturating_mul(USUAL_TIMES));
+    let of_window_ns = run.window_ns / SILENCE_WINDOW_SHARE;
+    let least_ns = of_window_ns
+        .clamp(SILENCE_NS_LEAST, SILENCE_NS_LEAST_LONG)
+        .max(usual_ns.saturating_mul(USUAL_TIMES));
     let gaps = gaps(run, summary).into_iter();
     gaps.filter(|&(from_ns, until_ns)| {
         let length_ns = until_ns - from_ns;
@@ -172,7 +178,7 @@ mod tests {
             assert_eq!(found(&silent(run.clone(), 500, 2_000)), [(500, None)]);
             assert_eq!(found(&silent(run.clone(), 0, 1_500)), [(0, Some(1_500))]);
             // Too short.
-            assert_eq!(found(&silent(run, 500, 1_400)), []);
+            assert_eq!(found(&silent(run, 500, 700)), []);
         }
     }
 

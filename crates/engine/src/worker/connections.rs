@@ -304,9 +304,23 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
             _ if self.connections[slot].part_left == 0 => {}
             _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
+            Pacing::Closed if self.timeline.mode == Mode::Load && self.thinks_first(slot) => {
+                let connection = &mut self.connections[slot];
+                let retry_ns = now_ns.saturating_add(connection.think_ns).min(u64::MAX - 1);
+                connection.state = State::Down { retry_ns };
+                connection.waiting_since_ns = now_ns;
+                self.connections.arm(slot, retry_ns);
+            }
             _ if self.timeline.mode == Mode::Setup => self.opening.dialling.push(slot),
             Pacing::Closed | Pacing::Held | Pacing::Open(_) => self.open(slot, now_ns),
         }
+    }
+
+    /// Whether a user who was answered on the connection, which is gone, thinks before the next one
+    /// is opened: a server that serves one connection after the other would wait for its request.
+    fn thinks_first(&self, slot: Slot) -> bool {
+        let connection = &self.connections[slot];
+        connection.is_used && connection.think_ns > 0
     }
 
     pub(super) fn fall_due(&mut self, deadline: Deadline, now_ns: u64) {

@@ -152,15 +152,20 @@ fn a_closed_loop_opens_its_connections_at_a_rate(kind: Kind) {
 }
 
 fn think_time_keeps_a_closed_loop_slow(kind: Kind) {
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
-        plan.think_time_ns = 20 * MS;
-        plan.warmup_ns = 0;
-        plan.workers = many(2);
-    });
-    expect_valid(&run, "think time");
-    expect_equal_counts(&run, served, "think time");
-    assert_eq!(failures(&run), []);
-    // At most every 20 ms on each of 4 connections.
-    let recorded = run.summary().population.recorded;
-    assert!((4..=4 * 10).contains(&recorded), "{recorded}");
+    // A user thinks as well where each reply ends its connection.
+    for reuse in [Reuse::Unlimited, Reuse::Requests(many_long(1))] {
+        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+            plan.think_time_ns = 20 * MS;
+            plan.warmup_ns = 0;
+            plan.workers = many(2);
+            plan.reuse = reuse;
+        });
+        let what = format!("think time, {reuse:?}");
+        expect_valid(&run, &what);
+        expect_equal_counts(&run, served, &what);
+        assert_eq!(failures(&run), []);
+        // At most every 20 ms on each of 4 connections.
+        let recorded = run.summary().population.recorded;
+        assert!((4..=4 * 10).contains(&recorded), "{what}: {recorded}");
+    }
 }
