@@ -152,7 +152,7 @@ fn a_stored_run_from_standard_input() {
         .to_string();
     let outcome = brunt_reading("report -", &stored);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(outcome.stdout.starts_with("target "), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("http"), "{outcome:?}");
     let outcome = brunt_reading("report --format json -", &stored);
     let again: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("a whole report");
     assert_eq!(

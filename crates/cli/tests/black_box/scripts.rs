@@ -124,7 +124,7 @@ fn prints_stand_where_they_belong() {
     let (outcome, requests) = run_script(source, "-c 1");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let places = [
-        "load", "load", "init", "response", "teardown", "target", "verdict", "done",
+        "load", "load", "init", "response", "teardown", "http://", "CPUs:", "done",
     ];
     let mut rest = outcome.stdout.as_str();
     for place in places {
@@ -242,7 +242,7 @@ fn an_error_in_the_run_ends_it_with_a_report() {
 fn an_error_in_done_comes_after_the_report() {
     let (outcome, _) = run_script("function done()\nerror('late') end", "-c 1");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stdout.contains("verdict"), "{outcome:?}");
+    assert!(outcome.stdout.contains("throughput"), "{outcome:?}");
     assert!(outcome.stderr.contains("script.lua:2: late"), "{outcome:?}");
 }
 

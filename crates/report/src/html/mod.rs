@@ -232,9 +232,9 @@ fn resources(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
     let is_withheld = judged.withheld().is_some();
     rows::rows(|page| {
-        resources::client(run, summary, is_withheld, true, page);
+        resources::client(run, summary, is_withheld, page);
         resources::generator(run, summary, page);
-        resources::server(run, summary, is_withheld, true, page);
+        resources::server(run, summary, is_withheld, page);
     })
 }
 

@@ -9,11 +9,11 @@ use crate::units::{self, counted};
 /// Status codes named per class, the most frequent ones, unless all are asked for.
 const CODES_MAX: usize = 5;
 
-/// How long the drain may take without being told of.
-const DRAIN_USUAL_NS: u64 = 1_000_000_000;
+/// How long set-up and drain may take before they are worth a word.
+const LENGTH_USUAL_NS: u64 = 1_000_000_000;
 
-/// How long each phase took, with several agents the longest of each; `verbose`: the drain in any
-/// case.
+/// How long each phase took, with several agents the longest of each; `verbose`: the short ones as
+/// well.
 pub(crate) fn phases(run: &Run, verbose: bool) -> Vec<String> {
     let length_ns = |from: fn(&RunEdges) -> Once, to: fn(&RunEdges) -> Once| {
         let agents = run.agents.iter().map(|agent| &agent.clock.edges);
@@ -25,25 +25,40 @@ pub(crate) fn phases(run: &Run, verbose: bool) -> Vec<String> {
     };
     type Edge = fn(&RunEdges) -> Once;
     type Phase = (&'static str, Edge, Edge, u64);
-    let told: [Phase; 3] = [
-        ("set-up", |it| it.setup_start, |it| it.warmup_start, 1),
-        ("warm-up", |it| it.warmup_start, |it| it.measure_start, 1),
+    let phases: [Phase; 3] = [
+        (
+            "set-up",
+            |it| it.setup_start,
+            |it| it.warmup_start,
+            LENGTH_USUAL_NS,
+        ),
+        (
+            "warm-up",
+            |it| it.warmup_start,
+            |it| it.measure_start,
+            u64::MAX,
+        ),
         (
             "drain",
             |it| it.measure_end,
             |it| it.drain_end,
-            DRAIN_USUAL_NS,
+            LENGTH_USUAL_NS,
         ),
     ];
-    let mut items = vec![format!("{} measured", units::duration(run.window_ns))];
+    let window = units::duration(run.window_ns);
+    let warm_up_ns = length_ns(|it| it.warmup_start, |it| it.measure_start);
+    let mut items = vec![match warm_up_ns.filter(|&ns| ns > 0 && !verbose) {
+        Some(ns) => format!("{window} after {} warm-up", units::duration(ns)),
+        None => format!("{window} measured"),
+    }];
     let asked_ns = run.plan.stop.duration_ns.unwrap_or(u64::MAX);
     if run.window_ns > asked_ns {
         let asked = units::duration(asked_ns);
         items.push(format!("{asked} asked for, extended under steal"));
     }
-    for (name, from, to, usual_ns) in told {
-        let told = length_ns(from, to).filter(|&ns| verbose || ns >= usual_ns);
-        items.extend(told.map(|ns| format!("{name} {}", units::duration(ns))));
+    for (name, from, to, usual_ns) in phases {
+        let length = length_ns(from, to).filter(|&ns| verbose || ns >= usual_ns);
+        items.extend(length.map(|ns| format!("{name} {}", units::duration(ns))));
     }
     items
 }
@@ -78,9 +93,6 @@ pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     notes.extend(begun_anew(run, summary));
     notes.extend(misplaced_stamps(run, summary));
     notes.extend(unasked(run, summary));
-    if run.own_server() {
-        notes.push("the target was brunt's reference server, in the same process".to_owned());
-    }
     notes
 }
 

@@ -15,7 +15,7 @@ const COLUMNS: &[Column] = &[
     Column::new("mean", Of::Mean, 80),
     Column::new("p50", Of::Quantile(0.5), 0),
     Column::new("p90", Of::Quantile(0.9), 0),
-    Column::new("p95", Of::Quantile(0.95), 71),
+    Column::new("p95", Of::Quantile(0.95), 81),
     Column::new("p99", Of::Quantile(0.99), 0),
     Column::new("p99.9", Of::Quantile(0.999), 0),
     Column::new("max", Of::Max, 0),
@@ -95,7 +95,8 @@ pub(crate) fn table(
         table.row_or("service time", &latencies.service, note, NO_SUCCESS);
     }
     let is_client_limited = judgement.verdict == Verdict::ClientLimited;
-    table.own(run, is_client_limited || warns(SignalId::OwnShare), verbose);
+    let counts = is_client_limited || warns(SignalId::OwnShare) || own_differs(run);
+    table.own(run, counts, verbose);
     if verbose || warns(SignalId::ScheduleLag) {
         let none = match run.plan.model {
             ModelDescription::Closed { .. } => "needs kernel receive stamps; there were none",
@@ -192,6 +193,15 @@ fn service_differs(run: &Run) -> bool {
     })
 }
 
+/// Whether brunt's own part of the response times is worth a row.
+fn own_differs(run: &Run) -> bool {
+    let (own_ns, rest_ns) = (
+        run.latencies.split.own.sum_ns() as f64,
+        run.latencies.split.rest.sum_ns() as f64,
+    );
+    own_ns > (own_ns + rest_ns) * SERVICE_DIFFERS
+}
+
 /// Whether replies took a part of their time to come that is worth two rows.
 fn transfer_counts(latencies: &Latencies) -> bool {
     let transfer_ns = latencies.transfer.sum_ns() as f64;
@@ -265,7 +275,7 @@ impl<'a> Table<'a> {
             .filter(|column| column.page_min <= page.width())
             .collect();
         let headings: Vec<String> = columns.iter().map(|it| it.heading.to_owned()).collect();
-        page.table_row(GRID, "latency", &headings, "", Tone::Plain);
+        page.table_row(GRID, "", &headings, "", Tone::Plain);
         Self {
             page,
             columns,
@@ -305,10 +315,10 @@ impl<'a> Table<'a> {
             precision.push(known);
         }
         self.page
-            .table_row(GRID, "  response", &cells, note, Tone::Plain);
+            .table_row(GRID, "latency", &cells, note, Tone::Plain);
         // Where latencies grow with the duration, an interval would be one of nothing.
         if verbose || run.overload().is_none() {
-            self.precision(&precision, run.window_ns);
+            self.precision(&precision, run.window_ns, verbose);
         }
         if is_bound_told || (is_bound && verbose) {
             let unit = run.unit();
@@ -355,8 +365,8 @@ impl<'a> Table<'a> {
     }
 
     /// How well the response times are known.
-    fn precision(&mut self, precision: &Precision, window_ns: u64) {
-        let rows = precision.rows();
+    fn precision(&mut self, precision: &Precision, window_ns: u64, verbose: bool) {
+        let rows = precision.rows(verbose);
         for (label, cells) in &rows {
             self.page.table_row(GRID, label, cells, "", Tone::Plain);
         }
@@ -373,8 +383,8 @@ impl<'a> Table<'a> {
     /// The response times without brunt's own share where that counts, and the share itself with
     /// `verbose`.
     fn own(&mut self, run: &Run, counts: bool, verbose: bool) {
-        const WITHOUT: &str = "without brunt";
-        const SHARE: &str = "brunt's share";
+        const WITHOUT: &str = "of the server";
+        const SHARE: &str = "of brunt";
         let split = &run.latencies.split;
         if !(verbose || counts) {
             return;
@@ -383,7 +393,7 @@ impl<'a> Table<'a> {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
         }
         let none = "not known: no successful reply on a connection with kernel stamps";
-        self.row_or(WITHOUT, &split.rest, "less its own share", none);
+        self.row_or(WITHOUT, &split.rest, "less brunt's own", none);
         if verbose {
             self.row_or(SHARE, &split.own, "", none);
         }

@@ -155,23 +155,19 @@ impl Page {
         }
     }
 
-    /// A label and as many of the first of its items as `lines_max` lines hold, but the first in
-    /// any case.
-    pub(crate) fn row_within(
-        &mut self,
-        label: &str,
-        items: &[String],
-        lines_max: usize,
-        tone: Tone,
-    ) {
-        let lines = |count: usize| {
-            let items: Vec<Cow<'_, str>> =
-                items[..count].iter().map(|item| printable(item)).collect();
-            wrapped(&items, self.width - LABEL).len()
-        };
-        let fitting = (2..=items.len()).take_while(|&count| lines(count) <= lines_max);
-        let count = fitting.last().unwrap_or(items.len().min(1));
-        self.row(label, &items[..count], tone);
+    /// Items without a label, behind `indent`.
+    pub(crate) fn items(&mut self, indent: &str, items: &[String], tone: Tone) {
+        self.entries.push(Entry::Row {
+            label: indent.to_owned(),
+            items: items.to_vec(),
+            tone,
+        });
+        let items: Vec<Cow<'_, str>> = items.iter().map(|item| printable(item)).collect();
+        for line in wrapped(&items, self.width - indent.len()) {
+            self.text.push_str(indent);
+            self.painted(&line, tone);
+            self.end_line();
+        }
     }
 
     /// A label, a row of right-aligned cells, and a note behind them where there is room.

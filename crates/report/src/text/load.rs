@@ -93,7 +93,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         false => negotiated.protocol.name().to_owned(),
     };
     match (negotiated.protocol, &negotiated.tls) {
-        (Protocol::Http1, None) if plan.keepalive() => spoken.push_str(" keep-alive"),
+        (Protocol::Http1, None) if verbose && plan.keepalive() => spoken.push_str(" keep-alive"),
         (Protocol::Http2, None) => spoken.push_str(" in clear text"),
         _ => {}
     }
@@ -201,7 +201,10 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             (ListOrder::Random, None) => format!("{requests} at random{weights}"),
         }
     }));
-    items.extend([workers(run), backends(run)]);
+    items.push(workers(run, verbose));
+    if verbose {
+        items.push(backends(run));
+    }
     match run.protocol() {
         Protocol::Http1 if run.depth() > 1 => {
             items.push(format!("{} requests in a pipeline", count(run.depth())));
@@ -307,10 +310,11 @@ fn sockets(sockets: &SocketsDescription) -> Vec<String> {
     items
 }
 
-/// How many workers, and on which CPUs, where those are of one machine and known.
-fn workers(run: &Run) -> String {
+/// How many workers; `verbose`: and on which CPUs, where those are of one machine and known.
+fn workers(run: &Run, verbose: bool) -> String {
     let count = counted(run.plan.workers.into(), "worker", "workers");
-    let Some(cpus) = run.first().bound_cpus().filter(|_| run.is_plain()) else {
+    let bound = run.first().bound_cpus();
+    let Some(cpus) = bound.filter(|_| verbose && run.is_plain()) else {
         return count;
     };
     let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };

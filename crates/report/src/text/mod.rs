@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod bandwidth;
+mod brief;
 mod certificate;
 pub(crate) mod describe;
 pub(crate) mod diagnosis;
@@ -31,8 +32,15 @@ use self::layout::{Page, Tone};
 use crate::figures::{AllPhases, ids, server_counted};
 use crate::{Style, units};
 
-/// The whole report.
+/// The whole report; with `-v` all that is known of the run.
 pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
+    match style.verbose {
+        true => in_full(judged, style),
+        false => brief::page(judged, style),
+    }
+}
+
+fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     let Judged {
         run,
         summary,
@@ -41,31 +49,27 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     } = judged;
     let is_withheld = judged.withheld().is_some();
     let mut page = Page::new(style);
-    refusal(judged, &mut page);
-    outcome::first_line(judgement, &mut page);
-    if let Some(line) = unopened(run, summary) {
-        page.line(&line, Tone::Warning);
-        page.blank();
+    errors_above(judged, &mut page);
+    page.row("target", &load::target(run, true), Tone::Plain);
+    page.row("load", &load::load(run, true), Tone::Plain);
+    for (index, stage) in load::stages(run).into_iter().enumerate() {
+        page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
     }
-    page.row("target", &load::target(run, style.verbose), Tone::Plain);
-    let asked = load::load(run, style.verbose);
-    page.row("load", &asked, Tone::Plain);
-    if style.verbose {
-        for (index, stage) in load::stages(run).into_iter().enumerate() {
-            page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
-        }
-        // Those of several agents are in the data.
-        if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
-            page.row("workers", &load::placement(placement), Tone::Plain);
-        }
-        for command in load::commands(run) {
-            page.row("command", &[command], Tone::Plain);
-        }
+    // Those of several agents are in the data.
+    if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
+        page.row("workers", &load::placement(placement), Tone::Plain);
     }
-    page.row("window", &describe::phases(run, style.verbose), Tone::Plain);
+    for command in load::commands(run) {
+        page.row("command", &[command], Tone::Plain);
+    }
+    page.row("window", &describe::phases(run, true), Tone::Plain);
     agents::rows(judged, &mut page);
     let mut notes = describe::notes(run, summary);
-    // Where the drift decides, the verdict tells of it.
+    notes.extend(
+        run.own_server()
+            .then(|| "the target was brunt's reference server, in the same process".to_owned()),
+    );
+    // Where the drift decides, the verdict speaks of it.
     if !is_withheld && !judgement.decisive.contains(&SignalId::Drift) {
         notes.extend(describe::drift(&run.steadiness()));
     }
@@ -74,7 +78,7 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     page.blank();
     if run.is_streams() {
-        bandwidth::rows(judged, style.verbose, &mut page);
+        bandwidth::rows(judged, true, &mut page);
         failures(run, summary, &mut page);
     } else if run.is_held() {
         held::rows(judged, &mut page);
@@ -82,26 +86,23 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
         beside(run, summary, &mut page);
     } else {
         throughput(judged, &mut page);
-        let clean = clean_of(judged, style.verbose).filter(|_| !is_withheld);
+        let clean = clean_of(judged, true).filter(|_| !is_withheld);
         if let Some(clean) = clean {
             clean_throughput(run, clean, &mut page);
         }
-        arrivals(run, summary, is_withheld, style.verbose, &mut page);
-        requests(run, summary, style.verbose, &mut page);
-        latency::table(run, summary, clean, judgement, style.verbose, &mut page);
-        stages::table(run, is_withheld, style.verbose, &mut page);
-        names::table(run, style.verbose, &mut page);
+        arrivals(run, summary, is_withheld, true, &mut page);
+        requests(run, summary, true, &mut page);
+        latency::table(run, summary, clean, judgement, true, &mut page);
+        stages::table(run, is_withheld, true, &mut page);
+        names::table(run, true, &mut page);
     }
     page.blank();
-    // What the first line said is not said again.
-    if style.verbose || judgement.verdict != Verdict::NoSuccess {
-        verdict::rows(judgement, style.verbose, &mut page);
-    }
+    verdict::rows(judgement, &mut page);
     if !is_withheld {
         diagnosis::row(run, judgement, &mut page);
     }
     if judgement.verdict == Verdict::ServerFailed {
-        outage::rows(run, style.verbose, &mut page);
+        outage::rows(run, true, &mut page);
     }
     objectives::rows(judged, &mut page);
     page.blank();
@@ -110,26 +111,29 @@ pub(crate) fn page(judged: &Judged<'_>, style: &Style) -> String {
         page.blank();
     }
     if !run.is_held() {
-        connections(run, summary, style.verbose, &mut page);
+        connections(run, summary, true, &mut page);
     }
-    whole_run(run, summary, style.verbose, &mut page);
-    resources::client(run, summary, is_withheld, style.verbose, &mut page);
+    whole_run(run, summary, true, &mut page);
+    resources::client(run, summary, is_withheld, &mut page);
     resources::generator(run, summary, &mut page);
-    resources::server(run, summary, is_withheld, style.verbose, &mut page);
-    resources::cpus(run, &mut page);
-    if style.verbose {
-        evidence::rows(run, summary, is_withheld, &mut page);
+    resources::server(run, summary, is_withheld, &mut page);
+    if let Some(items) = resources::cpus(run) {
+        page.row("CPUs", &items, Tone::Plain);
+    }
+    evidence::rows(run, summary, is_withheld, &mut page);
+    page.blank();
+    checks(judged, &[], true, &mut page);
+    page.into_text()
+}
+
+/// What must be said before any figure.
+fn errors_above(judged: &Judged<'_>, page: &mut Page) {
+    refusal(judged, page);
+    outcome::first_line(&judged.judgement, page);
+    if let Some(line) = unopened(judged.run, &judged.summary) {
+        page.line(&line, Tone::Warning);
         page.blank();
     }
-    let mut told = Vec::new();
-    if !is_withheld && run.overload().is_some() {
-        told.push(OVERLOADED);
-    }
-    if judgement.verdict == Verdict::ServerFailed {
-        told.push(CONNECTIONS_MISSING);
-    }
-    checks(judged, &told, style.verbose, &mut page);
-    page.into_text()
 }
 
 /// The first line of a run whose figures are refused.
@@ -180,7 +184,7 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
                 }
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
-                Verdict::ClientLimited => format!("at least {per_s} (brunt was the limit)"),
+                Verdict::ClientLimited => format!("at least {per_s}"),
                 _ => per_s + &precision::of_rate(run.successes_interval(), *rate),
             });
         }
@@ -261,6 +265,8 @@ pub(crate) fn arrivals(
 /// Replies that are no successes, in protocols with statuses and without.
 const ERROR_STATUSES: &str = "error statuses";
 const ERROR_REPLIES: &str = "error replies";
+/// Requests without a reply that could be read: printed where there are none as well.
+const FAILED: &str = "failed";
 
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
@@ -275,7 +281,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     )];
     for (count, words) in [
         (run.latencies.response_error.count(), errors),
-        (population.failed, "failed"),
+        (population.failed, FAILED),
         (population.censored, "without a reply at the end"),
         (
             carried_in.unanswered,
@@ -284,14 +290,13 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         (summary.unsent, "never sent"),
     ] {
         let is_possible = words != ERROR_REPLIES;
-        if verbose && is_possible || count > 0 {
+        if verbose && is_possible || count > 0 || words == FAILED {
             items.push(format!("{} {words}", units::count(count)));
         }
     }
     let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
     if !verbose && is_open && load::all_sent(run, summary) {
-        let planned = units::count(summary.arrivals.planned);
-        items.push(format!("{planned} planned, all sent"));
+        items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
     }
     let tone = match carried_in.unanswered {
@@ -537,6 +542,9 @@ pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &m
     }
     if verbose && beside > 0 {
         items.push(units::counted(beside, "does not apply", "do not apply"));
+    }
+    if !verbose && flagged + broken == 0 {
+        return;
     }
     page.row("checks", &items, tone);
     for standing in [

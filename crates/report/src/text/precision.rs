@@ -54,9 +54,10 @@ impl Precision {
         });
     }
 
-    /// The rows of it, each with a label and its cells: one of shares, two of the ends where some
-    /// interval is wide, none where there is no interval at all.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, Vec<String>)> {
+    /// The rows of it, each with a label and its cells: one of shares, with the farther end where an
+    /// interval is wide; `verbose`: two of the ends where some is; none where there is no interval
+    /// at all.
+    pub(crate) fn rows(&self, verbose: bool) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {
                 Some((_, ns, Ok(interval))) => cell(ns, interval),
@@ -71,7 +72,7 @@ impl Precision {
             return Vec::new();
         };
         let is_wide = |(ns, interval)| share(ns, interval) > SHARE_MOST;
-        if is_wide(first) || intervals.any(is_wide) {
+        if verbose && (is_wide(first) || intervals.any(is_wide)) {
             vec![
                 row("  95 % from", |_, interval| {
                     units::duration(interval.low_ns)
@@ -79,9 +80,7 @@ impl Precision {
                 row("  to", |_, interval| units::duration(interval.high_ns)),
             ]
         } else {
-            vec![row(LABEL, |ns, interval| {
-                units::percent(share(ns, interval))
-            })]
+            vec![row(LABEL, share_or_end)]
         }
     }
 
@@ -110,10 +109,25 @@ fn share(ns: u64, interval: Interval) -> f64 {
     off_ns as f64 / ns as f64
 }
 
+/// How far the value may be off; where that is so much that a share says little, how far it goes.
+fn share_or_end(ns: u64, interval: Interval) -> String {
+    let share = share(ns, interval);
+    if share <= SHARE_MOST {
+        units::percent(share)
+    } else if interval.high_ns.abs_diff(ns) >= ns.abs_diff(interval.low_ns) {
+        format!("≤{}", units::duration(interval.high_ns))
+    } else {
+        format!("≥{}", units::duration(interval.low_ns))
+    }
+}
+
 /// The reason, with the option that mends it.
 fn words(reason: NoInterval, window_ns: u64) -> String {
     match reason.times_longer() {
-        Some(times) => format!("{reason} (-d {})", typed(window_ns.saturating_mul(times))),
+        Some(times) => {
+            let length = typed(window_ns.saturating_mul(times));
+            format!("the run is too short to tell; try -d {length}")
+        }
         None => reason.to_string(),
     }
 }
@@ -182,7 +196,7 @@ mod tests {
             Some(("p50", Ok((990, 1_005)))),
             Some(("p90", Ok((900, 1_500)))),
         ]);
-        let [(label, cells)] = narrow.rows().try_into().unwrap();
+        let [(label, cells)] = narrow.rows(true).try_into().unwrap();
         assert_eq!(label, LABEL);
         assert_eq!(cells, ["", "1.0 %", "50 %"]);
         assert_eq!(narrow.unknown(WINDOW_NS), None);
@@ -191,7 +205,7 @@ mod tests {
             Some(("p90", Ok((900, 43_190)))),
             Some(("p99", Err(ALIKE))),
         ]);
-        let [low, high] = wide.rows().try_into().unwrap();
+        let [low, high] = wide.rows(true).try_into().unwrap();
         assert_eq!(low.1, ["990 ns", "900 ns", "?"]);
         assert_eq!(high.1, ["1.00 µs", "43.2 µs", "?"]);
     }
@@ -229,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(columns.unknown(WINDOW_NS).as_deref(), Some(words));
         }
-        assert!(of(&[Some(("p50", Err(ALIKE)))]).rows().is_empty());
-        assert!(of(&[None]).rows().is_empty());
+        assert!(of(&[Some(("p50", Err(ALIKE)))]).rows(true).is_empty());
+        assert!(of(&[None]).rows(false).is_empty());
     }
 }

@@ -16,18 +16,12 @@ const CPUS_TOLD_LEAST: f64 = 0.01;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
-/// What brunt itself used; `verbose`: with how near that is to the most it reaches on this machine.
-pub(crate) fn client(
-    run: &Run,
-    summary: &Summary,
-    is_withheld: bool,
-    verbose: bool,
-    page: &mut Page,
-) {
+/// What brunt itself used; with how near that is to the most it reaches on this machine.
+pub(crate) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     let mut items = Vec::new();
     match run.client_cpu() {
         // Each worker can use a CPU.
-        Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()), verbose)),
+        Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()))),
         Err(reason) => items.push(format!("CPU not known: {reason}")),
     }
     if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
@@ -39,8 +33,8 @@ pub(crate) fn client(
         };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
-    items.extend(of_ceiling(run, summary).filter(|_| verbose && !is_withheld));
-    if verbose && summary.spun_ns > 0 {
+    items.extend(of_ceiling(run, summary).filter(|_| !is_withheld));
+    if summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
     let peak_bytes = run.peak_resident_bytes();
@@ -124,29 +118,19 @@ fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// What the server used, where it was watched; `verbose`: with how, and over time.
-pub(crate) fn server(
-    run: &Run,
-    summary: &Summary,
-    is_withheld: bool,
-    verbose: bool,
-    page: &mut Page,
-) {
+/// What the server used, where it was watched, how that is known, and over time.
+pub(crate) fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     let evidence = run.evidence_of_server();
     let Some(server) = &evidence.server else {
-        // Nobody wonders about a server that was not to be watched.
         let words = match evidence.missing.get("server") {
-            Some(reason) => Some(format!("not watched: {reason}")),
-            None => verbose.then(|| "not watched".to_owned()),
+            Some(reason) => format!("not watched: {reason}"),
+            None => "not watched".to_owned(),
         };
-        if let Some(words) = words {
-            page.row("server", &[words], Tone::Plain);
-        }
-        return;
+        return page.row("server", &[words], Tone::Plain);
     };
-    let mut items = vec![who(server, verbose)];
+    let mut items = vec![who(server)];
     match server.cpu_use() {
-        Some(cpu) => items.push(cpu_of(&cpu, server.cpus, verbose)),
+        Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
         None => items.push("CPU not known: it was not read twice".to_owned()),
     }
     if let Some(rate) = requests_per_cpu_s(run, summary, server)
@@ -163,27 +147,23 @@ pub(crate) fn server(
     items.extend(
         server
             .descriptors_max
-            .filter(|_| verbose)
             .map(|count| counted(count, "descriptor", "descriptors")),
     );
     page.row("server", &items, Tone::Plain);
-    if verbose {
-        page.row("  watched", &how(server), Tone::Plain);
-        let threads = threads(server);
-        if !threads.is_empty() {
-            page.row("  threads", &threads, Tone::Plain);
-        }
-        over_time(server, page);
+    page.row("  watched", &how(server), Tone::Plain);
+    let threads = threads(server);
+    if !threads.is_empty() {
+        page.row("  threads", &threads, Tone::Plain);
     }
+    over_time(server, page);
 }
 
 /// Who had the CPUs of brunt's machine; of several machines each agent's is in the data.
-pub(crate) fn cpus(run: &Run, page: &mut Page) {
-    if let Some(ledger) = CpuLedger::of(run.first()).filter(|_| run.is_plain()) {
-        let server = run.first().evidence.server.as_ref();
-        let name = server.map_or("server", |server| server.name.as_str());
-        page.row("CPUs", &ledger_of(&ledger, name), Tone::Plain);
-    }
+pub(crate) fn cpus(run: &Run) -> Option<Vec<String>> {
+    let ledger = CpuLedger::of(run.first()).filter(|_| run.is_plain())?;
+    let server = run.first().evidence.server.as_ref();
+    let name = server.map_or("server", |server| server.name.as_str());
+    Some(ledger_of(&ledger, name))
 }
 
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
@@ -217,12 +197,9 @@ fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
     items
 }
 
-/// The CPUs used, of how many, and with `verbose` where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
-fn cpu_of(cpu: &CpuUse, limit: Option<f64>, verbose: bool) -> String {
+/// The CPUs used, of how many, and where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
+fn cpu_of(cpu: &CpuUse, limit: Option<f64>) -> String {
     let used = units::cpus_used(cpu.cpus(), limit);
-    if !verbose {
-        return used;
-    }
     format!(
         "{used} ({} user, {} kernel)",
         units::cpus(cpu.user_cpus),
@@ -231,10 +208,9 @@ fn cpu_of(cpu: &CpuUse, limit: Option<f64>, verbose: bool) -> String {
 }
 
 /// The server's name, and what of it was watched where that is not one process.
-fn who(server: &ServerEvidence, verbose: bool) -> String {
+fn who(server: &ServerEvidence) -> String {
     let mut words = Vec::new();
     match &server.scope {
-        ServerScope::Processes { .. } if !verbose => {}
         ServerScope::Processes { pids, .. } => {
             words.push(counted(pids.len() as u64, "process", "processes"));
         }
@@ -245,7 +221,6 @@ fn who(server: &ServerEvidence, verbose: bool) -> String {
     words.extend(
         server
             .threads
-            .filter(|_| verbose)
             .map(|threads| counted(threads.count.into(), "thread", "threads")),
     );
     match words.as_slice() {

@@ -4,8 +4,8 @@ use brunt_measure::{Grade, Judgement, Signal, Verdict};
 
 use super::layout::{Page, Tone};
 
-/// Lines of evidence, unless all of it is asked for.
-const EVIDENCE_LINES: usize = 1;
+/// Signals that the evidence names, unless all of it is asked for.
+const EVIDENCE_MOST: usize = 2;
 
 fn tone(verdict: Verdict) -> Tone {
     match verdict {
@@ -22,34 +22,52 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-/// Prints the verdict with the signals that decided and the first advice; `verbose`: with all
-/// signals and all advice.
-pub(super) fn rows(judgement: &Judgement, verbose: bool, page: &mut Page) {
+/// Its name and its cause.
+fn sentence(judgement: &Judgement) -> String {
     let name = judgement.verdict.name();
-    let line = match judgement.because.as_str() {
+    match judgement.because.as_str() {
         "" => name.to_owned(),
         because => format!("{name}: {because}"),
-    };
-    page.row("verdict", &[line], tone(judgement.verdict));
+    }
+}
+
+/// What decided, without what the verdict says already.
+fn evidence(judgement: &Judgement) -> Vec<String> {
     let decisive = judgement.decisive.iter();
-    let decisive: Vec<String> = decisive
+    decisive
         .filter_map(|id| judgement.signals.iter().find(|signal| signal.id == *id))
         .map(|signal| signal.detail.clone())
-        // What the verdict says already is not said again.
         .filter(|detail| !judgement.because.contains(detail))
-        .collect();
-    if !decisive.is_empty() {
-        let lines_max = if verbose { usize::MAX } else { EVIDENCE_LINES };
-        page.row_within("", &decisive, lines_max, Tone::Plain);
+        .collect()
+}
+
+/// Prints the verdict with the strongest of the signals that decided.
+pub(super) fn cause(judgement: &Judgement, page: &mut Page) {
+    page.line(&sentence(judgement), tone(judgement.verdict));
+    let mut evidence = evidence(judgement);
+    evidence.truncate(EVIDENCE_MOST);
+    if !evidence.is_empty() {
+        page.items("  ", &evidence, Tone::Plain);
     }
-    let advice_max = if verbose { usize::MAX } else { 1 };
-    for (index, advice) in judgement.advice.iter().take(advice_max).enumerate() {
+}
+
+/// What to try next, behind all that was found.
+pub(super) fn next(advice: &str, page: &mut Page) {
+    page.line(&format!("next: {advice}"), Tone::Plain);
+}
+
+/// Prints the verdict with all signals and all advice.
+pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
+    page.row("verdict", &[sentence(judgement)], tone(judgement.verdict));
+    let evidence = evidence(judgement);
+    if !evidence.is_empty() {
+        page.row("", &evidence, Tone::Plain);
+    }
+    for (index, advice) in judgement.advice.iter().enumerate() {
         let label = if index == 0 { "next" } else { "" };
         page.row(label, std::slice::from_ref(advice), Tone::Plain);
     }
-    if verbose {
-        signals(judgement, page);
-    }
+    signals(judgement, page);
 }
 
 /// A row for each signal, the worst first.
@@ -112,18 +130,20 @@ mod tests {
 
     fn lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
         let mut page = Page::new(&Style::default());
-        rows(judgement, verbose, &mut page);
+        match verbose {
+            true => rows(judgement, &mut page),
+            false => cause(judgement, &mut page),
+        }
         page.into_text().lines().map(str::to_owned).collect()
     }
 
     #[test]
-    fn by_default_there_are_the_strongest_signals_and_one_advice() {
+    fn by_default_there_are_the_strongest_signals() {
         assert_eq!(
             lines(&judged(), false),
             [
-                "verdict     SERVER-LIMITED: the figures describe the server",
-                "            server at 99 % of its CPU · workers idle 41 %",
-                "next        watch it",
+                "SERVER-LIMITED: the figures describe the server",
+                "  server at 99 % of its CPU · workers idle 41 %",
             ]
         );
     }
@@ -132,11 +152,12 @@ mod tests {
     fn what_the_verdict_says_is_not_said_again() {
         let mut judgement = judged();
         judgement.because = "server at 99 % of its CPU: that is all of it".to_owned();
+        judgement.decisive.truncate(2);
         assert_eq!(
-            lines(&judgement, false)[..2],
+            lines(&judgement, false),
             [
-                "verdict     SERVER-LIMITED: server at 99 % of its CPU: that is all of it",
-                "            workers idle 41 %",
+                "SERVER-LIMITED: server at 99 % of its CPU: that is all of it",
+                "  workers idle 41 %",
             ]
         );
     }
@@ -166,8 +187,7 @@ mod tests {
             advice: Vec::new(),
             signals: Vec::new(),
         };
-        for verbose in [false, true] {
-            assert_eq!(lines(&judgement, verbose), ["verdict     INCONCLUSIVE"]);
-        }
+        assert_eq!(lines(&judgement, false), ["INCONCLUSIVE"]);
+        assert_eq!(lines(&judgement, true), ["verdict     INCONCLUSIVE"]);
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
         return Reading::unknown("response times are 0");
     };
     let tail = case.own_share_of_p99();
-    let mut words = format!("own share {}", percent(in_all));
+    let mut words = format!("{} of the response time is brunt's own", percent(in_all));
     if let Some(tail) = tail {
         words.push_str(&format!(", of p99 {}", percent(tail)));
     }

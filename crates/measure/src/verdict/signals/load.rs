@@ -244,21 +244,21 @@ pub(super) fn drift(case: &Case<'_>) -> Reading {
     let found = &case.steadiness;
     let by_halves = found
         .halves_differ
-        .map(|change| format!("second half {} against the first", signed(change)));
+        .map(|change| format!("the second half was {} than the first", compared(change)));
     if !found.drifts {
         return match by_halves {
             Some(words) => Reading::healthy(words),
             None => Reading::unknown("too short, or planned to change"),
         };
     }
-    let by_trend = found
-        .trend
-        .map(|change| format!("{} over the window", signed(change)));
-    let words: Vec<String> = by_trend.into_iter().chain(by_halves).collect();
-    if words.is_empty() {
+    let by_trend = || {
+        let change = found.trend?;
+        Some(format!("its end was {} than its start", compared(change)))
+    };
+    let Some(words) = by_halves.or_else(by_trend) else {
         return Reading::fail("the rate drifted from nothing");
-    }
-    let words = format!("the rate drifted: {}", words.join(", "));
+    };
+    let words = format!("the rate drifted: {words}");
     let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
     if exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND) {
         Reading::fail(words)
@@ -267,10 +267,10 @@ pub(super) fn drift(case: &Case<'_>) -> Reading {
     }
 }
 
-/// A change with its sign.
-fn signed(change: f64) -> String {
-    let sign = if change > 0.0 { "+" } else { "" };
-    format!("{sign}{}", percent(change))
+/// A change of a rate in words: `38 % slower`.
+fn compared(change: f64) -> String {
+    let word = if change < 0.0 { "slower" } else { "faster" };
+    format!("{} {word}", percent(change.abs()))
 }
 
 pub(super) fn samples(case: &Case<'_>) -> Reading {

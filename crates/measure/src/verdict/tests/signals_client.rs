@@ -46,10 +46,15 @@ fn the_workers() {
             own_share(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
-        bent("own_share", WARN, "own share 30 %: waking up", |run| {
-            own_share(run, 300);
-            thread(run).run_queue_wait_ns = Some(200 * MS);
-        }),
+        bent(
+            "own_share",
+            WARN,
+            "30 % of the response time is brunt's own: waking up",
+            |run| {
+                own_share(run, 300);
+                thread(run).run_queue_wait_ns = Some(200 * MS);
+            },
+        ),
         bent("run_queue_wait", UNKNOWN, "does not say", |run| {
             run.agents[0]
                 .workers
@@ -77,26 +82,44 @@ fn the_time_that_brunt_takes() {
         bent(
             "own_share",
             HEALTHY,
-            "own share 0.4 %, of p99 0.4 %",
+            "0.4 % of the response time is brunt's own, of p99 0.4 %",
             |_| (),
         ),
-        bent("own_share", WARN, "own share 5.0 %", |run| {
-            own_share(run, 50)
-        }),
+        bent(
+            "own_share",
+            WARN,
+            "5.0 % of the response time is brunt's own",
+            |run| own_share(run, 50),
+        ),
         bent("own_share", WARN, "waking up", |run| own_share(run, 300)),
-        bent("own_share", FAIL, "own share 30 %", |run| {
-            own_share(run, 300);
-            busy_for(run, 1_800);
-        }),
+        bent(
+            "own_share",
+            FAIL,
+            "30 % of the response time is brunt's own",
+            |run| {
+                own_share(run, 300);
+                busy_for(run, 1_800);
+            },
+        ),
         // A few replies came while brunt did not run.
-        bent("own_share", WARN, "own share 1.5 %, of p99", |run| {
-            own_share_of_tail(run, 3_000);
-            busy_for(run, 1_800);
-        }),
+        bent(
+            "own_share",
+            WARN,
+            "1.5 % of the response time is brunt's own, of p99",
+            |run| {
+                own_share_of_tail(run, 3_000);
+                busy_for(run, 1_800);
+            },
+        ),
         // Of a few slow ones nothing is told.
-        bent("own_share", HEALTHY, "own share 1.5 %", |run| {
-            own_share_of_tail(run, 2_999);
-        }),
+        bent(
+            "own_share",
+            HEALTHY,
+            "1.5 % of the response time is brunt's own",
+            |run| {
+                own_share_of_tail(run, 2_999);
+            },
+        ),
         bent("own_share", UNKNOWN, "no kernel stamps", |run| {
             run.plan.stamps = Stamps::Off
         }),
@@ -104,7 +127,7 @@ fn the_time_that_brunt_takes() {
             run.agents[0].negotiated.depth = 2
         }),
         // The parts of each stream are known.
-        bent("own_share", HEALTHY, "own share", |run| streams(run, 10)),
+        bent("own_share", HEALTHY, "brunt's own", |run| streams(run, 10)),
         bent("own_share", UNKNOWN, "0 stamped replies", |run| {
             run.latencies.split = Default::default();
         }),

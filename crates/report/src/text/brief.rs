@@ -1,0 +1,124 @@
+//! The report by default: what was asked, the figures, and what limited them, on one small page.
+
+use brunt_measure::{Judged, Run, SignalId, Summary, Verdict};
+
+use super::layout::{Page, Tone};
+use super::{
+    CONNECTIONS_MISSING, OVERLOADED, agents, bandwidth, describe, diagnosis, errors_above, held,
+    latency, load, names, objectives, outage, resources, spectrum, stages, verdict,
+};
+use crate::Style;
+
+/// What a run without a URL says of its target, and what to do next.
+const OWN_SERVER: &str = "brunt's own server, as no URL was given";
+const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
+
+/// The whole page.
+pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
+    let Judged { run, judgement, .. } = judged;
+    let is_withheld = judged.withheld().is_some();
+    let has_success = judgement.verdict != Verdict::NoSuccess;
+    let mut page = Page::new(style);
+    errors_above(judged, &mut page);
+    asked(judged, &mut page);
+    page.blank();
+    figures(judged, &mut page);
+    if style.spectrum && !run.is_streams() && !run.is_held() {
+        page.blank();
+        spectrum::spectrum(run, &mut page);
+    }
+    page.blank();
+    // What the first line said is not said again.
+    if has_success {
+        verdict::cause(judgement, &mut page);
+    }
+    if !is_withheld {
+        diagnosis::row(run, judgement, &mut page);
+    }
+    if judgement.verdict == Verdict::ServerFailed {
+        outage::rows(run, false, &mut page);
+    }
+    if let Some(mut items) = resources::cpus(run) {
+        items[0].insert_str(0, "CPUs: ");
+        page.items("  ", &items, Tone::Plain);
+    }
+    objectives::rows(judged, &mut page);
+    let mut told = Vec::new();
+    if !is_withheld && run.overload().is_some() {
+        told.push(OVERLOADED);
+    }
+    if judgement.verdict == Verdict::ServerFailed {
+        told.push(CONNECTIONS_MISSING);
+    }
+    super::checks(judged, &told, false, &mut page);
+    if run.own_server() {
+        verdict::next(OWN_SERVER_NEXT, &mut page);
+    } else if let Some(advice) = judgement.advice.first().filter(|_| has_success) {
+        verdict::next(advice, &mut page);
+    }
+    page.into_text()
+}
+
+/// The target, the load, and what sets this run apart.
+fn asked(judged: &Judged<'_>, page: &mut Page) {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
+    let mut target = load::target(run, false);
+    if run.own_server() {
+        target.push(OWN_SERVER.to_owned());
+    }
+    target.extend(describe::phases(run, false));
+    page.items("", &target, Tone::Plain);
+    page.items("", &load::load(run, false), Tone::Plain);
+    agents::rows(judged, page);
+    let mut notes = describe::notes(run, summary);
+    // Where the drift decides, the verdict speaks of it.
+    if judged.withheld().is_none() && !judgement.decisive.contains(&SignalId::Drift) {
+        notes.extend(describe::drift(&run.steadiness()));
+    }
+    for note in notes {
+        page.row("note", &[note], Tone::Warning);
+    }
+}
+
+fn figures(judged: &Judged<'_>, page: &mut Page) {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
+    let is_withheld = judged.withheld().is_some();
+    if run.is_streams() {
+        bandwidth::rows(judged, false, page);
+        super::failures(run, summary, page);
+    } else if run.is_held() {
+        held::rows(judged, page);
+        super::failures(run, summary, page);
+        super::beside(run, summary, page);
+    } else {
+        super::throughput(judged, page);
+        let clean = super::clean_of(judged, false).filter(|_| !is_withheld);
+        if let Some(clean) = clean {
+            super::clean_throughput(run, clean, page);
+        }
+        super::arrivals(run, summary, is_withheld, false, page);
+        super::requests(run, summary, false, page);
+        latency::table(run, summary, clean, judgement, false, page);
+        stages::table(run, is_withheld, false, page);
+        names::table(run, false, page);
+    }
+    connections(run, summary, page);
+}
+
+fn connections(run: &Run, summary: &Summary, page: &mut Page) {
+    if !run.is_held() {
+        super::connections(run, summary, false, page);
+    }
+    super::whole_run(run, summary, false, page);
+    resources::generator(run, summary, page);
+}
