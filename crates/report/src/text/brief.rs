@@ -38,6 +38,15 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     if judgement.verdict == Verdict::ServerFailed {
         outage::rows(run, false, &mut page);
     }
+    let evidence = run.evidence_of_server();
+    if let Some(reason) = evidence
+        .missing
+        .get("server")
+        .filter(|_| evidence.server.is_none())
+    {
+        let words = format!("server not watched: {reason}");
+        page.items("  ", &[words], Tone::Plain);
+    }
     if let Some(mut items) = resources::cpus(run) {
         items[0].insert_str(0, "CPUs: ");
         page.items("  ", &items, Tone::Plain);

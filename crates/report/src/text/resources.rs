@@ -177,7 +177,7 @@ fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
         items.push(format!("{} {}", printable(name), cpus(ns)));
     }
     items.push(format!("brunt {}", cpus(ledger.client_ns)));
-    if let Some(ns) = ledger.others_ns {
+    if let Some(ns) = ledger.others_ns.filter(|&ns| is_told(ns)) {
         let named = ledger.others.iter().filter(|it| is_told(it.cpu_ns));
         let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
         let named: Vec<String> = named.collect();
