@@ -54,9 +54,9 @@ impl Precision {
         });
     }
 
-    /// The rows of it, each with a label and its cells: one of shares, with the farther end where an
-    /// interval is wide; `verbose`: two of the ends where some is; none where there is no interval
-    /// at all.
+    /// The rows of it, each with a label and its cells: one of shares, with the farther end where
+    /// an interval is wide; `verbose`: two of the ends where some is; none where there is no
+    /// interval at all.
     pub(crate) fn rows(&self, verbose: bool) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {
