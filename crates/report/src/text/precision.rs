@@ -223,8 +223,7 @@ mod tests {
         for (columns, words) in [
             (
                 of(&[Some(("p50", ends())), Some(("p90", Err(ALIKE)))]),
-                "? for p90: it varied over the window; a run about 3 times as long would tell \
-                 (-d 30s)",
+                "? for p90: the run is too short to tell; try -d 30s",
             ),
             (
                 of(&[
@@ -233,8 +232,7 @@ mod tests {
                     Some(("p99", Err(ALIKE))),
                     None,
                 ]),
-                "? from p90 on: it varied over the window; a run about 3 times as long would \
-                 tell (-d 30s)",
+                "? from p90 on: the run is too short to tell; try -d 30s",
             ),
             (
                 of(&[Some(("p50", Err(NoInterval::PlannedToVary))), None]),

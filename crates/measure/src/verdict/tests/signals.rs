@@ -621,7 +621,7 @@ fn doubts() {
         bent("steal", UNKNOWN, "not read", |run| {
             run.agents[0].evidence.host.cpus = Vec::new()
         }),
-        bent("drift", HEALTHY, "against the first", |_| ()),
+        bent("drift", HEALTHY, "than the first", |_| ()),
         bent("drift", FAIL, "drifted", drifting),
         bent("drift", WARN, "drifted", |run| drifting_by(run, 1)),
         bent("drift", UNKNOWN, "too short", |run| {
