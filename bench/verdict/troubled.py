@@ -106,9 +106,12 @@ def server_quota(_bench, pid):
         members = Path(into_group[-1])
         for each in processes(pid):
             members.write_text(str(each))
-        yield ()
-        for each in processes(pid):
-            (members.parent.parent / members.name).write_text(str(each))
+        try:
+            yield ()
+        finally:
+            # A group is removed when it is empty.
+            for each in processes(pid):
+                (members.parent.parent / members.name).write_text(str(each))
 
 
 @contextlib.contextmanager
