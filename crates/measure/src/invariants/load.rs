@@ -92,7 +92,8 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
     // A user whose connection ended thinks before the next one is opened, which takes a part of the
     // window that nothing bounds.
-    let thinks = run.plan.think.is_some();
+    let opened = facts.summary.window.connections_opened;
+    let thinks = run.plan.think.is_some() && opened > 0;
     if mean >= needed && !thinks {
         return Outcome::held(words);
     }
@@ -106,7 +107,6 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
             false => Outcome::not_applicable(format!("the count ran out; {words}")),
         };
     }
-    let opened = facts.summary.window.connections_opened;
     let (excused, how) = match &live.missing {
         Some(missing) => {
             let (opening, retrying) = (
