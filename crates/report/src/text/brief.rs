@@ -1,16 +1,15 @@
 //! The report by default: what was asked, the figures, and what limited them, on one small page.
 
-use brunt_measure::{Judged, Run, SignalId, Summary, Verdict};
+use brunt_measure::{Judged, Verdict};
 
 use super::layout::{Page, Tone};
 use super::{
-    CONNECTIONS_MISSING, OVERLOADED, agents, bandwidth, describe, diagnosis, errors_above, held,
-    latency, load, names, objectives, outage, resources, spectrum, stages, verdict,
+    CONNECTIONS_MISSING, OVERLOADED, agents, describe, diagnosis, errors_above, load, objectives,
+    outage, resources, spectrum, verdict,
 };
 use crate::Style;
 
-/// What a run without a URL says of its target, and what to do next.
-const OWN_SERVER: &str = "brunt's own server, as no URL was given";
+/// What to do after a run without a URL.
 const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
 
 /// The whole page.
@@ -22,7 +21,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     errors_above(judged, &mut page);
     asked(judged, &mut page);
     page.blank();
-    figures(judged, &mut page);
+    measured(judged, &mut page);
     if style.spectrum && !run.is_streams() && !run.is_held() {
         page.blank();
         spectrum::spectrum(run, &mut page);
@@ -70,61 +69,19 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
 
 /// The target, the load, and what sets this run apart.
 fn asked(judged: &Judged<'_>, page: &mut Page) {
-    let Judged {
-        run,
-        summary,
-        judgement,
-        ..
-    } = judged;
+    let run = judged.run;
     let mut target = load::target(run, false);
-    if run.own_server() {
-        target.push(OWN_SERVER.to_owned());
-    }
     target.extend(describe::phases(run, false));
     page.items("", &target, Tone::Plain);
     page.items("", &load::load(run, false), Tone::Plain);
     agents::rows(judged, page);
-    let mut notes = describe::notes(run, summary);
-    // Where the drift decides, the verdict speaks of it.
-    if judged.withheld().is_none() && !judgement.decisive.contains(&SignalId::Drift) {
-        notes.extend(describe::drift(&run.steadiness()));
-    }
-    for note in notes {
-        page.row("note", &[note], Tone::Warning);
-    }
+    super::notes(judged, page);
 }
 
-fn figures(judged: &Judged<'_>, page: &mut Page) {
-    let Judged {
-        run,
-        summary,
-        judgement,
-        ..
-    } = judged;
-    let is_withheld = judged.withheld().is_some();
-    if run.is_streams() {
-        bandwidth::rows(judged, false, page);
-        super::failures(run, summary, page);
-    } else if run.is_held() {
-        held::rows(judged, page);
-        super::failures(run, summary, page);
-        super::beside(run, summary, page);
-    } else {
-        super::throughput(judged, page);
-        let clean = super::clean_of(judged, false).filter(|_| !is_withheld);
-        if let Some(clean) = clean {
-            super::clean_throughput(run, clean, page);
-        }
-        super::arrivals(run, summary, is_withheld, false, page);
-        super::requests(run, summary, false, page);
-        latency::table(run, summary, clean, judgement, false, page);
-        stages::table(run, is_withheld, false, page);
-        names::table(run, false, page);
-    }
-    connections(run, summary, page);
-}
-
-fn connections(run: &Run, summary: &Summary, page: &mut Page) {
+/// What was measured, and what became of the connections.
+fn measured(judged: &Judged<'_>, page: &mut Page) {
+    let (run, summary) = (judged.run, &judged.summary);
+    super::figures(judged, false, page);
     if !run.is_held() {
         super::connections(run, summary, false, page);
     }

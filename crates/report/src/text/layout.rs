@@ -139,35 +139,40 @@ impl Page {
 
     /// A label and its items, on as many lines as they need.
     pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
+        let mut shown = label;
+        let indent = LABEL.max(columns(&printable(label)) + 1);
+        for line in self.item_lines(label, items, indent, tone) {
+            self.label(shown);
+            self.painted(&line, tone);
+            self.end_line();
+            shown = "";
+        }
+    }
+
+    /// Items without a label, behind `indent`.
+    pub(crate) fn items(&mut self, indent: &str, items: &[String], tone: Tone) {
+        for line in self.item_lines(indent, items, indent.len(), tone) {
+            self.text.push_str(indent);
+            self.painted(&line, tone);
+            self.end_line();
+        }
+    }
+
+    /// Notes a row, and gives its items on lines that leave `indent` columns.
+    fn item_lines(
+        &mut self,
+        label: &str,
+        items: &[String],
+        indent: usize,
+        tone: Tone,
+    ) -> Vec<String> {
         self.entries.push(Entry::Row {
             label: label.to_owned(),
             items: items.to_vec(),
             tone,
         });
         let items: Vec<Cow<'_, str>> = items.iter().map(|item| printable(item)).collect();
-        let mut label = label;
-        let indent = LABEL.max(columns(&printable(label)) + 1);
-        for line in wrapped(&items, self.width - indent) {
-            self.label(label);
-            self.painted(&line, tone);
-            self.end_line();
-            label = "";
-        }
-    }
-
-    /// Items without a label, behind `indent`.
-    pub(crate) fn items(&mut self, indent: &str, items: &[String], tone: Tone) {
-        self.entries.push(Entry::Row {
-            label: indent.to_owned(),
-            items: items.to_vec(),
-            tone,
-        });
-        let items: Vec<Cow<'_, str>> = items.iter().map(|item| printable(item)).collect();
-        for line in wrapped(&items, self.width - indent.len()) {
-            self.text.push_str(indent);
-            self.painted(&line, tone);
-            self.end_line();
-        }
+        wrapped(&items, self.width - indent)
     }
 
     /// A label, a row of right-aligned cells, and a note behind them where there is room.

@@ -51,6 +51,9 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
         }
         items.extend(websocket_items(websocket, run.is_held()));
     }
+    if run.own_server() {
+        items.push("brunt's own server, as no URL was given".to_owned());
+    }
     items
 }
 

@@ -64,38 +64,9 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     }
     page.row("window", &describe::phases(run, true), Tone::Plain);
     agents::rows(judged, &mut page);
-    let mut notes = describe::notes(run, summary);
-    notes.extend(
-        run.own_server()
-            .then(|| "the target was brunt's reference server, in the same process".to_owned()),
-    );
-    // Where the drift decides, the verdict speaks of it.
-    if !is_withheld && !judgement.decisive.contains(&SignalId::Drift) {
-        notes.extend(describe::drift(&run.steadiness()));
-    }
-    for note in notes {
-        page.row("note", &[note], Tone::Warning);
-    }
+    notes(judged, &mut page);
     page.blank();
-    if run.is_streams() {
-        bandwidth::rows(judged, true, &mut page);
-        failures(run, summary, &mut page);
-    } else if run.is_held() {
-        held::rows(judged, &mut page);
-        failures(run, summary, &mut page);
-        beside(run, summary, &mut page);
-    } else {
-        throughput(judged, &mut page);
-        let clean = clean_of(judged, true).filter(|_| !is_withheld);
-        if let Some(clean) = clean {
-            clean_throughput(run, clean, &mut page);
-        }
-        arrivals(run, summary, is_withheld, true, &mut page);
-        requests(run, summary, true, &mut page);
-        latency::table(run, summary, clean, judgement, true, &mut page);
-        stages::table(run, is_withheld, true, &mut page);
-        names::table(run, true, &mut page);
-    }
+    figures(judged, true, &mut page);
     page.blank();
     verdict::rows(judgement, &mut page);
     if !is_withheld {
@@ -133,6 +104,49 @@ fn errors_above(judged: &Judged<'_>, page: &mut Page) {
     if let Some(line) = unopened(judged.run, &judged.summary) {
         page.line(&line, Tone::Warning);
         page.blank();
+    }
+}
+
+/// What sets the run apart from others of its kind.
+fn notes(judged: &Judged<'_>, page: &mut Page) {
+    let mut notes = describe::notes(judged.run, &judged.summary);
+    // Where the drift decides, the verdict speaks of it.
+    let is_said = judged.judgement.decisive.contains(&SignalId::Drift);
+    if judged.withheld().is_none() && !is_said {
+        notes.extend(describe::drift(&judged.run.steadiness()));
+    }
+    for note in notes {
+        page.row("note", &[note], Tone::Warning);
+    }
+}
+
+/// What was measured, by the kind of load.
+fn figures(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
+    let is_withheld = judged.withheld().is_some();
+    if run.is_streams() {
+        bandwidth::rows(judged, verbose, page);
+        failures(run, summary, page);
+    } else if run.is_held() {
+        held::rows(judged, page);
+        failures(run, summary, page);
+        beside(run, summary, page);
+    } else {
+        throughput(judged, page);
+        let clean = clean_of(judged, verbose).filter(|_| !is_withheld);
+        if let Some(clean) = clean {
+            clean_throughput(run, clean, page);
+        }
+        arrivals(run, summary, is_withheld, verbose, page);
+        requests(run, summary, verbose, page);
+        latency::table(run, summary, clean, judgement, verbose, page);
+        stages::table(run, is_withheld, verbose, page);
+        names::table(run, verbose, page);
     }
 }
 
