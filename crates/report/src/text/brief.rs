@@ -12,6 +12,9 @@ use crate::Style;
 /// What to do after a run without a URL.
 const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
 
+/// Lines of a page that has nothing unusual to tell: for one more, a blank one goes.
+const LINES_MAX: usize = 14;
+
 /// The whole page.
 pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     let Judged { run, judgement, .. } = judged;
@@ -46,7 +49,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
         let words = format!("server not watched: {reason}");
         page.items("  ", &[words], Tone::Plain);
     }
-    if let Some(mut items) = resources::cpus(run) {
+    if let Some(mut items) = resources::cpus(run, false) {
         items[0].insert_str(0, "CPUs: ");
         page.items("  ", &items, Tone::Plain);
     }
@@ -64,16 +67,29 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     } else if let Some(advice) = judgement.advice.first().filter(|_| has_success) {
         verdict::next(advice, &mut page);
     }
-    page.into_text()
+    let text = page.into_text();
+    match text.lines().count() == LINES_MAX + 1 {
+        true => text.replacen("\n\n", "\n", 1),
+        false => text,
+    }
 }
 
 /// The target, the load, and what sets this run apart.
 fn asked(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
-    let mut target = load::target(run, false);
-    target.extend(describe::phases(run, false));
+    let (mut target, mut load) = (load::target(run, false), load::load(run, false));
+    let phases = describe::phases(run, false);
+    // Where it takes no line of its own.
+    let with_target = [&*target, &phases].concat();
+    if page.lines_of(&[&*load, &phases].concat()) > page.lines_of(&load)
+        && page.lines_of(&with_target) == page.lines_of(&target)
+    {
+        target = with_target;
+    } else {
+        load.extend(phases);
+    }
     page.items("", &target, Tone::Plain);
-    page.items("", &load::load(run, false), Tone::Plain);
+    page.items("", &load, Tone::Plain);
     agents::rows(judged, page);
     super::notes(judged, page);
 }

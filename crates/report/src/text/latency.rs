@@ -27,13 +27,15 @@ const TAIL: (&str, f64) = ("above p99", 0.99);
 /// The row of response times together with opening the connection.
 const WITH_CONNECT: &str = "with connect";
 /// The row of response times where the hypervisor took nothing.
-const CLEAN: &str = "without steal";
+const CLEAN: &str = "undisturbed";
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
 const TRANSFER_MIN: f64 = 0.05;
 /// Service times have a row where one of their columns is this share below that of the response.
 const SERVICE_DIFFERS: f64 = 0.05;
+/// Less than this, nanoseconds, is noise from run to run.
+const SERVICE_DIFFERS_NS: f64 = 10_000.0;
 
 /// One column.
 #[derive(Clone, Copy)]
@@ -175,7 +177,7 @@ fn service_differs(run: &Run) -> bool {
     }
     let differ = |response: Option<f64>, service: Option<f64>| {
         let (response, service) = (response.unwrap_or(0.0), service.unwrap_or(0.0));
-        (response - service).abs() > response * SERVICE_DIFFERS
+        (response - service).abs() > (response * SERVICE_DIFFERS).max(SERVICE_DIFFERS_NS)
     };
     COLUMNS.iter().any(|column| match column.of {
         Of::Mean => differ(response.mean_ns(), service.mean_ns()),

@@ -175,6 +175,12 @@ impl Page {
         wrapped(&items, self.width - indent)
     }
 
+    /// Lines that items without a label take.
+    pub(crate) fn lines_of(&self, items: &[String]) -> usize {
+        let items: Vec<Cow<'_, str>> = items.iter().map(|item| printable(item)).collect();
+        wrapped(&items, self.width).len()
+    }
+
     /// A label, a row of right-aligned cells, and a note behind them where there is room.
     pub(crate) fn cells(&mut self, label: &str, cells: &[String], note: &str, tone: Tone) {
         self.table_row(NARROW, label, cells, note, tone);

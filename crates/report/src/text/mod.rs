@@ -88,7 +88,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     resources::client(run, summary, is_withheld, &mut page);
     resources::generator(run, summary, &mut page);
     resources::server(run, summary, is_withheld, &mut page);
-    if let Some(items) = resources::cpus(run) {
+    if let Some(items) = resources::cpus(run, true) {
         page.row("CPUs", &items, Tone::Plain);
     }
     evidence::rows(run, summary, is_withheld, &mut page);
@@ -244,7 +244,7 @@ pub(crate) fn clean_throughput(run: &Run, clean: &CleanFigures, page: &mut Page)
             units::duration(clean.window_ns)
         ),
     ];
-    page.row("  w/o steal", &items, Tone::Plain);
+    page.row("  undisturbed", &items, Tone::Plain);
 }
 
 /// The outcome of the schedule, where there is one.

@@ -13,6 +13,8 @@ use crate::units::{self, counted};
 const ROWS_MAX: usize = 20;
 /// Of fewer CPUs than this no word is said.
 const CPUS_TOLD_LEAST: f64 = 0.01;
+/// The same, unless all is asked for.
+const CPUS_NOTICEABLE: f64 = 0.05;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
@@ -158,18 +160,24 @@ pub(crate) fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut
     over_time(server, page);
 }
 
-/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data.
-pub(crate) fn cpus(run: &Run) -> Option<Vec<String>> {
+/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data. `verbose`:
+/// with who had little of them.
+pub(crate) fn cpus(run: &Run, verbose: bool) -> Option<Vec<String>> {
     let ledger = CpuLedger::of(run.first()).filter(|_| run.is_plain())?;
     let server = run.first().evidence.server.as_ref();
     let name = server.map_or("server", |server| server.name.as_str());
-    Some(ledger_of(&ledger, name))
+    let least = if verbose {
+        CPUS_TOLD_LEAST
+    } else {
+        CPUS_NOTICEABLE
+    };
+    Some(ledger_of(&ledger, name, least))
 }
 
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
-fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
+fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
     let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
-    let is_told = |ns: u64| ledger.in_cpus(ns) >= CPUS_TOLD_LEAST;
+    let is_told = |ns: u64| ledger.in_cpus(ns) >= least;
     let mut items = Vec::new();
     if let Some(ns) = ledger.server_ns {
         // Brunt's own server has brunt's name.
@@ -395,12 +403,17 @@ mod tests {
             idle_ns: 2 * CENT,
             throttled_ns: None,
         };
-        let told = |ledger: &CpuLedger, server| ledger_of(ledger, server).join(" · ");
+        let told =
+            |ledger: &CpuLedger, server| ledger_of(ledger, server, CPUS_TOLD_LEAST).join(" · ");
         let text = told(&ledger, "node");
         let start = "node 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh";
         assert!(text.starts_with(start), "{text}");
         assert!(text.ends_with(" 0.07) · idle 0.02 of 2"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
+        assert_eq!(
+            ledger_of(&ledger, "node", 0.1)[2],
+            "other programs 0.97 (cargo 0.90)"
+        );
         ledger.others.clear();
         ledger.unaccounted_ns = 2 * CENT;
         ledger.steal_ns = CENT;

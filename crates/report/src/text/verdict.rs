@@ -4,7 +4,7 @@ use brunt_measure::{Grade, Judgement, Signal, Verdict};
 
 use super::layout::{Page, Tone};
 
-/// Signals that the evidence names, unless all of it is asked for.
+/// Signals that the evidence names, and lines that they take, unless all of it is asked for.
 const EVIDENCE_MOST: usize = 2;
 
 fn tone(verdict: Verdict) -> Tone {
@@ -46,6 +46,9 @@ pub(super) fn cause(judgement: &Judgement, page: &mut Page) {
     page.line(&sentence(judgement), tone(judgement.verdict));
     let mut evidence = evidence(judgement);
     evidence.truncate(EVIDENCE_MOST);
+    while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
+        evidence.pop();
+    }
     if !evidence.is_empty() {
         page.items("  ", &evidence, Tone::Plain);
     }
