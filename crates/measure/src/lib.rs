@@ -182,6 +182,6 @@ pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
 pub use trial::TrialRecord;
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule,
+    VerdictRule, shell_word,
 };
 pub use window::Window;

@@ -11,7 +11,7 @@ use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
 /// CPUs that this process may use.
-fn cpus() -> Vec<u64> {
+pub(crate) fn cpus() -> Vec<u64> {
     let set = rustix::thread::sched_getaffinity(None).expect("Linux says it");
     let numbers = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
     numbers.map(|cpu| cpu as u64).collect()
@@ -35,7 +35,8 @@ fn placement(report: &RunReport) -> (String, Vec<Option<u64>>) {
     (reason, bound.collect())
 }
 
-fn taskset(cpu: u64, words: &str) -> Command {
+/// The binary on one CPU.
+pub(crate) fn taskset(cpu: u64, words: &str) -> Command {
     let mut command = Command::new("taskset");
     command.env("XDG_STATE_HOME", STATE_HOME);
     command.args(["-c", &cpu.to_string()]);

@@ -8,8 +8,8 @@ use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::weighed::Weighed;
 use super::words::truncated;
 use crate::{
-    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Protocol, ServerScope,
-    cpu_list,
+    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Protocol, Run,
+    ServerScope, cpu_list,
 };
 
 /// Where others keep brunt from its CPUs, or wake it up late.
@@ -25,7 +25,9 @@ const PIDS_TOLD_MAX: usize = 16;
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
-pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<String> {
+pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
+    let plan = &run.plan;
+    let longer = |ns| format!("-d {}", command::length(ns));
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
@@ -34,24 +36,28 @@ pub(super) fn of_doubts(doubts: &[SignalId], plan: &PlanDescription) -> Vec<Stri
                 let schedule = plan.model.schedule();
                 let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
                 let extends = !has_stages && plan.stop.requests.is_none();
-                let options: &[&str] = if extends { &["--extend"] } else { &[] };
+                let mut options = vec![longer(longer_ns(plan))];
+                options.extend(extends.then(|| "--extend".to_owned()));
                 format!(
                     "a machine whose CPUs are its own; or more time that the hypervisor leaves: {}",
-                    command::repeated(plan, longer_ns(plan), options)
+                    command::with(run, &options)
                 )
             }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
-                let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &["--warmup 10s"]);
-                format!("let it settle first: {line}")
+                let options = [
+                    longer(LONG_NS.max(longer_ns(plan))),
+                    "--warmup 10s".to_owned(),
+                ];
+                format!("let it settle first: {}", command::with(run, &options))
             }
             _ if plan.stop.duration_ns.is_none() => {
                 format!("more {}: a higher -n, or -d 10s", plan.unit().many)
             }
-            _ => format!(
-                "a longer run: {}",
-                command::repeated(plan, longer_ns(plan), &[])
-            ),
+            _ => {
+                let line = command::with(run, &[longer(longer_ns(plan))]);
+                format!("a longer run: {line}")
+            }
         });
     }
     advice
@@ -168,7 +174,8 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
                 .is_some_and(Placement::is_beside_server);
             advice.push(
                 if workers < usable && workers < connections && !is_settled {
-                    format!("more workers: -t {}", usable.min(connections))
+                    let threads = format!("-t {}", usable.min(connections));
+                    format!("more workers: {}", command::with(run, &[threads]))
                 } else if run.depth() > 1 && connections < usable {
                     let option = match run.protocol() {
                         Protocol::Http1 | Protocol::Streams => "--pipeline",
@@ -229,15 +236,35 @@ pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
     )]
 }
 
-pub(super) fn of_planned_rate(plan: &PlanDescription) -> Vec<String> {
-    vec![
-        match plan.model {
-            _ if plan.one_way.is_some() => "for the capacity: a higher --bandwidth, or none",
-            ModelDescription::Sessions { .. } => "for the capacity: a higher --connection-rate",
-            _ => "for the capacity: a higher -r, or none",
-        }
-        .to_owned(),
-    ]
+pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
+    let plan = &run.plan;
+    let line = of_capacity(run).or_else(|| {
+        let option = match plan.model {
+            _ if plan.one_way.is_some() => "--bandwidth",
+            ModelDescription::Sessions { .. } => "--connection-rate",
+            _ => "-r",
+        };
+        Some(format!("for the capacity: a higher {option}"))
+    });
+    Vec::from_iter(line)
+}
+
+/// The search for the capacity, by a bound of p99 that leaves room above what was found.
+fn of_capacity(run: &Run) -> Option<String> {
+    let p99_ns = run.latencies.response.quantile_ns(0.99)?;
+    let objective = format!(
+        "p99 < {}",
+        command::length(round_ns(p99_ns.saturating_mul(2)))
+    );
+    let line = command::search(run, &objective)?;
+    Some(format!("for its capacity: {line}"))
+}
+
+/// The next 1, 2 or 5 times a power of ten, 1 ms at least.
+fn round_ns(ns: u64) -> u64 {
+    let powers = (6..18).map(|exponent| 10_u64.pow(exponent));
+    let mut steps = powers.flat_map(|power| [1, 2, 5].map(|times| times * power));
+    steps.find(|&step| step >= ns).unwrap_or(ns)
 }
 
 /// Connections that paused by plan.
@@ -247,7 +274,8 @@ pub(super) fn of_think_time(case: &Case<'_>) -> Vec<String> {
         Some(_) => "a shorter --think-time",
         None => "shorter pauses in the script",
     };
-    vec![format!("for more load: -c {more}, or {pauses}")]
+    let line = command::with(case.run, &[format!("-c {more}")]);
+    vec![format!("for more load: {line}"), format!("or {pauses}")]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
@@ -264,20 +292,18 @@ pub(super) fn of_late(weighed: &Weighed<'_>) -> Vec<String> {
 }
 
 /// Other programs had the CPUs.
-pub(super) fn of_other_programs(plan: &PlanDescription) -> Vec<String> {
-    let length_ns = plan.stop.duration_ns.unwrap_or(LONGER_LEAST_NS);
-    let line = command::repeated(plan, length_ns, &[]);
-    vec![format!("end the other programs, and repeat: {line}")]
+pub(super) fn of_other_programs() -> Vec<String> {
+    vec!["end the other programs, and repeat".to_owned()]
 }
 
 /// `id`: the signal that decided.
-pub(super) fn of_server(id: SignalId) -> Vec<String> {
+pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
     match id {
         SignalId::ServerThrottling => vec!["for more: raise the server's CPU quota".to_owned()],
         SignalId::AcceptQueue => {
             vec!["for more: a longer accept queue (listen backlog, net.core.somaxconn)".to_owned()]
         }
-        _ => Vec::new(),
+        _ => Vec::from_iter(of_capacity(run)),
     }
 }
 
@@ -289,23 +315,26 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);
     let now = case.connections_most();
-    let connections = format!("{option} {}", more(now));
-    let mut advice = vec![match (run.protocol(), &run.first().negotiated.note) {
-        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams, _) => {
-            connections
+    let line = command::with(run, &[format!("{option} {}", more(now))]);
+    let connections = format!("more connections: {line}");
+    let mut advice = Vec::new();
+    match (run.protocol(), &run.first().negotiated.note) {
+        // The note says why there can be no more streams.
+        (Protocol::Http2, Some(note)) => {
+            advice.push(format!("{connections}; {}", truncated(note)));
         }
         // Streams beyond the requests that a connection carries would not be used.
-        (Protocol::Http2, None) if !plan.keepalive() || plan.requests_per_connection.is_some() => {
-            connections
+        (Protocol::Http2, None) if plan.keepalive() && plan.requests_per_connection.is_none() => {
+            let line = command::with(run, &[format!("--streams {}", more(run.depth()))]);
+            advice.extend([format!("more streams: {line}"), connections]);
         }
-        (Protocol::Http2, None) => format!("{connections}, or --streams {}", more(run.depth())),
-        // The note says why there can be no more streams.
-        (Protocol::Http2, Some(note)) => format!("{connections}; {}", truncated(note)),
-    }];
+        _ => advice.push(connections),
+    }
     // A lock in the server, or another service behind it, looks the same from here.
     let may_diagnose = case.run.is_plain() && !case.run.is_streams();
     if case.elasticity.is_none() && now > 1 && may_diagnose {
-        advice.push("make sure that more connections give more: --diagnose".to_owned());
+        let line = command::with(run, &["--diagnose".to_owned()]);
+        advice.push(format!("make sure that more connections give more: {line}"));
     }
     advice
 }
@@ -335,12 +364,14 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let plan = &case.run.plan;
     let schedule = plan.model.schedule();
     let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
-    let length_ns = plan.stop.duration_ns.unwrap_or(LONGER_LEAST_NS);
-    let with = |option: &str| command::repeated(plan, length_ns, &[option]);
+    let with = |option: &str| command::with(case.run, &[option.to_owned()]);
     let mut advice = Vec::new();
     if plan.one_way.is_some() {
         if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
-            advice.push("watch the server's process: --watch PID".to_owned());
+            advice.push(format!(
+                "watch the server's process: {}",
+                with("--watch PID")
+            ));
         }
         if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
             let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
@@ -369,12 +400,11 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
             "say the speed of the slowest link on the way: {line}"
         ));
     }
-    let more = PlanDescription {
-        connections: plan.connections.saturating_mul(MORE as u32),
-        ..plan.clone()
-    };
     if case.is_closed() {
-        let line = command::repeated(&more, length_ns, &[]);
+        let line = with(&format!(
+            "-c {}",
+            plan.connections.saturating_mul(MORE as u32)
+        ));
         advice.push(format!("more connections: {line}"));
     } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
         let most = case.connections_most().saturating_mul(MORE as u32);
@@ -382,8 +412,8 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
         advice.push(format!("more connections: {line}"));
     }
     if advice.is_empty() {
-        let line = command::repeated(plan, LONG_NS.max(longer_ns(plan)), &[]);
-        advice.push(format!("a longer run: {line}"));
+        let length = command::length(LONG_NS.max(longer_ns(plan)));
+        advice.push(format!("a longer run: {}", with(&format!("-d {length}"))));
     }
     advice
 }

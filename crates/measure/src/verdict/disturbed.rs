@@ -18,7 +18,7 @@ pub(super) fn by_machine(weighed: &Weighed<'_>) -> Option<Decision> {
         }
         _ => "brunt's CPU quota stopped it now and then: the figures are not steady",
     };
-    let advice = advice::of_doubts(&[id], &weighed.case.run.plan);
+    let advice = advice::of_doubts(&[id], weighed.case.run);
     Some(weighed.decision(because, [id], advice))
 }
 
@@ -38,6 +38,6 @@ pub(super) fn by_programs(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::ServerCpu,
         SignalId::WorkerIdle,
     ];
-    let advice = advice::of_other_programs(&weighed.case.run.plan);
+    let advice = advice::of_other_programs();
     Some(weighed.decision(because, decisive, advice))
 }

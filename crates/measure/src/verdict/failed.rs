@@ -2,7 +2,7 @@
 
 use super::SignalId;
 use super::case::Case;
-use super::command::quoted;
+use super::command::shell_word;
 use super::weighed::{Decision, Weighed};
 use super::words::{bytes, count, counted, duration, number};
 use crate::{
@@ -160,7 +160,10 @@ fn tls_advice(url: &str) -> String {
                 .map(|rest| format!("{secure}{rest}"))
         });
     let secure = secure.unwrap_or_else(|| "https://...".to_owned());
-    format!("the server speaks TLS at that port: {}", quoted(&secure))
+    format!(
+        "the server speaks TLS at that port: {}",
+        shell_word(&secure)
+    )
 }
 
 /// A command that shows one exchange with the server of `run`.
@@ -170,13 +173,21 @@ fn by_hand(run: &Run) -> String {
     let authority = address.split('/').next().unwrap_or(address);
     let is_secure = run.plan.tls.is_some();
     match run.protocol() {
-        Protocol::Http1 | Protocol::Http2 => "curl -v URL".to_owned(),
-        Protocol::WebSocket => format!("websocat -v {}", quoted(url)),
+        Protocol::Http1 | Protocol::Http2 => {
+            let mut words = vec!["curl -v".to_owned()];
+            let is_insecure = run.plan.tls.as_ref().is_some_and(|tls| tls.insecure);
+            words.extend(is_insecure.then(|| "-k".to_owned()));
+            let socket = run.plan.unix_socket.as_deref();
+            words.extend(socket.map(|path| format!("--unix-socket {}", shell_word(path))));
+            words.push(shell_word(url));
+            words.join(" ")
+        }
+        Protocol::WebSocket => format!("websocat -v {}", shell_word(url)),
         Protocol::Messages | Protocol::Streams if is_secure => {
             format!("openssl s_client -connect {authority}")
         }
         Protocol::Messages | Protocol::Streams => match &run.plan.unix_socket {
-            Some(path) => format!("nc -U {}", quoted(path)),
+            Some(path) => format!("nc -U {}", shell_word(path)),
             None => match authority.rsplit_once(':') {
                 Some((host, port)) => {
                     format!("nc {} {port}", host.trim_matches(['[', ']']))

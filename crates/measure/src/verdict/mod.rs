@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Run, Summary};
 use case::{Case, Elasticity};
+pub use command::shell_word;
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};

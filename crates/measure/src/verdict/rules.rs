@@ -228,16 +228,16 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         .collect();
     let because = match *doubts.first()? {
         SignalId::Drift => "the rate was not steady: no single figure describes it",
-        _ => "there is too little to judge by",
+        _ => "too little was measured to judge by",
     };
-    let advice = advice::of_doubts(&doubts, &weighed.case.run.plan);
+    let advice = advice::of_doubts(&doubts, weighed.case.run);
     Some(weighed.decision(because, doubts, advice))
 }
 
 fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
     weighed.fails(SignalId::SharedHost).then(|| {
         weighed.decision(
-            "the figures describe the pair, on CPUs of both",
+            "client and server competed for the same CPUs; the figures describe the pair",
             [
                 SignalId::SharedHost,
                 SignalId::RunQueueWait,
@@ -402,7 +402,7 @@ fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
                 SignalId::ServerCpu,
                 SignalId::ScheduleLag,
             ],
-            advice::of_planned_rate(&weighed.case.run.plan),
+            advice::of_planned_rate(weighed.case.run),
         )
     })
 }
@@ -499,7 +499,7 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         } else {
             "the figures describe"
         };
-        let words = with_own_share(weighed.case, format!("{what} the server{words}"));
+        let words = with_own_share(weighed.case, format!("the server {words}; {what} it"));
         with_drift(weighed, words)
     };
     let decide = |words: &str, id: SignalId| {
@@ -509,21 +509,25 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
             SignalId::OwnShare,
             SignalId::ServerCpu,
         ]);
-        weighed.decision(because(words), decisive, advice::of_server(id))
+        weighed.decision(
+            because(words),
+            decisive,
+            advice::of_server(weighed.case.run, id),
+        )
     };
     if weighed.client_has_time()
         && let Some(id) = SERVER_SIGNALS.into_iter().find(|&id| weighed.fails(id))
     {
         return Some(match id {
-            SignalId::ServerThrottling => decide(", under its CPU quota", id),
-            SignalId::AcceptQueue => decide(", whose accept queue is full", id),
-            _ => decide("", id),
+            SignalId::ServerThrottling => decide("used up its CPU quota", id),
+            SignalId::AcceptQueue => decide("had a full accept queue", id),
+            _ => decide("used up its CPU", id),
         });
     }
     // Of each stream the kernel knows what held it up.
     let is_streams = weighed.case.run.is_streams() && weighed.client_has_time();
     if is_streams && weighed.fails(SignalId::ReceiveWindow) {
-        let words = ", which does not read as fast as brunt sends";
+        let words = "does not read as fast as brunt sends";
         return Some(decide(words, SignalId::ReceiveWindow));
     }
     // What follows tells of something behind the client, which may be the network.
@@ -537,7 +541,11 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
             SignalId::WorkerIdle,
             SignalId::ServerCpu,
         ];
-        return Some(weighed.decision(because(""), decisive, Vec::new()));
+        return Some(weighed.decision(
+            because("did no more with more connections"),
+            decisive,
+            advice::of_server(weighed.case.run, SignalId::Elasticity),
+        ));
     }
     // Weaker signs need a client that is beyond doubt.
     if !weighed.client_has_time() || weighed.grade(SignalId::WorkerIdle) == Grade::Warn {
@@ -545,11 +553,11 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     }
     let backlog = weighed.signal(SignalId::Backlog)?;
     if backlog.grade == Grade::Fail && backlog.side == Side::Server {
-        return Some(decide("", SignalId::Backlog));
+        return Some(decide("did not keep up with the rate", SignalId::Backlog));
     }
     weighed
         .fails(SignalId::ReceiveWindow)
-        .then(|| decide(", which does not read", SignalId::ReceiveWindow))
+        .then(|| decide("does not read", SignalId::ReceiveWindow))
 }
 
 /// Whether an experiment says that more connections give nothing, and what brunt does takes nothing
@@ -584,14 +592,20 @@ fn more_would_give(weighed: &Weighed<'_>) -> Option<SignalId> {
 
 fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
     let first = more_would_give(weighed)?;
-    let more = "more connections would give more".to_owned();
+    let more = match first {
+        SignalId::ConnectionsBusy if weighed.case.run.depth() > 1 => {
+            "every stream was busy; more of them would give more"
+        }
+        SignalId::ConnectionsBusy => "every connection was busy; more of them would give more",
+        _ => "more connections would give more",
+    };
     let words = match weighed.case.own_share() {
         // Each request waits for the one before it, and for what brunt does with that.
         Some(own) if weighed.case.places() == 1 => format!(
-            "one request at a time, {} of whose round trip is brunt's own: {more}",
+            "one request at a time, {} of whose round trip is brunt's own",
             percent(own)
         ),
-        _ => with_own_share(weighed.case, more),
+        _ => with_own_share(weighed.case, more.to_owned()),
     };
     Some(weighed.decision(
         with_drift(weighed, words),

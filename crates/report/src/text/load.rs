@@ -3,7 +3,7 @@
 use brunt_measure::{
     ArrivalCounts, ArrivalProcess, Http2Description, ListOrder, ModelDescription, Overload,
     Placement, PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription,
-    StreamsDescription, Summary, ThinkSpread, WebSocketDescription, cpu_list,
+    StreamsDescription, Summary, ThinkSpread, WebSocketDescription, cpu_list, shell_word,
 };
 
 use crate::figures::arrivals_sent_per_s;
@@ -441,17 +441,8 @@ pub(crate) fn commands(run: &Run) -> Vec<String> {
 
 /// A command line for a shell, but for words that are too long to be printed.
 pub(crate) fn command(words: &[String]) -> String {
-    let words = words.iter().map(|word| quoted(&shortened::word(word)));
+    let words = words.iter().map(|word| shell_word(&shortened::word(word)));
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// A word that a shell takes as it is.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-~%@+,=".contains(&byte);
-    match !word.is_empty() && word.bytes().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// Share of the arrivals that may be sent in drain without being told of: those that were due when

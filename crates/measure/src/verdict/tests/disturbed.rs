@@ -68,14 +68,14 @@ fn programs_that_took_what_the_server_needed() {
                 server(run).run_queue_wait_ns = Some(0);
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "more connections would give more", "-c"],
+            ["connections_busy", "more of them would give more", "-c"],
         ),
         situation(
             "a little",
             closed(),
             |run| beside(run, 300),
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "more connections would give more", "-c"],
+            ["connections_busy", "more of them would give more", "-c"],
         ),
     ]);
 }

@@ -117,8 +117,8 @@ fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
 #[test]
 fn what_shows_one_exchange_is_of_its_protocol() {
     for (protocol, url, advice) in [
-        (Protocol::Http1, "http://h:1/", "curl -v URL"),
-        (Protocol::Http2, "http://h:1/", "curl -v URL"),
+        (Protocol::Http1, "http://h:1/", "curl -v http://h:1/"),
+        (Protocol::Http2, "http://h:1/?a", "curl -v 'http://h:1/?a'"),
         (
             Protocol::WebSocket,
             "ws://h:1/a?b",

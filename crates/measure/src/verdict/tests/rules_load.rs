@@ -53,7 +53,7 @@ fn pauses_that_were_planned() {
             [
                 "connections_busy",
                 "paused by plan for 50 %",
-                "-c 16, or a shorter --think-time",
+                "-c 16; or a shorter --think-time",
             ],
         ),
         situation(
@@ -64,7 +64,7 @@ fn pauses_that_were_planned() {
                 one_thread(run, 1_960);
             },
             Verdict::ServerLimited,
-            ["server_cpu", "describe the server", ""],
+            ["server_cpu", "used up its CPU", ""],
         ),
         situation(
             "and by a brunt at its end",

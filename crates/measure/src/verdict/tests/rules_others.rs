@@ -70,14 +70,14 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 6, 60);
             },
             ServerLimited,
-            ["server_cpu", "describe the server", ""],
+            ["server_cpu", "used up its CPU", ""],
         ),
         situation(
             "a server with room for all",
             closed(),
             |run| others(run, 8, 15_000),
             ConcurrencyLimited,
-            ["connections_busy", "more connections", "-c"],
+            ["connections_busy", "more of them", "-c"],
         ),
         situation(
             "a rate that is met",
