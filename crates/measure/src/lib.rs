@@ -30,6 +30,7 @@ mod environment;
 mod error_body;
 mod evidence;
 mod failure;
+mod failure_times;
 mod generator_use;
 mod grid;
 mod halving;
@@ -126,6 +127,7 @@ pub use evidence::{
     ServerPoint, ServerScope, ServerThreads, ServerWindow, Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use failure_times::FailureTimes;
 pub use generator_use::{GeneratorUse, SessionUse};
 pub use halving::Halving;
 pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};

@@ -141,6 +141,10 @@ pub struct MissingConnections {
     pub opening_ns: u64,
     /// Between an attempt that failed and the instant at which the next one was due.
     pub retrying_ns: u64,
+    /// Of users who thought before they opened the next one, in place of one that the server ended;
+    /// 0 in runs of versions that counted it as `retrying_ns`.
+    #[serde(default)]
+    pub thinking_ns: u64,
 }
 
 impl MissingConnections {
@@ -148,6 +152,7 @@ impl MissingConnections {
     pub fn merge(&mut self, other: &Self) {
         self.opening_ns = self.opening_ns.saturating_add(other.opening_ns);
         self.retrying_ns = self.retrying_ns.saturating_add(other.retrying_ns);
+        self.thinking_ns = self.thinking_ns.saturating_add(other.thinking_ns);
     }
 }
 

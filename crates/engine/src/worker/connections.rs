@@ -318,7 +318,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
 
     /// Whether a user who was answered on the connection, which is gone, thinks before the next one
     /// is opened: a server that serves one connection after the other would wait for its request.
-    fn thinks_first(&self, slot: Slot) -> bool {
+    pub(super) fn thinks_first(&self, slot: Slot) -> bool {
         let connection = &self.connections[slot];
         connection.is_used && connection.think_ns > 0
     }

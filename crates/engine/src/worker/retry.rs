@@ -47,15 +47,19 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// could do nothing for it. After its pause that is so while the worker is not run by a machine
     /// that is busy with other things.
     pub(super) fn stop_awaiting_retry(&mut self, slot: Slot, now_ns: u64) {
+        let thinks = self.thinks_first(slot);
         let connection = &mut self.connections[slot];
         let since_ns = std::mem::replace(&mut connection.waiting_since_ns, u64::MAX);
         if let State::Down { retry_ns } = connection.state
             && since_ns < u64::MAX
         {
             let excused_until_ns = retry_ns.saturating_add(PAUSE_LEAST_NS);
-            self.accounting
-                .recorder
-                .retry_awaited(since_ns, now_ns.min(excused_until_ns));
+            let until_ns = now_ns.min(excused_until_ns);
+            let recorder = &mut self.accounting.recorder;
+            match thinks && connection.attempts == 0 {
+                true => recorder.thought(since_ns, until_ns),
+                false => recorder.retry_awaited(since_ns, until_ns),
+            }
         }
     }
 }

@@ -90,13 +90,17 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     if !run.plan.keepalive() || run.plan.requests_per_connection.is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
     }
-    // A user whose connection ended thinks before the next one is opened, which takes a part of the
-    // window that nothing bounds.
-    let opened = facts.summary.window.connections_opened;
-    let thinks = run.plan.think.is_some() && opened > 0;
-    if mean >= needed && !thinks {
+    // Users whose connection ended think by plan before they open the next one.
+    let thinking_ns = live.missing.map_or(0, |missing| missing.thinking_ns);
+    let thinking = thinking_ns as f64 / window_ns;
+    let words = match thinking_ns {
+        0 => words,
+        _ => format!("{words}; {thinking:.2} on average of users who thought"),
+    };
+    if mean + thinking >= needed {
         return Outcome::held(words);
     }
+    let opened = facts.summary.window.connections_opened;
     if facts.ended_by_count() {
         // Connections idle or close as the count runs out: only never having had them counts.
         let missing = live.missing.unwrap_or_default();
@@ -119,7 +123,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
             );
             // A worker that wakes up late opens late.
             let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
-            (opening + retrying + late, how)
+            (opening + retrying + thinking + late, how)
         }
         // What earlier versions stored.
         None => {
@@ -129,11 +133,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         }
     };
     let words = format!("{words}; {opened} were opened anew, {how}");
-    if mean + excused >= needed && thinks {
-        Outcome::not_applicable(format!(
-            "users whose connection ended think before they open the next one; {words}"
-        ))
-    } else if mean + excused >= needed {
+    if mean + excused >= needed {
         Outcome::flagged(words)
     } else {
         Outcome::broken(words)

@@ -34,6 +34,9 @@ enum Server {
     Bursts { every_ns: u64, length_ns: u64 },
     /// Half of the time one level, half of it another.
     Switches { after_ns: u64, by: f64 },
+    /// Stops at even times, as for a collection of garbage, from a phase of its own: who comes then
+    /// waits for the rest of the stop.
+    Stalls { every_ns: u64, length_ns: u64 },
     /// Serves one request after the other, for an exponential time, and is busy for this share of
     /// the time (D/M/1).
     Queues { load: f64 },
@@ -86,6 +89,18 @@ impl State {
                 length_ns,
             } => (every_ns, length_ns, 0.5),
             Server::Switches { after_ns, by } => (after_ns, after_ns, by),
+            Server::Stalls {
+                every_ns,
+                length_ns,
+            } => {
+                // The first one begins anywhere within a period.
+                if self.until_ns == 0 {
+                    self.until_ns = 1 + (noise.even() * every_ns as f64) as u64;
+                }
+                let into_ns = (at_ns + self.until_ns) % every_ns;
+                let left_ns = length_ns.saturating_sub(into_ns);
+                return (1.0 + left_ns as f64 / 1e6).ln();
+            }
             Server::Queues { load } => {
                 self.level = (self.level - 1.0).max(0.0) + load * noise.exponential();
                 return self.level.ln();
@@ -143,6 +158,9 @@ impl Server {
                             0.0
                         }
                     }
+                    Self::Stalls { every_ns, .. } => {
+                        state.at((noise.even() * every_ns as f64) as u64, &mut noise)
+                    }
                     Self::Queues { .. } => state.at(0, &mut noise),
                 };
                 self.response_ns(added, &mut noise)
@@ -183,6 +201,8 @@ struct Tried {
     held_by_ranks: u64,
     /// Mean of how much wider they are than order statistics.
     wider: f64,
+    /// Sum of their widths, nanoseconds.
+    width_ns: f64,
 }
 
 impl Tried {
@@ -194,36 +214,61 @@ impl Tried {
 /// 200 runs of each length against `server`: the outcome of each quantile. Every interval that is
 /// printed often must hold the truth in 90 of 100 runs at least.
 fn try_out(server: Server) -> Vec<[Tried; QUANTILES.len()]> {
-    let truth_ns = server.truth_ns();
-    let mut lengths = Vec::new();
-    let mut run = run();
-    for length_s in LENGTHS_S {
-        let mut tried = [Tried::default(); QUANTILES.len()];
-        for index in 0..RUNS {
-            let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
-            server.run(length_s, &mut noise, &mut run);
-            for ((tried, q), &truth_ns) in tried.iter_mut().zip(QUANTILES).zip(&truth_ns) {
-                try_one(&run, q, truth_ns, tried);
-            }
-        }
-        for (tried, q) in tried.iter_mut().zip(QUANTILES) {
-            tried.wider /= tried.printed.max(1) as f64;
-            let often = tried.printed >= RUNS / 10;
-            assert!(
-                !often || tried.share() >= 0.9,
-                "{server:?}, {length_s} s, {q}: {tried:?}"
-            );
-        }
-        let (printed, held) = tried.iter().fold((0, 0), |(printed, held), it| {
-            (printed + it.printed, held + it.held)
-        });
-        assert!(
-            held * 100 >= printed * 93,
-            "{server:?}, {length_s} s: {tried:?}"
-        );
-        lengths.push(tried);
+    let lengths = LENGTHS_S.map(|length_s| tried(server, length_s));
+    for (tried, length_s) in lengths.iter().zip(LENGTHS_S) {
+        verify(tried, &format!("{server:?}, {length_s} s"));
     }
-    lengths
+    lengths.into()
+}
+
+fn verify(tried: &[Tried], words: &str) {
+    for (tried, q) in tried.iter().zip(QUANTILES) {
+        let often = tried.printed >= RUNS / 5;
+        assert!(!often || tried.share() >= 0.9, "{words}, {q}: {tried:?}");
+    }
+    let (printed, held) = tried.iter().fold((0, 0), |(printed, held), it| {
+        (printed + it.printed, held + it.held)
+    });
+    assert!(held * 100 >= printed * 93, "{words}: {tried:?}");
+}
+
+/// The outcome of 200 runs of this length. Prints it too, for a table of all of them:
+/// `cargo test --workspace --lib -- --nocapture coverage`.
+fn tried(server: Server, length_s: u64) -> [Tried; QUANTILES.len()] {
+    let truth_ns = server.truth_ns();
+    let mut run = run();
+    let mut tried = [Tried::default(); QUANTILES.len()];
+    let mut found_ns = [const { Vec::new() }; QUANTILES.len()];
+    for index in 0..RUNS {
+        let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
+        server.run(length_s, &mut noise, &mut run);
+        for ((tried, q), &truth_ns) in tried.iter_mut().zip(QUANTILES).zip(&truth_ns) {
+            try_one(&run, q, truth_ns, tried);
+        }
+        for (found_ns, q) in found_ns.iter_mut().zip(QUANTILES) {
+            found_ns.extend(run.latencies.response.quantile_ns(q));
+        }
+    }
+    for ((tried, q), found_ns) in tried.iter_mut().zip(QUANTILES).zip(found_ns) {
+        tried.wider /= tried.printed.max(1) as f64;
+        let width_ns = tried.width_ns / tried.printed.max(1) as f64;
+        println!(
+            "| {server:?} | {length_s} s | p{} | {} | {} | {:.2} |",
+            q * 100.0,
+            tried.printed,
+            tried.held,
+            width_ns / spread_ns(found_ns)
+        );
+    }
+    tried
+}
+
+/// How far apart the ends of the middle 95 % of some values are: an interval of a quantile that knew
+/// the process would be as wide as those of the quantiles of many runs.
+fn spread_ns(mut values: Vec<u64>) -> f64 {
+    values.sort_unstable();
+    let at = |q: f64| values[(q * (values.len() - 1) as f64).round() as usize];
+    (at(0.975) - at(0.025)) as f64
 }
 
 fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) {
@@ -243,6 +288,7 @@ fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) {
             tried.held += u64::from((low_ns..=high_ns).contains(&truth_ns));
             let width = (by_ranks.end() - by_ranks.start()) as f64;
             tried.wider += (high_ns - low_ns) as f64 / width;
+            tried.width_ns += (high_ns - low_ns) as f64;
         }
         Err(NoInterval::TooAlike { .. }) => {}
         Err(other) => panic!("{other}"),
@@ -330,6 +376,29 @@ fn servers_that_switch_are_held() {
         lengths
             .iter()
             .all(|tried| tried[0].printed * 10 >= RUNS * 9)
+    );
+}
+
+#[test]
+fn servers_that_stall_at_even_times_are_held() {
+    try_out(Server::Stalls {
+        // No multiple of the steps: stalls would be met at the same instants again and again.
+        every_ns: S / 5 + STEP_NS / 3,
+        length_ns: S / 100,
+    });
+}
+
+#[test]
+fn servers_with_queues_are_held() {
+    try_out(Server::Queues { load: 0.5 });
+    // What a queue remembers takes longer to see the fuller the server is.
+    let busy = Server::Queues { load: 0.9 };
+    verify(&tried(busy, 10), &format!("{busy:?}"));
+    let full = tried(Server::Queues { load: 0.99 }, 60);
+    assert!(
+        full[0].printed >= RUNS / 2 && full[0].share() >= 0.9,
+        "{:?}",
+        full[0]
     );
 }
 

@@ -1,7 +1,8 @@
 //! The words of the text report: each function gives the items of one row.
 
 use brunt_measure::{
-    AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, Steadiness, Summary, after_ns,
+    AgentRecord, CarriedIn, FailureTimes, Once, Run, RunEdges, StatusCounts, Steadiness, Summary,
+    after_ns,
 };
 
 use crate::units::{self, counted};
@@ -297,6 +298,23 @@ pub(crate) fn failures(run: &Run, summary: &Summary) -> Vec<String> {
         items.push("in the whole run".to_owned());
     }
     items
+}
+
+/// When requests failed, and how many of those that ended then.
+pub(super) fn failure_times(times: &FailureTimes) -> [String; 2] {
+    let from = units::duration(times.from_ns);
+    let when = match (times.from_ns, times.until_ns.map(units::duration)) {
+        (0, None) => "throughout the window".to_owned(),
+        (0, Some(until)) => format!("up to {until} of the window"),
+        (_, None) => format!("from {from} of the window on"),
+        (_, Some(until)) => format!("from {from} to {until} of the window"),
+    };
+    let then = match times.is_throughout() {
+        true => "",
+        false => " then",
+    };
+    let share = units::percent(times.share);
+    [when, format!("{share} of what ended{then}")]
 }
 
 #[cfg(test)]

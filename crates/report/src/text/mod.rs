@@ -90,6 +90,9 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     resources::server(run, summary, is_withheld, &mut page);
     if let Some(items) = resources::cpus(run, true) {
         page.row("CPUs", &items, Tone::Plain);
+        for (cpu, items) in resources::each_cpu(run) {
+            page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
+        }
     }
     evidence::rows(run, summary, is_withheld, &mut page);
     page.blank();
@@ -372,11 +375,17 @@ pub(crate) fn beside(run: &Run, summary: &Summary, page: &mut Page) {
     }
 }
 
-/// What failed, where something did.
+/// What failed and when, where something did.
 pub(crate) fn failures(run: &Run, summary: &Summary, page: &mut Page) {
     let failures = describe::failures(run, summary);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);
+    }
+    // Of a server that failed the verdict says when.
+    let times = run.failure_times(&summary.series);
+    let times = times.filter(|it| it.share < 1.0 && run.server_failure().is_none());
+    if let Some(times) = times {
+        page.row("  when", &describe::failure_times(&times), Tone::Plain);
     }
 }
 

@@ -174,6 +174,31 @@ pub(crate) fn cpus(run: &Run, verbose: bool) -> Option<Vec<String>> {
     Some(ledger_of(&ledger, name, least))
 }
 
+/// What each CPU did that workers or the server could use: `busy 0.98 (interrupts 0.08), idle
+/// 0.02`. Who of them ran where is not known.
+pub(crate) fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
+    let evidence = &run.first().evidence;
+    let server = evidence.server.as_ref();
+    let is_used = |cpu: u32| {
+        let of_server = server.is_some_and(|server| server.cpu_list.contains(&cpu));
+        of_server || evidence.host.client_cpus.contains(&cpu)
+    };
+    let cpus = evidence.host.cpus.iter();
+    let used = cpus.filter(|times| is_used(times.cpu) && times.total_ns() > 0);
+    let rows = used.map(|times| {
+        let of = |ns: u64| units::cpus(ns as f64 / times.total_ns() as f64);
+        let mut items = vec![format!(
+            "busy {} (interrupts {})",
+            of(times.busy_ns),
+            of(times.softirq_ns)
+        )];
+        items.extend((times.steal_ns > 0).then(|| format!("stolen {}", of(times.steal_ns))));
+        items.push(format!("idle {}", of(times.idle_ns)));
+        (times.cpu, items)
+    });
+    rows.take(ROWS_MAX).collect()
+}
+
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
 fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
     let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
