@@ -38,8 +38,8 @@ pub struct SeriesPoint {
 }
 
 impl SeriesPoint {
-    /// What failed or had an error status. At most 2^32, which no interval of a real run reaches, so
-    /// that sums over a series fit.
+    /// What failed or had an error status. At most 2^32, which no interval of a real run reaches,
+    /// so that sums over a series fit.
     pub(crate) fn failed(&self) -> u64 {
         self.errors.saturating_add(self.failures).min(1 << 32)
     }

@@ -263,8 +263,8 @@ fn tried(server: Server, length_s: u64) -> [Tried; QUANTILES.len()] {
     tried
 }
 
-/// How far apart the ends of the middle 95 % of some values are: an interval of a quantile that knew
-/// the process would be as wide as those of the quantiles of many runs.
+/// How far apart the ends of the middle 95 % of some values are: an interval of a quantile that
+/// knew the process would be as wide as those of the quantiles of many runs.
 fn spread_ns(mut values: Vec<u64>) -> f64 {
     values.sort_unstable();
     let at = |q: f64| values[(q * (values.len() - 1) as f64).round() as usize];

@@ -70,8 +70,8 @@ impl Recorder {
         missing.retrying_ns = missing.retrying_ns.saturating_add(waited_ns);
     }
 
-    /// A user whose connection the server ended thought from `from_ns` to `to_ns` before opening the
-    /// next one.
+    /// A user whose connection the server ended thought from `from_ns` to `to_ns`, before opening
+    /// the next one.
     pub fn thought(&mut self, from_ns: u64, to_ns: u64) {
         let thought_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;
