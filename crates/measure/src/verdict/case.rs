@@ -716,8 +716,10 @@ impl<'a> Case<'a> {
             // Nothing is in flight on them.
             ModelDescription::Held { .. } => 0.0,
             ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
-                let depth = self.depth() as f64;
-                ratio(summary.in_flight_mean.known()?, live * depth)?
+                // Users whose connection the server ended think without one.
+                let thinking_ns = summary.live.missing.map_or(0, |it| it.thinking_ns);
+                let users = live + ratio(thinking_ns as f64, self.run.window_ns as f64)?;
+                ratio(summary.in_flight_mean.known()?, users * self.depth() as f64)?
             }
             ModelDescription::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?

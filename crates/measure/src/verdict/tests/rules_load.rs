@@ -6,7 +6,7 @@ use super::rules::{judged, situation, verify};
 use super::sample::{closed, open};
 use crate::invariants::sample::{MS, US};
 use crate::verdict::Verdict;
-use crate::{Parts, Run, Split};
+use crate::{MissingConnections, Parts, Run, Split};
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
 fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
@@ -55,6 +55,23 @@ fn pauses_that_were_planned() {
                 "paused by plan for 50 %",
                 "-c 16; or a shorter --think-time",
             ],
+        ),
+        situation(
+            "pauses before connections that the server ended are opened again",
+            closed(),
+            |run| {
+                thinking(run);
+                // All that are open are busy; as many users think.
+                for worker in &mut run.agents[0].workers {
+                    worker.live.connection_ns /= 2;
+                    worker.live.missing = Some(MissingConnections {
+                        thinking_ns: worker.live.connection_ns,
+                        ..MissingConnections::default()
+                    });
+                }
+            },
+            Verdict::ThinkTime,
+            ["connections_busy", "paused by plan for 50 %", "-c 16"],
         ),
         situation(
             "pauses between requests to a server at its end",
