@@ -19,8 +19,10 @@ fn assert_plain(text: &str, what: &str) {
             !line.contains(['\u{1b}', '\r', '\u{8}']),
             "{what}: {line:?}"
         );
+        // A command to paste is not broken.
+        let is_whole = line.starts_with("  brunt ");
         assert!(
-            line.chars().count() <= 80,
+            is_whole || line.chars().count() <= 80,
             "{what}: over 80 columns: {line}"
         );
         assert_eq!(
