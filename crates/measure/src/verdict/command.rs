@@ -16,7 +16,7 @@ const SHORT: [(&str, &str); 4] = [
     ("--rate", "-r"),
 ];
 /// Options of a run that a search sets by itself, or that it has no use for.
-const NOT_OF_SEARCH: [&str; 8] = [
+const NOT_OF_SEARCH: [&str; 9] = [
     "-d",
     "-r",
     "--warmup",
@@ -25,6 +25,7 @@ const NOT_OF_SEARCH: [&str; 8] = [
     "--format",
     "--max-connections",
     "--watch",
+    "--objective",
 ];
 
 /// A word that a shell takes as it is.
@@ -211,7 +212,10 @@ mod tests {
     #[test]
     fn a_search_keeps_what_it_can_use() {
         let objective = "p99 < 5ms";
-        let found = search(&called("brunt -k -d 2s -r 9 -c 4 https://h/"), objective);
+        let found = search(
+            &called("brunt -k -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
+            objective,
+        );
         let expected = "brunt find --objective 'p99 < 5ms' -k -c 4 https://h/";
         assert_eq!(found.as_deref(), Some(expected));
         let mut open = open_run();
