@@ -27,6 +27,8 @@ const NOT_OF_SEARCH: [&str; 9] = [
     "--watch",
     "--objective",
 ];
+/// The same of options without a value, which a search refuses.
+const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--diagnose", "--extend"];
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {
@@ -73,6 +75,9 @@ pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
     let mut words = typed(run).filter(|words| !is_verb(words.get(1)))?.to_vec();
     for name in NOT_OF_SEARCH {
         without(&mut words, name, true);
+    }
+    for name in FLAGS_NOT_OF_SEARCH {
+        without(&mut words, name, false);
     }
     let added = ["find", "--objective", objective].map(str::to_owned);
     words.splice(1..1, added);
@@ -213,7 +218,7 @@ mod tests {
     fn a_search_keeps_what_it_can_use() {
         let objective = "p99 < 5ms";
         let found = search(
-            &called("brunt -k -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
+            &called("brunt -k --diagnose -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
             objective,
         );
         let expected = "brunt find --objective 'p99 < 5ms' -k -c 4 https://h/";

@@ -94,7 +94,7 @@ fn asked(judged: &Judged<'_>, page: &mut Page) {
     super::notes(judged, page);
 }
 
-/// What was measured, and what became of the connections.
+/// The figures, and how many connections were open, opened and closed.
 fn measured(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary) = (judged.run, &judged.summary);
     super::figures(judged, false, page);
