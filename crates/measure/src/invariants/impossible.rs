@@ -304,8 +304,11 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
              are too short by that; with echoes it is told apart"
         ));
     }
-    let all_sampled = sampled >= u128::from(facts.summary.round.connections_opened);
-    let all_kept = facts.summary.round.connections_opened <= u64::from(run.plan.connections);
+    let opened = facts.summary.round.connections_opened;
+    // A later round of a session goes on with the connections of the rounds before it.
+    let used_at_least = opened.max(facts.summary.live.max.into());
+    let all_sampled = sampled >= u128::from(used_at_least);
+    let all_kept = opened <= u64::from(run.plan.connections);
     if all_sampled || all_kept && min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
         Outcome::broken(words)
     } else {
