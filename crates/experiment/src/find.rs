@@ -3,8 +3,8 @@
 use brunt_load::Plan;
 use brunt_measure::{
     AgentRecord, CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan,
-    CapacityResult, CapacitySearch, CapacityStage, CapacityStep, Judged, Objective,
-    ObjectiveOutcome, RoundRecord, Run, Verdict, after_ns, rates_to_judge,
+    CapacityResult, CapacitySearch, CapacityStep, Judged, Objective, ObjectiveOutcome, RoundRecord,
+    Run, Verdict, after_ns, rates_to_judge,
 };
 
 use crate::sweep::set_rate;
@@ -96,9 +96,9 @@ impl Finder {
         run.objectives.clone_from(&self.capacity.objectives);
         let judged = Judged::of(&run);
         let objectives = judged.objectives();
-        let (outcome, because) = match stage {
-            CapacityStage::LowLoad => judge_low_load(&judged, &objectives),
-            _ => judge(&judged, &objectives),
+        let (outcome, because) = match stage.is_at_low_load() {
+            true => judge_low_load(&judged, &objectives),
+            false => judge(&judged, &objectives),
         };
         let step = CapacityStep {
             stage,

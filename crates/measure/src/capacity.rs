@@ -28,12 +28,22 @@ pub enum CapacityKind {
 pub enum CapacityStage {
     /// To see whether the objectives can be met at all: at rates at which nothing waits.
     LowLoad,
+    /// At low load after an overload, until the server has worked off what it still held.
+    Recovery,
     /// To find rates that hold and miss: twice the one before, or a quarter of it.
     Bracket,
     /// To bring the two closer together.
     Bisection,
     /// To measure the found rate again, for longer.
     Confirmation,
+}
+
+impl CapacityStage {
+    /// Whether so few requests are sent that their replies show no more than that objectives are
+    /// missed, or all met.
+    pub fn is_at_low_load(self) -> bool {
+        matches!(self, Self::LowLoad | Self::Recovery)
+    }
 }
 
 /// The outcome of a step.

@@ -41,6 +41,10 @@ const BELOW_REFUTED: f64 = 0.95;
 /// its capacity, and the rates on both sides of that are tried first.
 const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
+/// After an overload the server works off what it still holds: at this rate and for so long it is
+/// seen whether it has recovered, so many times at most. Else the next step would measure the last.
+const RECOVERY: (f64, u64) = (10.0, 2_000_000_000);
+const RECOVERIES_MOST: usize = 4;
 /// How often a found rate may prove too high.
 const REFUTED_MOST: usize = 5;
 /// How often an undecided step is made once more, and one in which brunt was the limit or whose
@@ -98,7 +102,8 @@ impl From<&CapacityStep> for CapacityStepReport {
 /// the objectives can be met. Then it doubles from the first rate until they are missed, or goes
 /// down until they are met; brings the two rates together; and measures the one that holds three
 /// times for longer. Where that misses, it is the new rate that is too high, and the search goes on
-/// below it. Before its budget is over, it confirms what it has.
+/// below it. After an overload it waits until the server has recovered. Before its budget is over,
+/// it confirms what it has.
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     plan: CapacityPlan,
@@ -110,6 +115,10 @@ pub struct CapacitySearch {
     /// The lowest that missed, and what was answered of it where that was far less.
     missed: Option<f64>,
     answered: Option<f64>,
+    /// The lowest rate at which brunt was the limit: nothing above it can be known.
+    limited: Option<f64>,
+    /// Steps that looked for the server's recovery since it was overloaded.
+    recoveries: usize,
     confirmed: usize,
     refuted: usize,
     /// Steps in a row that told nothing.
@@ -131,6 +140,8 @@ impl CapacitySearch {
             held: Vec::new(),
             missed: None,
             answered: None,
+            limited: None,
+            recoveries: 0,
             confirmed: 0,
             refuted: 0,
             told_nothing: 0,
@@ -160,24 +171,31 @@ impl CapacitySearch {
     /// Takes the outcome of a step.
     pub fn tell(&mut self, step: CapacityStepReport) {
         self.elapsed_ns = self.elapsed_ns.saturating_add(step.took_ns);
-        if step.stage == CapacityStage::LowLoad {
-            return self.tell_low_load(step);
+        match step.stage {
+            CapacityStage::LowLoad => return self.tell_low_load(step),
+            CapacityStage::Recovery => {
+                let is_overloaded = step.outcome == CapacityOutcome::Missed;
+                return match is_overloaded && self.recoveries < RECOVERIES_MOST {
+                    true => self.recover(),
+                    false => self.decide(),
+                };
+            }
+            _ => {}
         }
         let is_repeated = self.told_nothing >= UNDECIDED_AGAIN;
         match step.outcome {
             CapacityOutcome::Met => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
             CapacityOutcome::Undecided if is_repeated => self.miss(step),
-            CapacityOutcome::ClientLimited | CapacityOutcome::Invalid
-                if self.told_nothing >= REPEATED_MOST =>
+            CapacityOutcome::ClientLimited
+                if self.told_nothing >= REPEATED_MOST || self.limited.is_some() =>
             {
-                return self.finish(match step.outcome {
-                    CapacityOutcome::ClientLimited => CapacityResult::ClientLimited {
-                        rate_per_s: self.met(),
-                        limited_per_s: step.rate_per_s,
-                    },
-                    _ => self.nothing("the figures could not be trusted, three times in a row"),
-                });
+                self.limited = Some(step.rate_per_s);
+                self.miss(step);
+            }
+            CapacityOutcome::Invalid if self.told_nothing >= REPEATED_MOST => {
+                let reason = "the figures could not be trusted, three times in a row";
+                return self.finish(self.nothing(reason));
             }
             _ => {
                 self.told_nothing += 1;
@@ -185,6 +203,19 @@ impl CapacitySearch {
             }
         }
         self.decide();
+        // What it holds after less than that is worked off in the drain.
+        let is_overloaded = step.outcome != CapacityOutcome::Met && is_overloaded(&step);
+        if self.next != CapacityNext::Done && is_overloaded {
+            self.recoveries = 0;
+            self.recover();
+        }
+    }
+
+    /// The next step looks whether the server has recovered.
+    fn recover(&mut self) {
+        self.recoveries += 1;
+        let (per_s, _) = RECOVERY;
+        self.go_on_with(CapacityStage::Recovery, per_s.min(self.plan.most_per_s));
     }
 
     /// At low load only a miss says something of all rates.
@@ -225,8 +256,7 @@ impl CapacitySearch {
         self.confirmed = 0;
         if self.missed.is_none_or(|missed| step.rate_per_s <= missed) {
             self.missed = Some(step.rate_per_s);
-            let is_far_less = |per_s: &f64| *per_s < OVERLOADED * step.rate_per_s;
-            self.answered = step.answered_per_s.filter(is_far_less);
+            self.answered = step.answered_per_s.filter(|_| is_overloaded(&step));
         }
         if self.met().is_some_and(|met| met >= step.rate_per_s) {
             // What held once does not hold always: it is too high.
@@ -249,6 +279,9 @@ impl CapacitySearch {
         let (met, missed) = (self.met(), self.missed);
         if self.confirmed >= CONFIRMATIONS {
             return self.finish(match (met, missed) {
+                (Some(_), Some(missed_per_s)) if self.limited == Some(missed_per_s) => {
+                    self.bracket()
+                }
                 (Some(rate_per_s), Some(missed_per_s))
                     if missed_per_s <= rate_per_s * tolerance =>
                 {
@@ -271,8 +304,11 @@ impl CapacitySearch {
                 (2.0 * met).min(self.plan.most_per_s),
             ),
             (None, Some(missed)) if missed <= self.plan.least_per_s => {
-                return self.finish(CapacityResult::NotMet {
-                    missed_per_s: missed,
+                return self.finish(match self.limited == self.missed {
+                    true => self.bracket(),
+                    false => CapacityResult::NotMet {
+                        missed_per_s: missed,
+                    },
                 });
             }
             (None, Some(missed)) => {
@@ -358,8 +394,10 @@ impl CapacitySearch {
 
     /// A window is as long as it takes to have samples enough.
     fn window_ns(&self, stage: CapacityStage, rate_per_s: f64) -> u64 {
-        if stage == CapacityStage::LowLoad {
-            return LOW_LOADS[self.low_load].1;
+        match stage {
+            CapacityStage::LowLoad => return LOW_LOADS[self.low_load].1,
+            CapacityStage::Recovery => return RECOVERY.1,
+            _ => {}
         }
         let samples_ns = samples(&self.plan.objectives) / rate_per_s * 1e9;
         let most_ns = window_ns_max(self.plan.budget_ns).max(self.plan.window_ns);
@@ -408,10 +446,16 @@ impl CapacitySearch {
     }
 
     fn bracket(&self) -> CapacityResult {
-        CapacityResult::Bracket {
-            met_per_s: self.met(),
-            missed_per_s: self.missed,
-            confirmations: self.confirmed,
+        match self.limited.filter(|_| self.limited == self.missed) {
+            Some(limited_per_s) => CapacityResult::ClientLimited {
+                rate_per_s: self.met(),
+                limited_per_s,
+            },
+            None => CapacityResult::Bracket {
+                met_per_s: self.met(),
+                missed_per_s: self.missed,
+                confirmations: self.confirmed,
+            },
         }
     }
 
@@ -438,6 +482,12 @@ impl CapacitySearch {
         let end = self.end.clone();
         end.unwrap_or_else(|| self.nothing(reason))
     }
+}
+
+/// Whether the server answered far less than it was asked.
+fn is_overloaded(step: &CapacityStepReport) -> bool {
+    let is_far_less = |per_s: f64| per_s < OVERLOADED * step.rate_per_s;
+    step.answered_per_s.is_some_and(is_far_less)
 }
 
 /// Longest window of a step, before it is lengthened to decide.
@@ -607,8 +657,9 @@ mod tests {
             panic!("{search:?}");
         };
         assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
-        // Low load, seven up to 64,000, two around what was answered, then halves and three more.
-        assert!(told <= 17, "{told}");
+        // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
+        // and three more.
+        assert!(told <= 18, "{told}");
     }
 
     #[test]
@@ -727,7 +778,54 @@ mod tests {
         else {
             panic!("{result:?}");
         };
-        assert_eq!((rate, limited_per_s), (800.0, 1_600.0));
+        // The bracket is closed below it: the server holds at least what brunt can do.
+        assert!((980.0..=1_000.0).contains(&rate), "{rate}");
+        assert!(limited_per_s > 1_000.0 && limited_per_s <= 1.02 * rate);
+        // Where brunt is the limit at every rate, nothing is known of the server.
+        let (result, _) = search(&plan(100.0), |stage, _| match stage {
+            CapacityStage::LowLoad => CapacityOutcome::Undecided,
+            _ => CapacityOutcome::ClientLimited,
+        });
+        let nothing = CapacityResult::ClientLimited {
+            rate_per_s: None,
+            limited_per_s: 1.0,
+        };
+        assert_eq!(result, nothing);
+    }
+
+    #[test]
+    fn a_server_works_off_an_overload_before_the_next_step() {
+        // What is left of an overload makes the two steps after it miss, whatever their rate.
+        let mut search = CapacitySearch::new(&plan(4_000.0));
+        let (mut left, mut recoveries) = (0, 0);
+        while let CapacityNext::Step {
+            stage, rate_per_s, ..
+        } = search.next()
+        {
+            let is_late = left > 0 || rate_per_s > 1_000.0;
+            left = match OVERLOADED * rate_per_s > 1_000.0 {
+                true => 2,
+                false => usize::saturating_sub(left, 1),
+            };
+            recoveries += usize::from(stage == CapacityStage::Recovery);
+            let stays_late = matches!(stage, CapacityStage::LowLoad | CapacityStage::Recovery);
+            search.tell(CapacityStepReport {
+                stage,
+                rate_per_s,
+                outcome: match (is_late, stays_late) {
+                    (false, false) => CapacityOutcome::Met,
+                    (false, true) => CapacityOutcome::Undecided,
+                    (true, _) => CapacityOutcome::Missed,
+                },
+                answered_per_s: Some(rate_per_s.min(1_000.0)),
+                took_ns: 0,
+            });
+        }
+        let CapacityResult::Found { rate_per_s, .. } = search.result() else {
+            panic!("{search:?}");
+        };
+        assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
+        assert_eq!(recoveries, 3, "4,000 is the one overload");
     }
 
     #[test]

@@ -148,6 +148,7 @@ pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
 pub(super) fn stage(stage: CapacityStage) -> &'static str {
     match stage {
         CapacityStage::LowLoad => "low load",
+        CapacityStage::Recovery => "recovery",
         CapacityStage::Bracket => "bracket",
         CapacityStage::Bisection => "bisect",
         CapacityStage::Confirmation => "confirm",
@@ -157,7 +158,7 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
 /// The outcome of a step. Few replies at low load say nothing, or that no rate can meet it.
 pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
-        (CapacityStage::LowLoad, CapacityOutcome::Undecided) => "not missed",
+        (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
         _ => outcome(step.outcome),
     }
 }
@@ -219,11 +220,14 @@ fn replies(step: &CapacityStep) -> String {
 /// Why a step did not hold; empty where it did. The same rate may have held before.
 pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     let step = &steps[place];
-    if step.outcome == CapacityOutcome::Met {
+    let has_recovered =
+        step.stage == CapacityStage::Recovery && step.outcome == CapacityOutcome::Undecided;
+    if step.outcome == CapacityOutcome::Met || has_recovered {
         return String::new();
     }
     let mut words = match (&*step.because, step.stage) {
         ("", CapacityStage::LowLoad) => replies(step),
+        ("", CapacityStage::Recovery) => "the server still worked off the overload".to_owned(),
         ("", _) => {
             let missed = step.objectives.iter().filter(|it| !it.is_met);
             let missed: Vec<String> = missed
@@ -237,7 +241,7 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
         (because, _) => because.to_owned(),
     };
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
-    if step.outcome == CapacityOutcome::Undecided && step.stage != CapacityStage::LowLoad {
+    if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
         words.push_str(match steps.get(place + 1).filter(same) {
             Some(_) => "; measured once more",
             None => "; taken for missed",
@@ -262,7 +266,7 @@ fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
     };
     match step.outcome {
         CapacityOutcome::Met => false,
-        CapacityOutcome::Undecided => step.stage != CapacityStage::LowLoad,
+        CapacityOutcome::Undecided => !step.stage.is_at_low_load(),
         _ => steps[..place].iter().any(held),
     }
 }
@@ -309,7 +313,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     for step in &capacity.steps {
         let tone = match step.outcome {
             CapacityOutcome::Met => Tone::Plain,
-            CapacityOutcome::Undecided if step.stage == CapacityStage::LowLoad => Tone::Plain,
+            CapacityOutcome::Undecided if step.stage.is_at_low_load() => Tone::Plain,
             CapacityOutcome::Missed | CapacityOutcome::Undecided => Tone::Warning,
             CapacityOutcome::ClientLimited | CapacityOutcome::Invalid => Tone::Bad,
         };

@@ -274,6 +274,16 @@ fn comparison_capacity() -> ComparedRounds {
 }
 
 fn capacity(holds: f64) -> Capacity {
+    capacity_that_ends(holds, CapacityOutcome::Missed)
+}
+
+/// Brunt was the limit before the server was.
+fn capacity_of_client() -> Capacity {
+    capacity_that_ends(4_000.0, CapacityOutcome::ClientLimited)
+}
+
+/// A search in which all rates beyond `holds` have the outcome `beyond`.
+fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
     let objective = Objective::ResponseQuantile {
         q: 0.99,
         below_ns: 10 * MS,
@@ -301,20 +311,24 @@ fn capacity(holds: f64) -> Capacity {
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
         let outcome = match is_met {
             true => CapacityOutcome::Met,
-            false => CapacityOutcome::Missed,
+            false => beyond,
         };
-        let mut record = record(
-            rate_per_s.min(holds),
-            p99_ns as u64 / 4,
-            Verdict::RateLimited,
-        );
+        let (verdict, because) = match outcome {
+            CapacityOutcome::ClientLimited => (
+                Verdict::ClientLimited,
+                "worker 0 was busy for 99 % of the window",
+            ),
+            _ => (Verdict::RateLimited, ""),
+        };
+        let mut record = record(rate_per_s.min(holds), p99_ns as u64 / 4, verdict);
+        record.because = because.to_owned();
         record.planned_per_s = Some(rate_per_s);
         record.window_ns = window_ns;
         let step = CapacityStep {
             stage,
             rate_per_s,
             outcome,
-            because: String::new(),
+            because: because.to_owned(),
             objectives: vec![CapacityObjective {
                 objective: objective.clone(),
                 measured: Some(p99_ns),
@@ -338,27 +352,6 @@ fn capacity(holds: f64) -> Capacity {
         broke_off: None,
         steps,
     }
-}
-
-/// Brunt was the limit before the server was.
-fn capacity_of_client() -> Capacity {
-    let mut found = capacity(1e9);
-    found.steps.truncate(4);
-    let rate_per_s = 8_000.0;
-    for _ in 0..3 {
-        let mut record = record(rate_per_s, MS, Verdict::ClientLimited);
-        record.because = "worker 0 was busy for 99 % of the window".to_owned();
-        found.steps.push(CapacityStep {
-            stage: CapacityStage::Bracket,
-            rate_per_s,
-            outcome: CapacityOutcome::ClientLimited,
-            because: record.because.clone(),
-            objectives: Vec::new(),
-            took_ns: 1_500 * MS,
-            record,
-        });
-    }
-    found
 }
 
 /// Name, kind and experiment.
