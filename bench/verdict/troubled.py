@@ -187,8 +187,8 @@ def rows(kind, is_bound):
         stopped, resumed=True)))
     yield row("killed", "killed", (FAILED,), make(killed))
     yield row(
-        "one-connection", "one connection", (SERVER, SHARED) if is_serial else (CONCURRENCY,),
-        make(), "-c", "1",
+        "one-connection", "one connection",
+        (CONCURRENCY, SERVER, SHARED) if is_serial else (CONCURRENCY,), make(), "-c", "1",
     )
     yield row("think-time", "pauses of 100 ms", (THINK_TIME,), make(), "--think-time", "100ms")
     yield row("quota", "a CPU quota on the server", (SERVER,), make(server_quota))

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 
 use super::others::{Others, others_of};
 use super::thresholds::{
-    CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE, HELPER_CPUS,
-    HOST_HAS_ROOM_BELOW, IDLE_HEALTHY, IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS,
-    QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL, STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
+    CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE,
+    EXPLAINED_BY_OTHERS, HELPER_CPUS, HOST_HAS_ROOM_BELOW, IDLE_HEALTHY, IDLE_OF_ONE, LINK_WARN,
+    OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL, STARVED_BELOW,
+    STEAL_LEAST_NS, STEAL_WARN,
 };
 use super::words::{count, counted, duration};
 use crate::invariants::{Finding, Standing};
@@ -582,6 +583,18 @@ impl<'a> Case<'a> {
         let server = self.server()?;
         let waited_ns = server.run_queue_wait_ns? as f64;
         ratio(waited_ns, server.cpu_ns() as f64 + waited_ns)
+    }
+
+    /// Whether other programs, which used so many CPUs, explain what the server missed while it
+    /// waited for one: a quota, waking up and brunt itself make it wait, too. Threads that wait
+    /// behind one another miss no more than the CPUs that the server did not have.
+    pub(super) fn others_explain_server_wait(&self, others_cpus: f64) -> bool {
+        let missed = self.server().and_then(|server| {
+            let waited = ratio(server.run_queue_wait_ns? as f64, server.interval_ns as f64)?;
+            let not_had = server.cpus? - server.cpus_used()?;
+            Some(waited.min(not_had.max(0.0)))
+        });
+        missed.is_none_or(|missed| others_cpus >= EXPLAINED_BY_OTHERS * missed)
     }
 
     /// CPUs that brunt itself used: without a server in the same process.

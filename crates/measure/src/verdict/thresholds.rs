@@ -167,6 +167,9 @@ pub(super) const OTHERS_SEGMENTS_LEAST: u64 = 20;
 /// Share of the CPUs of client and server that other programs used, from which on they disturb
 /// whoever waits for one.
 pub(super) const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
+/// Share of what the server missed while it waited for a CPU that other programs used, from which
+/// on the wait is theirs.
+pub(super) const EXPLAINED_BY_OTHERS: f64 = 0.5;
 /// Busy share of the CPUs that client and server have in common.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
 /// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs

@@ -34,7 +34,8 @@ pub(super) fn other_programs(case: &Case<'_>) -> Reading {
     }
     let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
     let client = waited(case.threads.and_then(|threads| threads.waited));
-    let server = waited(case.server_run_wait());
+    let of_others = |_: &f64| case.others_explain_server_wait(used);
+    let server = waited(case.server_run_wait()).filter(of_others);
     // A server that has all the CPU that it may have is measured, whatever brunt waits for.
     let is_full = case.server_use().is_some_and(|used| used >= SERVER_FAIL);
     let who = match (client, server) {

@@ -71,6 +71,16 @@ fn programs_that_took_what_the_server_needed() {
             ["connections_busy", "more of them would give more", "-c"],
         ),
         situation(
+            "a wait that is not theirs",
+            closed(),
+            |run| {
+                beside(run, 900);
+                server(run).run_queue_wait_ns = Some(3_600_000_000);
+            },
+            Verdict::ConcurrencyLimited,
+            ["connections_busy", "more of them would give more", "-c"],
+        ),
+        situation(
             "a little",
             closed(),
             |run| beside(run, 300),
