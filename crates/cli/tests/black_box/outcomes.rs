@@ -255,13 +255,13 @@ fn a_run_by_count_says_how_many_were_never_sent() {
     }
 }
 
-/// The rows of the README's table of outcomes: what happened, the verdict, the exit code.
+/// The rows of the table of outcomes: what happened, the verdict, the exit code.
 fn documented() -> Vec<[String; 3]> {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
-    let (_, table) = readme
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/objectives.md");
+    let page = std::fs::read_to_string(page).expect("the page is in the repository");
+    let (_, table) = page
         .split_once("| what happened | verdict | exit code |\n|---|---|---|\n")
-        .expect("the README has the table");
+        .expect("the page has the table");
     table
         .lines()
         .take_while(|line| line.starts_with('|'))
@@ -377,7 +377,7 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             server.wait_for_requests(100);
             of(&process.wait_interrupted())
         }
-        other => panic!("the README's table has a row without a test: {other}"),
+        other => panic!("the table has a row without a test: {other}"),
     }
 }
 

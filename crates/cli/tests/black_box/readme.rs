@@ -1,4 +1,5 @@
-//! The README's commands work as they stand there, with addresses, files and lengths put in.
+//! The commands of README and docs work as they stand there, with addresses, files and lengths put
+//! in.
 
 use std::path::Path;
 
@@ -12,18 +13,36 @@ use crate::support::serve::{Serve, ServeUnix};
 /// and is harder to spoil.
 const LENGTHS: [&str; 5] = ["200ms", "200ms", "500ms", "1s", "2s"];
 
+/// The pages whose commands are run, and whose options must exist.
+const PAGES: [&str; 8] = [
+    "README.md",
+    "docs/requests.md",
+    "docs/load.md",
+    "docs/tls-and-http2.md",
+    "docs/serve.md",
+    "docs/objectives.md",
+    "docs/reports.md",
+    "docs/verdict.md",
+];
+
+fn page(name: &str) -> String {
+    let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("the page is in the repository")
+}
+
 /// The commands in fenced blocks, without comments.
 fn commands() -> Vec<String> {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
-    readme
-        .split("```")
-        .skip(1)
-        .step_by(2)
-        .flat_map(str::lines)
-        .map(|line| line.split('#').next().unwrap_or_default().trim().to_owned())
-        .filter(|line| line.starts_with("brunt ") || line.starts_with("cargo run"))
-        .collect()
+    let of_page = |name| {
+        let page = page(name);
+        page.split("```")
+            .skip(1)
+            .step_by(2)
+            .flat_map(str::lines)
+            .map(|line| line.split('#').next().unwrap_or_default().trim().to_owned())
+            .filter(|line| line.starts_with("brunt ") || line.starts_with("cargo run"))
+            .collect::<Vec<_>>()
+    };
+    PAGES.into_iter().flat_map(of_page).collect()
 }
 
 /// The arguments of a command, quotes removed.
@@ -202,7 +221,7 @@ fn the_commands_work() {
         std::fs::write(place(name), text).expect("the directory is ours");
     }
     let commands = commands();
-    assert!(commands.len() >= 10, "{commands:?}");
+    assert!(commands.len() >= 45, "{commands:?}");
     for command in commands {
         let mut words = arguments(&command);
         match words.first().map(String::as_str) {
@@ -230,10 +249,8 @@ fn the_commands_work() {
 }
 
 #[test]
-fn the_options_that_it_names_exist() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README is in the repository");
-    let help: String = ["", "serve", "tcp", "compare", "sweep", "find"]
+fn the_options_that_they_name_exist() {
+    let help: String = ["", "serve", "tcp", "compare", "sweep", "find", "calibrate"]
         .map(|command| {
             let words = command.split_terminator(' ').chain(["--help"]);
             run_in(
@@ -244,17 +261,19 @@ fn the_options_that_it_names_exist() {
         })
         .concat();
     let known: Vec<_> = help.split([' ', ',', '\n']).collect();
-    let mut named = 0;
-    for code in readme
-        .split("```")
-        .step_by(2)
-        .flat_map(|prose| prose.split('`').skip(1).step_by(2))
-    {
-        let option = code.split(' ').next().unwrap_or_default();
-        if option.starts_with('-') && option.len() > 1 {
-            assert!(known.contains(&option), "the README names {option}");
-            named += 1;
+    for name in PAGES {
+        let mut named = 0;
+        for code in page(name)
+            .split("```")
+            .step_by(2)
+            .flat_map(|prose| prose.split('`').skip(1).step_by(2))
+        {
+            let option = code.split(' ').next().unwrap_or_default();
+            if option.starts_with('-') && option.len() > 1 {
+                assert!(known.contains(&option), "{name} names {option}");
+                named += 1;
+            }
         }
+        assert!(named > 0, "{name}");
     }
-    assert!(named > 5, "{named}");
 }
