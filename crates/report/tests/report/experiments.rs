@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use brunt_measure::{
     Backend, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
-    CapacityStage, CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds,
-    ComparedSide, ComparisonKind, EndedEarly, Environment, MachineDescription, Objective, Range,
-    RoundRecord, RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis,
-    SweepKind, SweepPlan, SweepRound, Verdict,
+    CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds, ComparedSide,
+    ComparisonKind, EndedEarly, Environment, MachineDescription, Objective, Range, RoundRecord,
+    RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
+    SweepRound, Verdict,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
