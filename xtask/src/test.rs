@@ -18,9 +18,10 @@ use crate::{seed, servers, steps, tidy};
 /// Binaries whose tests run in real time: against sockets, kernels and processes. Each with the
 /// names, or parts of names, of those of its tests that do not.
 ///
-/// They mostly wait, so many run at once, and everything else runs on the CPUs that they leave.
-/// What fails is run again alone, with nothing beside it: where it passes then, the machine was
-/// busy. Tests that are not listed fail for one reason only, and are not excused.
+/// They mostly wait: more of them run at once than there are CPUs, and everything else runs on the
+/// CPUs that they leave. What fails is run again alone, with nothing beside it: where it passes
+/// then, the machine was busy. Tests that are not listed fail for one reason only, and are not
+/// excused.
 const REAL_TIME: &[(&str, &[&str])] = &[
     ("brunt --test black_box", &[]),
     ("brunt-engine --test engine", &["simulation::", "sim::"]),
@@ -29,7 +30,7 @@ const REAL_TIME: &[(&str, &[&str])] = &[
     ("brunt-probe --lib", &[]),
 ];
 /// So many of them run at once.
-const REAL_TIME_THREADS_PER_CPU: usize = 4;
+const REAL_TIME_THREADS_PER_CPU: usize = 2;
 /// So many failed tests are run again. Where more fail, the change is at fault, and not a machine
 /// that was busy.
 const RUN_AGAIN_MAX: usize = 3;
