@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
-use brunt_measure::{Protocol, Unit};
+use brunt_record::{Protocol, Unit};
 use brunt_report::{PhaseLength, PlannedRate, ProgressRecord};
 
 use crate::args::{OutputArguments, ProgressName};
@@ -423,7 +423,7 @@ impl RunObserver for Line {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::SparseHistogram;
+    use brunt_record::SparseHistogram;
     use clap::Parser;
 
     use super::*;

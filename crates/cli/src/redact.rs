@@ -1,9 +1,8 @@
 //! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
+use brunt_judge::{Capacity, RoundRecord};
 use brunt_load::{HIDDEN, redact_queries};
-use brunt_measure::{
-    Capacity, Environment, Evidence, PlanDescription, RoundRecord, Run, ServerScope,
-};
+use brunt_record::{Environment, Evidence, PlanDescription, Run, ServerScope};
 use brunt_report::Experiment;
 
 use crate::command_line;

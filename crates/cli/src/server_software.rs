@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use anyhow::Result;
 use brunt_engine::{Phase, Progress, RunError, RunObserver};
 use brunt_load::{BackendChoice, LoadModel, Plan, Stop, Watch};
-use brunt_measure::RequestLog;
 use brunt_proto::http1::head_fields;
+use brunt_record::RequestLog;
 
 use crate::plan::faults;
 use crate::session::Wanted;

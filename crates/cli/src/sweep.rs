@@ -8,8 +8,9 @@ use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
+use brunt_judge::{Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
 use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
-use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict, counted};
+use brunt_record::{Run, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};

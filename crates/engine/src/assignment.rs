@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share, share_u64};
-use brunt_measure::{Backend as BackendName, Protocol};
 use brunt_proto::http2::STREAMS_MAX;
+use brunt_record::{Backend as BackendName, Protocol};
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;

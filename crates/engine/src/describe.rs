@@ -6,7 +6,7 @@ use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_load as load;
 use brunt_load::{LoadModel, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, share};
-use brunt_measure::{
+use brunt_record::{
     Amounts, ArrivalProcess, BackendChoice, Http2Description, HttpChoice, ListDescription,
     ListOrder, METHODS_MAX, MessagesDescription, ModelDescription, Negotiated, OpeningDescription,
     PlanDescription, RequestDescription, RequestsDescription, ScheduleDescription, Seeds,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_load::{GeneratorError, Interrupt, RequestGenerator};
-use brunt_measure::Protocol;
+use brunt_record::Protocol;
 use thiserror::Error;
 
 use crate::generated::Generated;

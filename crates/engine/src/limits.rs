@@ -7,10 +7,10 @@ use brunt_io::backend::Peer;
 use brunt_io::threads;
 use brunt_io::uring::Uring;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
-use brunt_measure::{
+use brunt_probe::memory;
+use brunt_record::{
     Backend, LimitsChecked, LoggedRequest, NameRecord, Protocol, STAGES_RECORDED_MAX, counted,
 };
-use brunt_probe::memory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 

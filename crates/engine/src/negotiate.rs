@@ -6,11 +6,11 @@ mod error;
 mod tests;
 
 use brunt_load::{HttpChoice, Plan, Spoken, WebSocketExchange};
-use brunt_measure::{NegotiatedTls as DescribedTls, Protocol};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
 use brunt_proto::tls::{self, ALPN_HTTP1, ALPN_HTTP2, ClientSide, TlsError, Version};
 use brunt_proto::websocket;
+use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 
 pub use self::error::{Instead, NegotiateError, Step};
 use brunt_io::backend::ClientBackend;

@@ -16,7 +16,7 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, HttpChoice, Plan, Round, Schedule};
-use brunt_measure::{Backend, LimitsChecked, counted};
+use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;

@@ -4,7 +4,7 @@
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Bench, CalibrateError, Calibrated, Doubt, Doubtful, Others, calibrate};
 use brunt_load::{Plan, Round};
-use brunt_measure::{Backend, CpuTimes, HostPoint, Run};
+use brunt_record::{Backend, CpuTimes, HostPoint, Run};
 use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
 
 const MS: u64 = 1_000_000;

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_experiment::compare;
-use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
-use brunt_measure::{
-    Claim, Compared, ComparedRounds, ComparedSide, Comparison, ComparisonKind, Course, Environment,
-    Judged, RoundRecord, Run, SingleRun,
+use brunt_judge::{
+    Claim, Compared, ComparedRounds, ComparedSide, Comparison, ComparisonKind, Course, Judged,
+    RoundRecord, SingleRun,
 };
+use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_record::{Environment, Run};
 use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 const MS: u64 = 1_000_000;

@@ -3,11 +3,12 @@
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::shuffled;
-use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
-use brunt_measure::{
-    Bound, Claim, Compared, ComparedRounds, ComparedSide, ComparisonKind, Course, Environment,
-    Judged, RoundRecord, Verdict,
+use brunt_judge::{
+    Bound, Claim, Compared, ComparedRounds, ComparedSide, ComparisonKind, Course, Judged,
+    RoundRecord, Verdict,
 };
+use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_record::Environment;
 use brunt_sim::{SimMachine, SimSettings};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore as _, SeedableRng as _};

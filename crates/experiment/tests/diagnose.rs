@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Stop, Target};
-use brunt_measure::{Diagnosis, Run};
+use brunt_record::{Diagnosis, Run};
 use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
 
 const US: u64 = 1_000;
@@ -61,14 +61,14 @@ fn server_of(places: Option<u32>) -> SimSettings {
 #[test]
 fn a_server_without_a_limit_grows_with_the_connections() {
     let diagnosis = diagnosed(plan(), &server_of(None));
-    let elasticity = diagnosis.connections_elasticity().expect("two numbers");
+    let elasticity = brunt_judge::connections_elasticity(&diagnosis).expect("two numbers");
     assert!((0.95..=1.05).contains(&elasticity.value), "{elasticity:?}");
 }
 
 #[test]
 fn a_server_at_its_limit_does_not() {
     let diagnosis = diagnosed(plan(), &server_of(Some(2)));
-    let elasticity = diagnosis.connections_elasticity().expect("two numbers");
+    let elasticity = brunt_judge::connections_elasticity(&diagnosis).expect("two numbers");
     assert!(elasticity.value.abs() < 0.05, "{elasticity:?}");
 }
 
@@ -83,9 +83,9 @@ fn work_added_to_a_busy_client_shows_in_full() {
     let mut many = plan();
     many.connections = NonZeroU32::new(32).expect("some");
     let diagnosis = diagnosed(many, &settings);
-    let effect = diagnosis.delay_effect().expect("parts with work");
+    let effect = brunt_judge::delay_effect(&diagnosis).expect("parts with work");
     assert!((0.8..=1.2).contains(&effect.value), "{effect:?}");
-    let elasticity = diagnosis.connections_elasticity().expect("two numbers");
+    let elasticity = brunt_judge::connections_elasticity(&diagnosis).expect("two numbers");
     assert!(elasticity.value.abs() < 0.1, "{elasticity:?}");
 }
 

@@ -4,10 +4,11 @@ use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Finder, capacity_plan};
+use brunt_judge::{CapacityResult, CapacityStep};
 use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
 };
-use brunt_measure::{CapacityResult, CapacityStep, Objective};
+use brunt_record::Objective;
 use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
 
 const US: u64 = 1_000;
@@ -211,7 +212,7 @@ fn every_step_that_does_not_hold_says_why() {
     let (_, steps) = found(plan, &server(MS, 11), p99_below(10));
     for step in &steps {
         let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
-        let is_met = step.outcome == brunt_measure::CapacityOutcome::Met;
+        let is_met = step.outcome == brunt_judge::CapacityOutcome::Met;
         assert!(is_met || is_said, "{:#?}", told(&steps));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use brunt_io::backend::Peer;
-use brunt_measure::ServerConnections;
+use brunt_record::ServerConnections;
 
 use crate::route::is_own;
 use crate::sock_diag::{TcpSocket, sockets_at};

@@ -3,9 +3,8 @@
 
 use std::io;
 
-use brunt_measure::{
-    ArrivalCounts, CarriedIn, Judged, NegotiatedTls, Run, ScheduleDescription, cpu_list,
-};
+use brunt_judge::Judged;
+use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, ScheduleDescription, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;

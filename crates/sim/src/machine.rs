@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::Spoken as PlannedProtocol;
-use brunt_measure::{Evidence, ThreadUse, Window};
 use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
+use brunt_record::{Evidence, ThreadUse, Window};
 
 use crate::counts::SimCounts;
 use crate::dialogue::Dialogue;

@@ -11,7 +11,7 @@ use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, PayloadId, Peer
 use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
-use brunt_measure::Window;
+use brunt_record::Window;
 
 use crate::counts::SimCounts;
 use crate::cpu::Cpu;

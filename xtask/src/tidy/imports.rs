@@ -8,17 +8,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-proto", &[]),
     // How messages are framed and filled in is part of a plan.
     ("brunt-load", &["brunt-proto"]),
-    ("brunt-measure", &[]),
+    ("brunt-record", &[]),
+    ("brunt-judge", &["brunt-record"]),
     ("brunt-io", &["brunt-proto", "brunt-load"]),
     (
         // It shows the accounts of its machine as those that are read of a real one.
         "brunt-sim",
-        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+        &["brunt-io", "brunt-proto", "brunt-load", "brunt-record"],
     ),
     (
         // Pages of exporters and servers are fetched by the protocol that the load speaks.
         "brunt-probe",
-        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+        &["brunt-io", "brunt-proto", "brunt-load", "brunt-record"],
     ),
     (
         "brunt-engine",
@@ -27,15 +28,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-probe",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
         ],
     ),
     ("brunt-server", &["brunt-io", "brunt-proto", "brunt-load"]),
     (
         "brunt-experiment",
-        &["brunt-engine", "brunt-load", "brunt-measure"],
+        &["brunt-engine", "brunt-load", "brunt-record", "brunt-judge"],
     ),
-    ("brunt-report", &["brunt-measure"]),
+    ("brunt-report", &["brunt-record", "brunt-judge"]),
     ("brunt-script", &["brunt-load"]),
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere. What
@@ -45,7 +47,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-engine",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-report",
             "brunt-script",
         ],
@@ -55,7 +58,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-io",
             "brunt-sim",
             "brunt-probe",
@@ -74,7 +78,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-dropin",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-io",
             "brunt-probe",
             "brunt-server",
@@ -171,7 +176,7 @@ mod tests {
     fn downwards_is_allowed() {
         let good = [
             manifest("brunt-proto", &[]),
-            manifest("brunt-engine", &["brunt-proto", "brunt-measure"]),
+            manifest("brunt-engine", &["brunt-proto", "brunt-record"]),
             manifest("brunt", &["brunt-report", "brunt-engine", "brunt-server"]),
         ];
         assert_eq!(check(&good), []);

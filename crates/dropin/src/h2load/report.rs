@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{FailureKind, FailureScope, LoggedEnd, Protocol, RequestLog, Run, Tally};
+use brunt_judge::RunFigures;
+use brunt_record::{FailureKind, FailureScope, LoggedEnd, Protocol, RequestLog, Run, Tally};
 
 use super::options::Options;
 use super::tls;

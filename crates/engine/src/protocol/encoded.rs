@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brunt_load::{Plan, Spoken, Streams};
-use brunt_measure::Protocol;
+use brunt_record::Protocol;
 
 use super::ClientProtocol;
 use super::connects::Connects;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, Reuse, Spoken};
-use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};

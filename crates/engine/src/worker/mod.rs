@@ -30,8 +30,8 @@ use std::sync::Arc;
 use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
 use brunt_io::spin::Spinner;
 use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
-use brunt_measure::{FailureKind, Recorder, Window};
 use brunt_probe::thread_meter::ThreadMeter;
+use brunt_record::{FailureKind, Recorder, Window};
 
 use crate::backlog::Backlog;
 use crate::budget::Budget;

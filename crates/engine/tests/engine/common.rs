@@ -3,11 +3,9 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Faults, RunError, prepare, prepare_simulated};
+use brunt_judge::{Finding, RunFigures, Standing, check};
 use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
-use brunt_measure::{
-    Backend, FailureKind, FailureScope, Finding, Histogram, Once, Run, Standing, Tally, after_ns,
-    check,
-};
+use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{ListenAddress, Options, Running};
 use brunt_sim::{SimCounts, SimMachine, SimServer, SimSettings};
 

@@ -1,5 +1,6 @@
 //! What brunt counts is what the server counts, whatever the plan and the replies.
 
+use brunt_judge::RunFigures;
 use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Stamps};
 use brunt_sim::{Framing, SimServer};
 
@@ -28,14 +29,14 @@ fn faultless(
     path: &str,
     server: SimServer,
     change: impl FnOnce(&mut Plan),
-) -> brunt_measure::Run {
+) -> brunt_record::Run {
     let (run, served) = load(kind, path, server, change);
     expect_valid(&run, path);
     expect_answered(&run, served, path);
     run
 }
 
-fn expect_answered(run: &brunt_measure::Run, served: Served, what: &str) {
+fn expect_answered(run: &brunt_record::Run, served: Served, what: &str) {
     expect_equal_counts(run, served, what);
     assert_eq!(failures(run), [], "{what}");
     assert_eq!(run.summary().in_flight_at_end, 0, "{what}");
@@ -203,7 +204,7 @@ fn replies_of_every_framing(kind: Kind) {
         let (run, served) = load(kind, path, server, |plan| by_count(plan, 40));
         assert_eq!(
             broken(&run, &[]),
-            Vec::<brunt_measure::Finding>::new(),
+            Vec::<brunt_judge::Finding>::new(),
             "{path}"
         );
         expect_answered(&run, served, path);

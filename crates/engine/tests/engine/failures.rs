@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::{Phase, Progress, prepare};
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
-use brunt_measure::{FailureKind, Run, Standing};
+use brunt_record::{FailureKind, Run};
 use brunt_server::{ListenAddress, Running};
 use brunt_sim::{AfterMalformed, Outage, SimFaults, SimServer};
 

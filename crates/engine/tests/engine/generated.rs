@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator,
     ResponseParts, Reuse, Round, Schedule,
 };
-use brunt_measure::{GeneratorUse, Run};
+use brunt_record::{GeneratorUse, Run};
 use brunt_server::ListenAddress;
 use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
 

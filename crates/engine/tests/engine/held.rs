@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use brunt_engine::prepare;
+use brunt_judge::{Held, RunFigures, Verdict};
 use brunt_load::{LoadModel, MessageExchange, OpeningMessage, Plan, RequestSet, Spoken, Target};
-use brunt_measure::{Held, Run, Verdict};
 use brunt_proto::messages::{Framing, Template};
+use brunt_record::Run;
 use brunt_sim::{SimMessages, SimServer, SimSettings};
 
 use crate::common::{

@@ -4,8 +4,9 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Progress, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Spin, Stage, Stamps};
-use brunt_measure::{ArrivalCounts, FailureKind, Run};
+use brunt_record::{ArrivalCounts, FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use crate::common::{

@@ -1,8 +1,9 @@
 //! The course of a run: its edges, interrupts, and disturbances of brunt itself.
 
 use brunt_engine::{Faults, Phase, RunError, prepare};
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
-use brunt_measure::{FailureKind, Run, Standing};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
@@ -32,7 +33,7 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
     });
     expect_valid(&run, "a late worker");
     expect_equal_counts(&run, served, "a late worker");
-    let edge = |edge: brunt_measure::Once| at_ns(&run, edge);
+    let edge = |edge: brunt_record::Once| at_ns(&run, edge);
     let setup_ns =
         edge(run.agents[0].clock.edges.warmup_start) - edge(run.agents[0].clock.edges.setup_start);
     assert!(setup_ns >= 900 * MS, "{setup_ns}");

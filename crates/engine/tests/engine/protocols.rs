@@ -2,10 +2,11 @@
 //! counts, in closed and open loops, however connections and streams end.
 
 use brunt_engine::prepare;
+use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
 };
-use brunt_measure::{CarriedIn, FailureKind, Population, Protocol, Quantile, Run};
+use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
 use brunt_sim::{Framing, ServiceTime, SettingsChange, SimServer};
 

@@ -11,7 +11,7 @@ use brunt_load::{
     ArrivalProcess, Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError,
     GeneratorResponse, LoadModel, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
 };
-use brunt_measure::{FailureKind, Run};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use crate::common::{

@@ -1,8 +1,9 @@
 //! Rounds of one session: connections are kept from one to the next, everything else begins anew.
 
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
-use brunt_measure::{Run, SparseHistogram};
+use brunt_record::{Run, SparseHistogram};
 use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
@@ -194,7 +195,7 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
                 expect_valid(&run, "a round");
                 assert_eq!(sum.counts.successes, lifetime(&run).replies.total());
                 assert_eq!((sum.counts.errors, sum.counts.failures), (0, 0));
-                let none = brunt_measure::Histogram::default();
+                let none = brunt_record::Histogram::default();
                 let whole = SparseHistogram::between(&none, &run.latencies.response);
                 let (shown, whole) = (sum.response.expand(), whole.expand());
                 assert_eq!(shown.buckets(), whole.buckets());

@@ -1,7 +1,8 @@
 //! Planned connections on every backend: each is opened once and carries its requests.
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
-use brunt_measure::{FailureKind, Run};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimServer};
 
 use crate::common::{

@@ -2,7 +2,7 @@
 
 use brunt_engine::verbatim_requests;
 use brunt_load::{Plan, RequestOrder, RequestSet};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::SimServer;
 
 use crate::common::{

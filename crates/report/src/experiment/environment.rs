@@ -1,8 +1,7 @@
 //! The environment of an experiment in words: machine, server and client.
 
-use brunt_measure::{
-    Environment, MachineDescription, ModelDescription, PlanDescription, Protocol, SweepAxis,
-};
+use brunt_judge::SweepAxis;
+use brunt_record::{Environment, MachineDescription, ModelDescription, PlanDescription, Protocol};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;

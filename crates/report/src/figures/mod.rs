@@ -15,10 +15,12 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{
-    ArrivalCounts, CarriedIn, CpuLedger, FailureCounts, FailureScope, Figure, Finding, Judged,
-    ModelDescription, Overload, PlanDescription, Protocol, Run, Series, Standing, StatusCounts,
-    Summary, Verdict,
+use brunt_judge::{
+    CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
+};
+use brunt_record::{
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, ModelDescription, PlanDescription,
+    Protocol, Run, Series, StatusCounts,
 };
 use serde::Serialize;
 

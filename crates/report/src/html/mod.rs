@@ -14,7 +14,7 @@ mod summary;
 
 use std::fmt::Write;
 
-use brunt_measure::{Judged, Verdict};
+use brunt_judge::{Judged, Verdict};
 
 use self::chart::Chart;
 use self::over_time::OverTime;

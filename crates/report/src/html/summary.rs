@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Held, Judged, Judgement, Quantile, Verdict};
+use brunt_judge::{Held, Judged, Judgement, Quantile, ResponseQuantiles, RunFigures, Verdict};
 
 use super::{escape, rows, streams};
 use crate::figures::ids;
@@ -67,7 +67,7 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
         trust(judgement.verdict),
         escape::text(judgement.verdict.name()),
     );
-    let broken = ids(judged.standing_at(brunt_measure::Standing::Broken));
+    let broken = ids(judged.standing_at(brunt_judge::Standing::Broken));
     let because = match (judgement.because.as_str(), broken.is_empty()) {
         ("", false) => format!("invariants are broken: {}", broken.join(", ")),
         (because, _) => because.to_owned(),

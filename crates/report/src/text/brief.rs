@@ -1,6 +1,6 @@
 //! The report by default: what was asked, the figures, and what limited them, on one small page.
 
-use brunt_measure::{Judged, Verdict};
+use brunt_judge::{Judged, RunFigures, Verdict};
 
 use super::layout::{Page, Tone};
 use super::{

@@ -1,9 +1,7 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{
-    AgentRecord, CarriedIn, FailureTimes, Once, Run, RunEdges, StatusCounts, Steadiness, Summary,
-    after_ns,
-};
+use brunt_judge::{FailureTimes, Steadiness, Summary};
+use brunt_record::{AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, after_ns};
 
 use crate::units::{self, counted};
 

@@ -1,9 +1,10 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
-use brunt_measure::{
-    ArrivalCounts, ArrivalProcess, Http2Description, ListOrder, ModelDescription, Overload,
-    Placement, PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription,
-    StreamsDescription, Summary, ThinkSpread, WebSocketDescription, cpu_list, shell_word,
+use brunt_judge::{Overload, RunFigures, Summary, shell_word};
+use brunt_record::{
+    ArrivalCounts, ArrivalProcess, Http2Description, ListOrder, ModelDescription, Placement,
+    PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
+    ThinkSpread, WebSocketDescription, cpu_list,
 };
 
 use crate::figures::arrivals_sent_per_s;
@@ -549,7 +550,7 @@ fn count(value: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::StageDescription;
+    use brunt_record::StageDescription;
 
     use super::*;
 

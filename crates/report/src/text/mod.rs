@@ -22,10 +22,11 @@ mod spectrum;
 pub(crate) mod stages;
 pub(crate) mod verdict;
 
-use brunt_measure::{
-    CleanFigures, Figure, Finding, Grade, Judged, ModelDescription, Run, SignalId, Standing,
+use brunt_judge::{
+    CleanFigures, FailureTimes, Figure, Finding, Grade, Judged, RunFigures, SignalId, Standing,
     Summary, Verdict,
 };
+use brunt_record::{ModelDescription, Run};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -382,7 +383,7 @@ pub(crate) fn failures(run: &Run, summary: &Summary, page: &mut Page) {
         page.row("failures", &failures, Tone::Bad);
     }
     // Of a server that failed the verdict says when.
-    let times = run.failure_times(&summary.series);
+    let times = FailureTimes::of(run, &summary.series);
     let times = times.filter(|it| it.share < 1.0 && run.server_failure().is_none());
     if let Some(times) = times {
         page.row("  when", &describe::failure_times(&times), Tone::Plain);

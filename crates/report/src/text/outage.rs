@@ -1,6 +1,7 @@
 //! What a server that failed did before and after.
 
-use brunt_measure::{Outage, Run, Stretch, Unit};
+use brunt_judge::{Outage, RunFigures, Stretch};
+use brunt_record::{Run, Unit};
 
 use super::layout::{Page, Tone};
 use crate::units;
@@ -61,7 +62,7 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::Protocol;
+    use brunt_record::Protocol;
 
     use super::*;
 

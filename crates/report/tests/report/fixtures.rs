@@ -8,7 +8,7 @@ mod planned;
 mod secured;
 mod watched;
 
-use brunt_measure::{
+use brunt_record::{
     AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
     FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, Misplaced,
     ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,

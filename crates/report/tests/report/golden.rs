@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use brunt_measure::{Judged, Protocol, Run, Standing, check};
+use brunt_judge::{Judged, Standing, check};
+use brunt_record::{Protocol, Run};
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures;

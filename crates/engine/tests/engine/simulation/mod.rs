@@ -30,7 +30,7 @@ mod websocket;
 mod with_connect;
 
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
 use crate::common::{S, US, expect_valid, many, simulate};

@@ -6,8 +6,8 @@ use brunt_load::{
     ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Streams,
     Target, TlsVersion, WebSocketExchange,
 };
-use brunt_measure::Run;
 use brunt_proto::messages::{Framing as MessageFraming, Template};
+use brunt_record::Run;
 use brunt_sim::{
     AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
     ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,

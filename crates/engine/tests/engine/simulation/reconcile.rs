@@ -1,7 +1,8 @@
 //! A simulated run as brunt and as the server counted it: where the two counts differ.
 
+use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan};
-use brunt_measure::{ArrivalCounts, FailureKind, Protocol, Run};
+use brunt_record::{ArrivalCounts, FailureKind, Protocol, Run};
 use brunt_sim::{RESET_CODES, SimCounts};
 
 use crate::common::{failed, lifetime};
@@ -369,7 +370,7 @@ fn planned(plan: &Plan, run: &Run) -> Option<u64> {
         return None;
     }
     let warmup_start_ns = run.agents[0].clock.edges.warmup_start.get()?;
-    let length_ns = run.window_ns + brunt_measure::after_ns(warmup_start_ns, 0);
+    let length_ns = run.window_ns + brunt_record::after_ns(warmup_start_ns, 0);
     let workers = plan.workers.get();
     let of_worker = |worker| {
         let arrivals = schedule.arrivals(worker, workers);

@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brunt_engine::RunError;
+use brunt_judge::RunFigures;
 use brunt_load::LoadModel;
-use brunt_measure::{ArrivalCounts, FailureKind, Run};
+use brunt_record::{ArrivalCounts, FailureKind, Run};
 use brunt_sim::{Framing, SimCounts, SimFaults, SimSettings};
 
 use super::random_plans::Case;

@@ -1,12 +1,13 @@
 //! WebSocket, where the figures are known beforehand.
 
 use brunt_engine::RunError;
+use brunt_judge::RunFigures;
 use brunt_load::{
     MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Spoken, Target,
     WebSocketExchange,
 };
-use brunt_measure::FailureKind;
 use brunt_proto::messages::Template;
+use brunt_record::FailureKind;
 use brunt_sim::{
     Costs, ServiceTime, SimFaults, SimServer, SimSettings, SimWebSocket, Stall, WebSocketMalformed,
 };

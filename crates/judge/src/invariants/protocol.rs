@@ -1,0 +1,129 @@
+//! P1: what happened to connections is what their protocol allows.
+
+use brunt_record::{FailureCounts, FailureKind, Protocol, counted};
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems};
+
+/// P1.
+pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let is_tls = run.first().negotiated.tls.is_some();
+    let mut problems = Problems::default();
+    for worker in facts.workers() {
+        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
+        let (full, resumed) = (lifetime.handshakes_full, lifetime.handshakes_resumed);
+        let opened = lifetime.connections_opened;
+        let due = if is_tls { opened } else { 0 };
+        problems.expect(sum([full, resumed]) == u128::from(due), || {
+            format!(
+                "worker {number}: {full} full and {resumed} resumed handshakes of {opened} \
+                 connections opened, {due} due"
+            )
+        });
+        let may_resume = run.plan.tls.as_ref().is_some_and(|tls| tls.resumption);
+        problems.expect(may_resume || resumed == 0, || {
+            format!("worker {number}: {resumed} resumed handshakes, though none may be")
+        });
+        let goaways = lifetime.goaways;
+        let goaways_most = match run.protocol() {
+            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 0,
+            Protocol::Http2 => opened,
+        };
+        problems.expect(goaways <= goaways_most, || {
+            format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
+        });
+        if run.protocol() != Protocol::Http2 {
+            foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    let name = run.protocol().name();
+                    format!("worker {number}: {label} {}, over {name}", times(count))
+                });
+            });
+        }
+        if run.protocol() != Protocol::WebSocket {
+            foreign(&lifetime.failures, FailureKind::is_of_websocket).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    let name = run.protocol().name();
+                    format!("worker {number}: {label} {}, over {name}", times(count))
+                });
+            });
+            problems.expect(lifetime.controls.is_none(), || {
+                let name = run.protocol().name();
+                format!("worker {number}: control frames of WebSocket, over {name}")
+            });
+        }
+        if run.protocol().has_statuses() {
+            problems.expect(lifetime.pushes == 0, || {
+                let name = run.protocol().name();
+                format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
+            });
+        }
+        let is_foreign = match run.protocol() {
+            Protocol::Http1 | Protocol::Http2 | Protocol::Streams => {
+                Some(FailureKind::is_of_any_message as fn(_) -> _)
+            }
+            Protocol::WebSocket => Some(FailureKind::is_of_messages as fn(_) -> _),
+            Protocol::Messages => None,
+        };
+        if let Some(is_foreign) = is_foreign {
+            foreign(&lifetime.failures, is_foreign).for_each(|(label, count)| {
+                let name = run.protocol().name();
+                problems.expect(false, || {
+                    format!("worker {number}: {label} {}, over {name}", times(count))
+                });
+            });
+        }
+        if !is_tls {
+            foreign(&lifetime.failures, FailureKind::is_of_tls).for_each(|(label, count)| {
+                problems.expect(false, || {
+                    format!("worker {number}: {label} {}, in clear text", times(count))
+                });
+            });
+        }
+    }
+    let lifetime = &facts.summary.round;
+    let handshakes = sum([lifetime.handshakes_full, lifetime.handshakes_resumed]);
+    let timed = run.latencies.tls.count();
+    problems.expect(handshakes == u128::from(timed), || {
+        format!("{timed} times of TLS handshakes in the histogram, {handshakes} handshakes")
+    });
+    let greetings = run.latencies.greeting.count();
+    let greetings_due = match run.protocol() {
+        Protocol::Http1 | Protocol::Streams => 0,
+        Protocol::Messages if !run.plan.is_opened_by_message() => 0,
+        Protocol::Http2 | Protocol::Messages | Protocol::WebSocket => lifetime.connections_opened,
+    };
+    problems.expect(greetings == greetings_due, || {
+        format!("{greetings} times of first exchanges in the histogram, {greetings_due} due")
+    });
+    let over = match &run.first().negotiated.tls {
+        Some(tls) => format!(
+            "over {}, {} full and {} resumed handshakes",
+            tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
+        ),
+        None => "in clear text".to_owned(),
+    };
+    problems.or_held(format!(
+        "{} {over}; {} opened, {} asked to be replaced",
+        run.protocol().name(),
+        counted(lifetime.connections_opened, "connection", "connections"),
+        lifetime.goaways
+    ))
+}
+
+/// How often something happened.
+fn times(count: u64) -> String {
+    counted(count, "time", "times")
+}
+
+/// The failures among `counts` of a kind that only another protocol has, in words.
+fn foreign(
+    counts: &FailureCounts,
+    is_foreign: fn(FailureKind) -> bool,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    counts
+        .iter()
+        .filter(move |&(kind, _)| is_foreign(kind))
+        .map(|(kind, count)| (kind.label(), count))
+}
